@@ -1,0 +1,72 @@
+"""Knows what a finding is: an answer of one rule at one place, with its reason and perhaps its fix."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Confidence", "Edit", "Finding", "Fix", "Reason", "Safety", "Span"]
+
+Confidence = Literal["certain", "likely"]
+Safety = Literal["sure", "likely"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A place in a file. Lines and columns count from 1; the end is exclusive in its column.
+
+    `path` is relative to the project, with forward slashes on every system. In a notebook `cell` is the number of the
+    code cell, counted from 1, and lines count within it.
+    """
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    cell: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One link of the chain that leads to a finding, with the place that shows it."""
+
+    text: str
+    path: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """Replace the characters `start` to `end` (counted from 0 in the decoded file) of `path` by `text`."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that belong together, and how sure they are: `sure` is applied by default, `likely` when asked for."""
+
+    title: str
+    safety: Safety
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one rule says about one place.
+
+    `symbol` is the qualified name of the function or class around it, and `subject` the thing it is about (mostly the
+    callee as written); together with `code` they make the finding recognisable after lines have moved.
+    """
+
+    code: str
+    rule: str
+    span: Span
+    message: str
+    confidence: Confidence
+    reasons: tuple[Reason, ...] = ()
+    fix: Fix | None = None
+    symbol: str = ""
+    subject: str = ""

@@ -1,0 +1,43 @@
+"""Knows how to print a shell's completion script."""
+
+import argparse
+
+from troth.cli.app import COMMANDS, load, parser_of
+from troth.cli.command import Command, Example
+from troth.cli.exit import Exit
+
+__all__ = ["COMMAND"]
+
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `troth completion`."""
+    parser.add_argument("shell", choices=SHELLS, help="the shell to complete for")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the script for one shell; every command is imported here, and only here."""
+    import shtab
+
+    whole = argparse.ArgumentParser(prog="troth")
+    whole.add_argument("--version", action="version", version="")
+    commands = whole.add_subparsers()
+    for name in COMMANDS:
+        command = load(name)
+        one = parser_of(name, command)
+        commands.add_parser(name, help=command.summary, parents=[one], add_help=False, conflict_handler="resolve")
+    print(shtab.complete(whole, args.shell))
+    return Exit.CLEAN
+
+
+COMMAND = Command(
+    summary="print the completion script for a shell",
+    description="Prints a script that completes the commands and options of troth in your shell.",
+    examples=(
+        Example("troth completion bash", "print the script for bash"),
+        Example('eval "$(troth completion bash)"', "switch completion on in this shell"),
+    ),
+    add_arguments=add_arguments,
+    run=run,
+)
