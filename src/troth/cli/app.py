@@ -20,6 +20,7 @@ from troth.errors import InternalError, MisuseError, RunError
 __all__ = ["COMMANDS", "load", "parser_of", "run"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "mutate": ("troth.cli.mutate", "plant sync/async mismatches in a copy and see who notices"),
     "completion": ("troth.cli.completion", "print the completion script for a shell"),
 }
 

@@ -1,0 +1,6 @@
+"""Checkers that can be scored: the presets, one file each, and any command that prints `path:line`."""
+
+from troth.analysis.mutate.checkers.checker import Checker, CheckerError, Sightings
+from troth.analysis.mutate.checkers.command import command_checker
+
+__all__ = ["Checker", "CheckerError", "Sightings", "command_checker"]

@@ -1,0 +1,140 @@
+"""Knows the chosen files of a project and what can be said of their names without following imports."""
+
+import ast
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from troth.analysis.mutate.discover import Layout
+from troth.analysis.mutate.module import FunctionNode, Module, read_module
+from troth.analysis.mutate.text import SourceText, UnreadableError, decode
+
+__all__ = ["Project", "Slot", "read_project"]
+
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A parameter whose argument is called and awaited; `position` counts without `self`."""
+
+    callee: str
+    position: int | None
+    keyword: str
+
+
+@dataclass(frozen=True)
+class Project:
+    """The chosen files, decoded; `unreadable` says of each file that is not used why."""
+
+    sources: Mapping[str, SourceText]
+    unreadable: Mapping[str, str]
+
+    @cached_property
+    def digest(self) -> str:
+        """Stands for the bytes of all chosen files."""
+        whole = hashlib.sha256()
+        for path, source in self.sources.items():
+            whole.update(f"{path}\0{hashlib.sha256(source.encode()).hexdigest()}\n".encode())
+        return whole.hexdigest()[:16]
+
+    def modules(self) -> Iterator[Module]:
+        """Each readable file, parsed anew: the trees of a large project would not fit side by side."""
+        for source in self.sources.values():
+            # Every operator needs an `async def` in the file, and most files of most projects have none.
+            if "async" not in source.text:
+                continue
+            try:
+                yield read_module(source)
+            except UnreadableError:
+                continue  # listed by `unparsable`
+
+    @cached_property
+    def mentions(self) -> Mapping[str, frozenset[str]]:
+        """For each word the files it stands in, in code, strings and comments alike."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for path, source in self.sources.items():
+            for word in set(_WORD.findall(source.text)):
+                found[word].add(path)
+        return {word: frozenset(paths) for word, paths in found.items()}
+
+    @cached_property
+    def slots(self) -> Mapping[str, tuple[Slot, ...]]:
+        """Slots by the name they are called by; a name that the project defines twice has none, as nobody can tell."""
+        slots: defaultdict[str, list[Slot]] = defaultdict(list)
+        definitions: defaultdict[str, int] = defaultdict(int)
+        for source in self.sources.values():
+            try:
+                tree = source.parse()
+            except UnreadableError:
+                continue
+            for node in ast.walk(tree):
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                    definitions[node.name] += 1
+                    for slot in _slots_of(node):
+                        slots[slot.callee].append(slot)
+        return {name: tuple(found) for name, found in slots.items() if definitions[name] == 1}
+
+
+def read_project(layout: Layout) -> Project:
+    """Read and decode the chosen files."""
+    sources: dict[str, SourceText] = {}
+    unreadable: dict[str, str] = {}
+    for path in layout.chosen:
+        if (layout.root / path).is_symlink():
+            continue  # its goal is either chosen itself or not ours
+        try:
+            source = decode(path, (layout.root / path).read_bytes())
+        except (UnreadableError, OSError) as problem:
+            unreadable[path] = str(problem)
+            continue
+        sources[path] = source
+    return Project(sources, unreadable)
+
+
+def _slots_of(node: FunctionNode | ast.ClassDef) -> Iterator[Slot]:
+    if isinstance(node, ast.ClassDef):
+        yield from _constructor_slots(node)
+        return
+    awaited = {call.func.id for call in _awaited_calls(node) if isinstance(call.func, ast.Name)}
+    yield from _parameters(node, node.name, awaited)
+
+
+def _constructor_slots(node: ast.ClassDef) -> Iterator[Slot]:
+    """Parameters that `__init__` keeps on `self` and that some method of the class calls and awaits."""
+    awaited = {call.func.attr for call in _awaited_calls(node) if _is_of_self(call.func)}  # type: ignore[attr-defined]
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+            kept = {
+                assign.value.id
+                for assign in ast.walk(method)
+                if isinstance(assign, ast.Assign)
+                and isinstance(assign.value, ast.Name)
+                and any(_is_of_self(goal) and goal.attr in awaited for goal in assign.targets)  # type: ignore[attr-defined]
+            }
+            yield from _parameters(method, node.name, kept)
+
+
+def _awaited_calls(node: ast.AST) -> Iterator[ast.Call]:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Await) and isinstance(inner.value, ast.Call):
+            yield inner.value
+
+
+def _is_of_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _parameters(node: FunctionNode, callee: str, wanted: set[str]) -> Iterator[Slot]:
+    positional = [*node.args.posonlyargs, *node.args.args]
+    if positional and positional[0].arg in ("self", "cls"):
+        positional = positional[1:]
+    for position, parameter in enumerate(positional):
+        if parameter.arg in wanted:
+            yield Slot(callee, position, parameter.arg)
+    for parameter in node.args.kwonlyargs:
+        if parameter.arg in wanted:
+            yield Slot(callee, None, parameter.arg)
