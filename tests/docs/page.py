@@ -95,7 +95,9 @@ def run_console(block: Block, page: Path) -> None:
             if line.strip() in ("...", ""):
                 continue
             if not any(line.rstrip() == other.rstrip() for other in printed):
-                sys.exit(f"{place}: after `{command}` this line is not in the output:\n{line}\n--- output ---\n{output}")
+                sys.exit(
+                    f"{place}: after `{command}` this line is not in the output:\n{line}\n--- output ---\n{output}"
+                )
 
 
 def main(page: Path) -> None:
