@@ -7,7 +7,7 @@ __all__ = ["uncommitted"]
 
 
 def uncommitted(root: Path) -> list[str]:
-    """The tracked files under `root` with changes that are not committed; none where there is no git or no repository."""
+    """The tracked files under `root` with changes not committed; none where there is no git or no repository."""
     try:
         done = subprocess.run(
             ["git", "status", "--porcelain", "--untracked-files=no", "-z", "--", "."],
