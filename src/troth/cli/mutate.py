@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from troth.analysis.mutate.by_checker import score_checker
-from troth.analysis.mutate.checkers import Checker, command_checker
+from troth.analysis.mutate.checkers import PRESETS, Checker, command_checker, preset
 from troth.analysis.mutate.operators import all_operators
 from troth.analysis.mutate.plan import Plan, make_plan
 from troth.analysis.mutate.record import identity_of, read_record, write_record
@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CMD",
         help="a command that prints `path:line: message` or JSON; {root} is the copy, {files} its files",
     )
+    who.add_argument("--tool", choices=tuple(PRESETS), help="a known checker with its strongest settings")
     who.add_argument("--list", action="store_true", help="only show what would be planted")
     how = parser.add_argument_group("how")
     how.add_argument(
@@ -92,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         sys.stdout.write(render_list(plan))
         return Exit.CLEAN
-    checker = command_checker(args.checker, pattern=args.pattern, kind=args.kind)
+    checker = preset(args.tool) if args.tool else command_checker(args.checker, pattern=args.pattern, kind=args.kind)
     return _measure(args, plan, checker)
 
 
@@ -157,10 +158,10 @@ def _verdict(args: argparse.Namespace, results: dict[str, Result]) -> int:
 
 
 def _refuse(args: argparse.Namespace) -> None:
-    if not (args.checker or args.list):
+    if not (args.checker or args.tool or args.list):
         raise MisuseError(
             "Nobody was named who shall notice the mutants.\nNothing was done.\n"
-            "Give `--checker 'CMD'`; or `--list` to see what would be planted."
+            "Give `--checker 'CMD'` or `--tool NAME`; or `--list` to see what would be planted."
         )
     if args.resume and not args.json:
         raise MisuseError("`--resume` needs the file of the run.\nNothing was done.\nGive it with `--json FILE`.")

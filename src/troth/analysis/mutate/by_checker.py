@@ -7,7 +7,7 @@ from pathlib import Path
 
 from troth.analysis.mutate.batch import batches
 from troth.analysis.mutate.checkers.checker import Checker, CheckerError, Scope, Sightings
-from troth.analysis.mutate.discover import Layout
+from troth.analysis.mutate.discover import Layout, import_roots
 from troth.analysis.mutate.judge import judge
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Operator
@@ -53,7 +53,7 @@ def score_checker(
     broken, sound = set_apart(mutants, project)
     yield from broken
     with workspace(layout) as space, tempfile.TemporaryDirectory(prefix="troth-scratch-") as scratch:
-        scope = Scope(space.root, layout.targets, layout.chosen, Path(scratch).resolve())
+        scope = Scope(space.root, layout.targets, layout.chosen, import_roots(layout), Path(scratch).resolve())
         try:
             before = _look(checker, scope, limit)
         except CheckerError as problem:
@@ -108,6 +108,5 @@ def _measure(bench: _Bench, batch: Sequence[Mutant]) -> Iterator[Result]:
 
 
 def _changed(project: Project, batch: Sequence[Mutant]) -> dict[str, Spliced]:
-    # A set: two mutants of a batch may need the same `import`, and it is put in once.
-    edits = by_path({edit for mutant in batch for edit in mutant.edits})
+    edits = by_path(edit for mutant in batch for edit in mutant.edits)
     return {path: splice(project.sources[path], own) for path, own in edits.items()}

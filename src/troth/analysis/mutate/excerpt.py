@@ -1,6 +1,7 @@
 """Knows how to show a mutant: the lines before and after, with what stands around them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from troth.analysis.findings import Edit
 from troth.analysis.mutate.mutant import Mutant
@@ -71,4 +72,4 @@ def _changed(old_at: int, new_at: int, old: Sequence[str], new: Sequence[str]) -
 def _growth(before: SourceText, edit: Edit) -> int:
     """By how many lines the edit makes the file longer."""
     old = before.line_of(edit.end) - before.line_of(edit.start)
-    return SourceText(edit.path, edit.text, before.encoding).line_count() - 1 - old
+    return replace(before, text=edit.text).line_count() - 1 - old

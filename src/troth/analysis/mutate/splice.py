@@ -5,14 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from troth.analysis.edits.apply import apply
 from troth.analysis.findings import Edit
 from troth.analysis.mutate.text import SourceText
 
-__all__ = ["OverlapError", "Spliced", "by_path", "splice"]
-
-
-class OverlapError(ValueError):
-    """Two edits want the same characters."""
+__all__ = ["Spliced", "by_path", "splice"]
 
 
 @dataclass(frozen=True)
@@ -68,22 +65,14 @@ class Spliced:
 
 
 def splice(source: SourceText, edits: Iterable[Edit]) -> Spliced:
-    """Put `edits` into `source`; raises `OverlapError` if two of them overlap."""
-    ordered = tuple(sorted(edits))
-    pieces: list[str] = []
-    at = 0
-    for edit in ordered:
-        if edit.start < at:
-            raise OverlapError(f"{edit.path}: two edits at character {edit.start}")
-        pieces += (source.text[at : edit.start], edit.text)
-        at = edit.end
-    pieces.append(source.text[at:])
-    return Spliced(source, replace(source, text="".join(pieces)), ordered)
+    """Put `edits` into `source`; equal ones count once, and no two may overlap."""
+    ordered = tuple(sorted(set(edits)))
+    return Spliced(source, replace(source, text=apply(source.text, ordered)), ordered)
 
 
 def by_path(edits: Iterable[Edit]) -> dict[str, Sequence[Edit]]:
     """The edits of each file, in order of path."""
     groups: dict[str, list[Edit]] = {}
-    for edit in sorted(edits):
+    for edit in sorted(set(edits)):
         groups.setdefault(edit.path, []).append(edit)
     return dict(groups)

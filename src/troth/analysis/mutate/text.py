@@ -5,13 +5,14 @@ line ends, and a file whose bytes do not survive decoding and encoding is refuse
 """
 
 import ast
-import io
 import re
-import tokenize
 import warnings
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+
+from troth.analysis.source.encoding import Decoded
+from troth.analysis.source.encoding import decode as decode_bytes
 
 __all__ = ["SourceText", "UnreadableError", "decode"]
 
@@ -30,7 +31,7 @@ class SourceText:
 
     path: str
     text: str
-    encoding: str
+    original: Decoded
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
@@ -67,7 +68,7 @@ class SourceText:
 
     def encode(self) -> bytes:
         """The bytes of the file."""
-        return self.text.encode(self.encoding)
+        return self.original.encode(self.text)
 
     def parse(self) -> ast.Module:
         """The syntax tree; raises `UnreadableError` where this Python cannot read the text."""
@@ -82,11 +83,10 @@ class SourceText:
 def decode(path: str, data: bytes) -> SourceText:
     """Decode a file the way Python does, by its byte order mark or coding comment."""
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        text = data.decode(encoding)
-        faithful = text.encode(encoding) == data
+        decoded = decode_bytes(data)
+        faithful = decoded.encode(decoded.text) == data
     except (SyntaxError, LookupError, UnicodeError) as problem:
         raise UnreadableError(f"{type(problem).__name__}: {problem}") from problem
     if not faithful:
-        raise UnreadableError(f"its bytes do not survive decoding and encoding as {encoding}")
-    return SourceText(path, text, encoding)
+        raise UnreadableError(f"its bytes do not survive decoding and encoding as {decoded.encoding}")
+    return SourceText(path, decoded.text, decoded)

@@ -2,5 +2,6 @@
 
 from troth.analysis.mutate.checkers.checker import Checker, CheckerError, Sightings
 from troth.analysis.mutate.checkers.command import command_checker
+from troth.analysis.mutate.checkers.presets import PRESETS, preset
 
-__all__ = ["Checker", "CheckerError", "Sightings", "command_checker"]
+__all__ = ["PRESETS", "Checker", "CheckerError", "Sightings", "command_checker", "preset"]

@@ -1,16 +1,28 @@
 """Knows what a checker is to the one who scores it: a command line, and how to read what it prints."""
 
+import json
 import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from troth.analysis.mutate.process import Finished
 from troth.analysis.mutate.sighting import Sighting
 from troth.errors import MisuseError
 
-__all__ = ["Checker", "CheckerError", "Scope", "Sightings", "executable", "relative_to"]
+__all__ = [
+    "Checker",
+    "CheckerError",
+    "Scope",
+    "Sightings",
+    "end_of",
+    "executable",
+    "relative_to",
+    "rows_of",
+    "value_of",
+]
 
 Sightings = list[Sighting]
 
@@ -23,12 +35,14 @@ class CheckerError(Exception):
 class Scope:
     """What a checker is let loose on: the root of the copy, the paths asked for, and the Python files under them.
 
+    `import_roots` are the directories that absolute imports start from, relative to the root as the paths are.
     `scratch` is a directory outside the copy for caches and settings.
     """
 
     root: Path
     targets: tuple[str, ...]
     files: tuple[str, ...]
+    import_roots: tuple[str, ...]
     scratch: Path
 
 
@@ -70,3 +84,31 @@ def relative_to(root: Path, path: str) -> str:
             return whole.relative_to(base).as_posix().removeprefix("./")
     resolved = whole.resolve()
     return resolved.relative_to(root.resolve()).as_posix() if resolved.is_relative_to(root.resolve()) else path
+
+
+def value_of(done: Finished, *, fine: tuple[int, ...]) -> Any:
+    """The JSON that a tool printed; raises `CheckerError` unless it ended with one of the `fine` codes."""
+    if done.code not in fine:
+        raise CheckerError(end_of(done))
+    try:
+        return json.loads(done.stdout)
+    except ValueError as problem:
+        raise CheckerError(f"it printed no JSON ({problem}):\n{done.tail}") from problem
+
+
+def rows_of(done: Finished, *, fine: tuple[int, ...], by_line: bool = False) -> list[Any]:
+    """The rows of a JSON array that a tool printed, or of one JSON object `by_line`."""
+    if not by_line:
+        rows = value_of(done, fine=fine)
+        if not isinstance(rows, list):
+            raise CheckerError(f"it printed no JSON array:\n{done.tail}")
+        return rows
+    if done.code not in fine:
+        raise CheckerError(end_of(done))
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def end_of(done: Finished) -> str:
+    """How a run ended, and its last words."""
+    how = "it ran out of time" if done.code is None else f"it ended with {done.code}"
+    return f"{how}:\n{done.tail}"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from troth.analysis.mutate.checkers.checker import Checker, CheckerError, Scope, Sightings, relative_to
+from troth.analysis.mutate.checkers.checker import Checker, CheckerError, Scope, Sightings, end_of, relative_to
 from troth.analysis.mutate.process import Finished
 from troth.analysis.mutate.sighting import Sighting
 from troth.errors import MisuseError
@@ -45,12 +45,12 @@ def command_checker(command: str, *, pattern: str = "", kind: str = "") -> Check
 
     def read(done: Finished, scope: Scope) -> Sightings:
         if done.code is None or done.code < 0 or done.code >= _SHELL_FAILURES:
-            raise CheckerError(_end_of(done))
+            raise CheckerError(end_of(done))
         listed = _from_json(done.stdout, scope)
         if listed is not None:
             return listed
         if done.code != 0 and "Traceback (most recent call last)" in done.stderr:
-            raise CheckerError(_end_of(done))
+            raise CheckerError(end_of(done))
         return _from_lines(done.stdout + "\n" + done.stderr, shape, scope)
 
     return Checker(name="", label=command, command=line, read=read, kind=kind)
@@ -67,11 +67,6 @@ def _compiled(option: str, pattern: str) -> re.Pattern[str]:
 
 def _quoted(words: Sequence[str]) -> str:
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
-
-
-def _end_of(done: Finished) -> str:
-    how = "it ran out of time" if done.code is None else f"it ended with {done.code}"
-    return f"{how}:\n{done.tail}"
 
 
 def _from_json(text: str, scope: Scope) -> Sightings | None:
