@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from troth.analysis.mutate.discover import Layout
 from troth.analysis.mutate.module import FunctionNode, Module, read_module
@@ -28,10 +29,14 @@ class Slot:
 
 @dataclass(frozen=True)
 class Project:
-    """The chosen files, decoded; `unreadable` says of each file that is not used why."""
+    """The chosen files, decoded; `unreadable` says of each file that is not used why.
+
+    `others` are the Python files of the project that were not chosen, its tests mostly: what they call is in use too.
+    """
 
     sources: Mapping[str, SourceText]
     unreadable: Mapping[str, str]
+    others: tuple[Path, ...] = ()
 
     @cached_property
     def digest(self) -> str:
@@ -56,8 +61,10 @@ class Project:
     def mentions(self) -> Mapping[str, frozenset[str]]:
         """For each word the files it stands in, in code, strings and comments alike."""
         found: defaultdict[str, set[str]] = defaultdict(set)
-        for path, source in self.sources.items():
-            for word in set(_WORD.findall(source.text)):
+        texts = {path: source.text for path, source in self.sources.items()}
+        texts |= {str(path): path.read_text(encoding="utf-8", errors="replace") for path in self.others}
+        for path, text in texts.items():
+            for word in set(_WORD.findall(text)):
                 found[word].add(path)
         return {word: frozenset(paths) for word, paths in found.items()}
 
@@ -92,7 +99,9 @@ def read_project(layout: Layout) -> Project:
             unreadable[path] = str(problem)
             continue
         sources[path] = source
-    return Project(sources, unreadable)
+    chosen = set(layout.chosen)
+    others = (layout.root / path for path in layout.copied if path.endswith(".py") and path not in chosen)
+    return Project(sources, unreadable, tuple(path for path in others if path.is_file()))
 
 
 def _slots_of(node: FunctionNode | ast.ClassDef) -> Iterator[Slot]:

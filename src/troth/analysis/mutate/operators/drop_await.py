@@ -23,7 +23,7 @@ from troth.analysis.mutate.shape import shape_of
 __all__ = ["KINDS", "OPERATOR", "await_token"]
 
 _AWAIT = re.compile(r"await[ \t]*")
-_ABOUT = r"corout|await"
+_ABOUT = r"corout|await|\bFuture\b|\bTask\b"
 
 
 def find(module: Module, project: Project) -> Iterator[Mutant]:
@@ -48,7 +48,7 @@ def await_token(module: Module, node: ast.Await) -> Edit:
 
 KINDS = {
     "ruff": Kind(words=_ABOUT, never=r"RUF029|ASYNC\d+"),
-    "mypy": Kind(codes=r"unused-coroutine|unused-awaitable|truthy-\w+|redundant-expr", words=_ABOUT),
+    "mypy": Kind(codes=r"unused-coroutine|unused-awaitable|truthy-\w+|redundant-expr|return-value", words=_ABOUT),
     "pyright": Kind(codes=r"reportUnusedCoroutine|reportUnnecessaryComparison", words=_ABOUT),
     "ty": Kind(codes=r"unused-awaitable|redundant-condition\S*", words=_ABOUT),
     "pyrefly": Kind(codes=r"unused-coroutine|implicit-bool|redundant-condition|unnecessary-comparison", words=_ABOUT),
