@@ -49,7 +49,7 @@ def test_every_mutant_of_a_case_parses_and_is_of_a_known_shape(operator, case):
 @pytest.mark.parametrize("operator", OPERATORS.values(), ids=list(OPERATORS))
 def test_operator_is_complete(operator):
     """An operator has cases that change something and cases that stay, and a cure for each of its shapes."""
-    assert set(operator.cures) == set(operator.shapes)
+    assert set(operator.cures) == set(operator.shapes) == set(operator.needs)
     assert {case.shape for case in operator.cases if case.after is not None} == set(operator.shapes)
     assert any(case.after is None for case in operator.cases)
     assert operator.summary

@@ -15,7 +15,8 @@ class Mutant:
     `function` is the outermost function it stands in and `ordinal` its number among the places of that operator
     there. Offsets are characters of the unchanged text of `path`, as in `Edit`: `marks` are the ranges on whose lines
     a finding counts as "on the line", `home` is the range of the function. `touches` names all functions whose text or
-    color changes, so that no two mutants of one batch meddle with each other.
+    color changes, so that no two mutants of one batch meddle with each other. `run_lines` are the lines that are run
+    when the mutant is reached, and `probe` is where a statement can be put that runs then, with what has to follow it.
     """
 
     operator: str
@@ -29,6 +30,8 @@ class Mutant:
     marks: tuple[tuple[int, int], ...]
     home: tuple[int, int]
     touches: frozenset[str]
+    run_lines: tuple[int, int]
+    probe: tuple[int, str]
 
     @property
     def place(self) -> str:

@@ -46,8 +46,8 @@ class Operator:
     """One way of planting a mismatch.
 
     `find` lists every place of one file; which of them are used is decided elsewhere. `kinds` maps a tool to the
-    findings that see the mismatch; a tool that is not in it has none. `cures` says, by shape, what would have caught a
-    mutant that survived.
+    findings that see the mismatch; a tool that is not in it has none. By shape, `cures` says what test would have
+    caught a mutant that survived, and `needs` what a checker would have had to know; `{subject}` is what was called.
     """
 
     name: str
@@ -56,4 +56,5 @@ class Operator:
     find: Callable[[Module, Project], Iterable[Mutant]]
     kinds: Mapping[str, Kind]
     cures: Mapping[str, str]
+    needs: Mapping[str, str]
     cases: tuple[Case, ...]

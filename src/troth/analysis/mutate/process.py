@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,12 +32,18 @@ class Finished:
 
 
 def run_command(
-    command: str | Sequence[str], *, cwd: Path, limit: float, environ: Mapping[str, str] | None = None
+    command: str | Sequence[str],
+    *,
+    cwd: Path,
+    limit: float,
+    environ: Mapping[str, str] | None = None,
+    stop: threading.Event | None = None,
 ) -> Finished:
     """Run `command` (a string through the shell, since users write pipes and variables) and wait for its end.
 
     The command gets a process group of its own, and the whole group is ended when time is up or on Ctrl-C. Output
     goes to files, not pipes: a grandchild that outlives the command would hold a pipe open, and we would wait for it.
+    In a thread, where Ctrl-C does not arrive, `stop` ends the command as if its time were up.
     """
     started = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -51,15 +58,21 @@ def run_command(
             start_new_session=sys.platform != "win32",
         )
         try:
-            code: int | None = child.wait(limit)
-        except subprocess.TimeoutExpired:
-            code = None
+            code = _wait(child, limit, stop)
         finally:
             _end(child)
         out.seek(0)
         err.seek(0)
         said = [stream.read().decode("utf-8", "replace") for stream in (out, err)]
     return Finished(code, said[0], said[1], time.monotonic() - started)
+
+
+def _wait(child: "subprocess.Popen[bytes]", limit: float, stop: threading.Event | None) -> int | None:
+    deadline = time.monotonic() + limit
+    while (left := deadline - time.monotonic()) > 0 and not (stop and stop.is_set()):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return child.wait(left if stop is None else min(left, 0.2))
+    return None
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:

@@ -95,5 +95,6 @@ def _row(plan: Plan, mutant: Mutant, result: Result | None) -> dict[str, object]
         "said": [] if result is None else list(result.said),
         "seconds": 0.0 if result is None else round(result.seconds, 3),
         "change": excerpt(mutant, plan.project.sources),
-        "would_catch": operator.cures.get(mutant.shape, ""),
+        "test_that_would_catch": operator.cures[mutant.shape].format(subject=mutant.subject),
+        "check_that_would_catch": operator.needs[mutant.shape].format(subject=mutant.subject),
     }

@@ -111,9 +111,8 @@ def _survivor(number: int, plan: Plan, mutant: Mutant, result: Result, by: str) 
     yield from _change(plan, mutant)
     for said in result.said:
         yield _fit(f"    said there, of another kind: {' '.join(said.split())}")
-    advice = plan.operators[mutant.operator].cures.get(mutant.shape, "")
-    if by == "checker":
-        advice = f"by a checker, a rule that follows the value; by tests, {advice}"
+    operator = plan.operators[mutant.operator]
+    advice = (operator.needs if by == "checker" else operator.cures)[mutant.shape].format(subject=mutant.subject)
     yield from _wrapped("would catch it: ", advice)
 
 

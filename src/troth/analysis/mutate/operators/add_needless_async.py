@@ -3,7 +3,8 @@
 What it plants: a plain `def` becomes `async def`, and all its callers await it. Nothing is lost, everything still
 works; but a function without one `await` of its own now drags every future caller into the other color.
 What it leaves alone: all that could break or that somebody may require: names with a second definition or any use but
-a call, callers that are not async, generators, decorated functions, methods of classes with bases, special methods.
+a call, callers that are not async, generators, decorated functions, public methods of classes with bases, special
+methods.
 """
 
 import ast
@@ -42,8 +43,14 @@ def find(module: Module, project: Project) -> Iterator[Mutant]:
         edits = [Edit(module.path, module.start(node), module.start(node), "async ")]
         edits += [edit for call in calls for edit in _await(module, call)]
         callers = [module.homes[call] for call in calls]
-        mutant = places.mutant(node, _METHOD if is_method else _FUNCTION, edits, subject=node.name, also=callers)
+        shape = _METHOD if is_method else _FUNCTION
+        inside = node.body[1 if _is_docstring(node.body[0]) and len(node.body) > 1 else 0]
+        mutant = places.mutant(node, shape, edits, subject=node.name, also=callers, reached_at=inside)
         yield replace(mutant, marks=mutant.marks[:1])  # only the line of the `def`: the node spans the whole body
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _uses(module: Module) -> dict[str, list[ast.AST]]:
@@ -72,13 +79,16 @@ def _name_in(node: ast.AST) -> str | None:
 
 
 def _is_free(module: Module, node: ast.FunctionDef) -> bool:
-    """Whether nothing but the callers has a say in the color of this function."""
+    """Whether nothing but the callers has a say in the color of this function.
+
+    A base may require a method to be plain, but hardly one with a private name.
+    """
     if node.decorator_list or (node.name.startswith("__") and node.name.endswith("__")):
         return False
     parent = module.parents[node]
     if isinstance(parent, ast.ClassDef):
         plain = all(isinstance(base, ast.Name) and base.id == "object" for base in parent.bases)
-        if not plain or parent.keywords or parent.decorator_list:
+        if not (plain or node.name.startswith("_")) or parent.keywords or parent.decorator_list:
             return False
     elif not isinstance(parent, ast.Module):
         return False
@@ -140,6 +150,9 @@ OPERATOR = Operator(
         _FUNCTION: "no test can, since all still works; a rule against `async def` without `await`",
         _METHOD: "no test can, since all still works; a rule against `async def` without `await`",
     },
+    needs=dict.fromkeys(
+        (_FUNCTION, _METHOD), "a rule against `async def` without `await` that knows who calls `{subject}`"
+    ),
     cases=(
         Case(
             "a function",

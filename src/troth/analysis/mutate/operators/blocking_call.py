@@ -113,6 +113,7 @@ OPERATOR = Operator(
         _SLEEP: "a test in which something else has to happen meanwhile; a watch on the loop, such as `troth.guard`",
         _THREAD: "a test in which something else has to happen meanwhile; a watch on the loop, such as `troth.guard`",
     },
+    needs=dict.fromkeys((_SLEEP, _THREAD), "knowing what blocks, in a function that the event loop runs"),
     cases=(
         Case(
             "a sleep",

@@ -16,7 +16,7 @@ from troth.analysis.mutate import shape as shapes
 from troth.analysis.mutate.module import Module, Outermost
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Case, Operator
-from troth.analysis.mutate.operators.drop_await import KINDS, await_token
+from troth.analysis.mutate.operators.drop_await import KINDS, NEEDS, await_token
 from troth.analysis.mutate.place import Places
 from troth.analysis.mutate.project import Project
 from troth.analysis.mutate.shape import shape_of
@@ -133,8 +133,9 @@ OPERATOR = Operator(
         shapes.CONDITION: "a test of the other branch: a coroutine is always true, and so is a model",
         shapes.LARGER: "a test that looks inside the value that is built or passed on here",
     },
+    needs=NEEDS,
     cases=(
-        *tuple(
+        *(
             Case(
                 name,
                 f'async def g(x):\n    return {{"a": x, "b": (1)}}\nasync def f():\n    {before}\n',
@@ -152,9 +153,11 @@ OPERATOR = Operator(
         ),
         Case(
             "an annotated method",
-            "class A:\n    async def g(self) -> dict[str, int]:\n        return {'a': 1}\n    async def f(self):\n        d = await self.g()\n",
+            "class A:\n    async def g(self) -> dict[str, int]:\n        return {'a': 1}\n"
+            "    async def f(self):\n        d = await self.g()\n",
             'class A:\n    async def g(self) -> "GModel":\n        return GModel(a=1)\n'
-            "    async def f(self):\n        d = self.g()\n\n\nclass GModel:\n    def __init__(self, a=None):\n        self.a = a\n",
+            "    async def f(self):\n        d = self.g()\n\n\nclass GModel:\n"
+            "    def __init__(self, a=None):\n        self.a = a\n",
             shapes.ASSIGNED,
         ),
         Case(

@@ -20,7 +20,7 @@ from troth.analysis.mutate.place import Places
 from troth.analysis.mutate.project import Project
 from troth.analysis.mutate.shape import shape_of
 
-__all__ = ["KINDS", "OPERATOR", "await_token"]
+__all__ = ["KINDS", "NEEDS", "OPERATOR", "await_token"]
 
 _AWAIT = re.compile(r"await[ \t]*")
 _ABOUT = r"corout|await|\bFuture\b|\bTask\b"
@@ -55,6 +55,14 @@ KINDS = {
     "troth": Kind(codes=r"T\d+", never=r"^T\d+ needless"),
 }
 
+NEEDS = {
+    shapes.BARE: "knowing that `{subject}` is async, though its type is not known here",
+    shapes.ASSIGNED: "following the value of `{subject}` to where it is used, or not used, without `await`",
+    shapes.RETURN: "an annotation of what this function returns, or knowing that `{subject}` is async",
+    shapes.CONDITION: "knowing that `{subject}` is async, and a rule against coroutines as truth values",
+    shapes.LARGER: "knowing that `{subject}` is async, and what the expression around it takes",
+}
+
 OPERATOR = Operator(
     name="drop-await",
     summary="remove the `await` before a call",
@@ -68,6 +76,7 @@ OPERATOR = Operator(
         shapes.CONDITION: "a test of the other branch: a coroutine is always true",
         shapes.LARGER: "a test that looks inside the value that is built or passed on here",
     },
+    needs=NEEDS,
     cases=(
         Case("bare", "async def f():\n    await g()\n", "async def f():\n    g()\n", "bare"),
         Case("assigned", "async def f():\n    x = await g(1)\n", "async def f():\n    x = g(1)\n", "assigned"),

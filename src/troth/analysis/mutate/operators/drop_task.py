@@ -132,6 +132,9 @@ OPERATOR = Operator(
         _COLLECTION: "a test that stops the owner and looks whether all tasks have ended",
         _AWAITED: "a test of what the task did, made right after this function returns",
     },
+    needs=dict.fromkeys(
+        (_NAME, _ATTRIBUTE, _COLLECTION, _AWAITED), "a rule that every task of `{subject}` is kept or awaited"
+    ),
     cases=(
         Case(
             "kept in a set",

@@ -16,7 +16,7 @@ from troth.analysis.mutate import shape as shapes
 from troth.analysis.mutate.module import Module
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Case, Operator
-from troth.analysis.mutate.operators.drop_await import KINDS, await_token
+from troth.analysis.mutate.operators.drop_await import KINDS, NEEDS, await_token
 from troth.analysis.mutate.place import Places
 from troth.analysis.mutate.project import Project
 from troth.analysis.mutate.shape import shape_of
@@ -72,6 +72,7 @@ OPERATOR = Operator(
         shapes.RETURN: "a test that compares what the function returns with a plain value",
         shapes.LARGER: "a test of what the outer call did with the value",
     },
+    needs={shape: NEEDS[shape] for shape in _SHAPES},
     cases=(
         Case(
             "bare",

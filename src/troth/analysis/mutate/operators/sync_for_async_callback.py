@@ -80,6 +80,9 @@ OPERATOR = Operator(
         _POSITION: "a test in which the callback is called, and that looks at what it did",
         _KEYWORD: "a test in which the callback is called, and that looks at what it did",
     },
+    needs=dict.fromkeys(
+        (_POSITION, _KEYWORD), "knowing that `{subject}` is called and awaited, by annotation or from its body"
+    ),
     cases=(
         Case(
             "by position",
