@@ -99,7 +99,7 @@ def _is_chosen(path: str, target: str, *, with_tests: bool) -> bool:
     if path == target:
         return True
     inner = path if target == "." else path.removeprefix(f"{target}/") if path.startswith(f"{target}/") else None
-    return inner is not None and (with_tests or not _is_test(inner))
+    return inner is not None and (with_tests or _is_test(f"{target}/x.py") or not _is_test(inner))
 
 
 def _is_test(path: str) -> bool:

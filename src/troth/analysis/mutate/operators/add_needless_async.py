@@ -114,9 +114,11 @@ def _calls(module: Module, uses: list[ast.AST], *, is_method: bool) -> list[ast.
 def _can_await(module: Module, call: ast.Call) -> bool:
     if not isinstance(module.scope(call), ast.AsyncFunctionDef) or module.in_fstring(call):
         return False
+    if isinstance(module.parents[call], ast.Await):
+        return False  # what is awaited as it is is no plain value
     for up in module.ancestors(call):
-        if isinstance(up, (ast.GeneratorExp, ast.Await)):
-            return False  # an `await` would make an async generator of it; and a value that is awaited is no plain one
+        if isinstance(up, ast.GeneratorExp):
+            return False  # an `await` would make an async generator of it
         if isinstance(up, ast.stmt):
             break
     # A call inside another call of the same function would need its brackets nested; none is worth that.
@@ -167,6 +169,13 @@ OPERATOR = Operator(
             "        return (await self.g()).x\n",
             "method",
         ),
+        Case(
+            "in the argument of an awaited call",
+            "def g(): pass\nasync def f():\n    await h(g())\n",
+            "async def g(): pass\nasync def f():\n    await h((await g()))\n",
+            "function",
+        ),
+        Case("awaited as it is", "def g(): pass\nasync def f():\n    await g()\n", None),
         Case("a plain caller", "def g(): pass\ndef f(): g()\nasync def h(): g()\n", None),
         Case("nobody calls it", "def g(): pass\nasync def f(): pass\n", None),
         Case("passed as a value", "def g(): pass\nasync def f():\n    g()\n    h(g)\n", None),
