@@ -5,11 +5,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from troth.analysis.findings import Confidence
-from troth.analysis.source.globs import parse
+from troth.analysis.source.globs import Globs, parse
 from troth.errors import MisuseError
 
 __all__ = ["KEYS", "Patterns", "Settings", "find_settings", "read_settings", "settings_in"]
@@ -28,7 +29,12 @@ class Patterns:
         """Whether they match the file at the absolute `path`, or a folder it lies in."""
         if not path.is_relative_to(self.folder):
             return False
-        return parse(self.lines).hides(path.relative_to(self.folder).as_posix())
+        return _compiled(self.lines).hides(path.relative_to(self.folder).as_posix())
+
+
+@cache
+def _compiled(lines: tuple[str, ...]) -> Globs:
+    return parse(lines)
 
 
 @dataclass(frozen=True, slots=True)
