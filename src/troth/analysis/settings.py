@@ -31,6 +31,12 @@ class Patterns:
             return False
         return _compiled(self.lines).hides(path.relative_to(self.folder).as_posix())
 
+    def says(self, path: Path, *, folder: bool) -> bool:
+        """Whether they match just this file or folder."""
+        if not path.is_relative_to(self.folder) or path == self.folder:
+            return False
+        return bool(_compiled(self.lines).says(path.relative_to(self.folder).as_posix(), folder=folder))
+
 
 @cache
 def _compiled(lines: tuple[str, ...]) -> Globs:

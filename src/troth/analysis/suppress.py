@@ -40,18 +40,15 @@ def unused(
     rules: Mapping[str, str],
     lines: Lines,
     *,
-    unread: Collection[str] = (),
     is_on: Callable[[str, str], bool] = lambda _code, _name: True,
 ) -> list[Finding]:
     """A finding for each comment that silences nothing, or names no rule there is.
 
-    Nothing is said of files that could not be read, nor of rules that are switched off: they might have spoken.
+    Nothing is said of rules that are switched off: they might have spoken.
     """
     names = {name: code for code, name in rules.items()} | {code: code for code in rules}
     found = []
     for allow in allows:
-        if allow.span.path in unread:
-            continue
         idle = [name for name in allow.names if (allow, name) not in used]
         idle = [name for name in idle if name not in names or is_on(names[name], rules[names[name]])]
         if idle or not allow.names:

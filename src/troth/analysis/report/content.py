@@ -1,6 +1,6 @@
 """Knows what a report is about: findings, and all that has to be said beside them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from troth.analysis.findings import Finding
@@ -24,19 +24,13 @@ class Report:
     checked: int
     lines: Lines
     rules: Mapping[str, RulePage]
-    prefix: str = ""  # from the project's root to the working folder, where that lies inside
+    shown: Callable[[str], str] = str
     silenced: int = 0
     known: int = 0  # by the baseline
     baseline: str | None = None
     repaired: tuple[Mark, ...] = ()
     newer_syntax: tuple[str, ...] = ()
     since: str | None = None
-
-    def shown(self, path: str) -> str:
-        """`path` as seen from the working folder."""
-        if self.prefix and path.startswith(self.prefix):
-            return path[len(self.prefix) :]
-        return "../" * self.prefix.count("/") + path
 
     @property
     def fixable(self) -> int:

@@ -71,7 +71,7 @@ def _result(finding: Finding, report: Report, rules: dict[str, int], mark: str) 
     }
     if finding.code in rules:
         result["ruleIndex"] = rules[finding.code]
-    reasons = [one for one in finding.reasons if one.path is not None]
+    reasons = [one for one in finding.reasons if one.path is not None and not one.path.startswith("/")]
     if reasons:
         result["relatedLocations"] = [_reason_location(one, number) for number, one in enumerate(reasons, 1)]
         steps = [{"location": _reason_location(one, None)} for one in reversed(reasons)]
@@ -112,8 +112,6 @@ def _reason_location(reason: Reason, number: int | None) -> dict[str, object]:
 
 
 def _artifact(path: str) -> dict[str, str]:
-    if path.startswith("/"):  # a reason in an installed package: outside of the project
-        return {"uri": f"file://{quote(path)}"}
     return {"uri": quote(path), "uriBaseId": "%SRCROOT%"}
 
 

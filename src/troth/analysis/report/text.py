@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from troth.analysis.findings import Finding, Reason, Span
 from troth.analysis.report.content import Report, plural
 
-__all__ = ["Paint", "render"]
+__all__ = ["Paint", "newer_syntax", "render", "stale", "verdict"]
 
 Paint = Callable[..., str]
 _TAB = 4
@@ -25,17 +25,23 @@ def render(report: Report, *, paint: Paint = _plain, frames: bool = False) -> It
 
 def closing(report: Report, paint: Paint = _plain) -> Iterator[str]:
     """What is said at the end: what is repaired, what could not be read, and what it comes to."""
-    for one in report.repaired:
-        place = f"{report.shown(one.path)}: {one.code} {one.subject}".rstrip()
-        yield f"{place}{f' in {one.symbol}' if one.symbol else ''}  is repaired, but still in the baseline"
     if report.repaired:
-        count = plural(len(report.repaired), "entry").replace("entrys", "entries")
-        verb = "is" if len(report.repaired) == 1 else "are"
-        yield f"{count} of {report.baseline} {verb} stale: `troth check --write-baseline` takes them out"
+        yield from stale(report)
         yield ""
     if report.newer_syntax:
         yield newer_syntax(report)
     yield verdict(report, paint)
+
+
+def stale(report: Report) -> Iterator[str]:
+    """The entries of the baseline that are repaired, one by one, and how to be rid of them."""
+    for one in report.repaired:
+        where = f" in {one.symbol}" if one.symbol else ""
+        yield f"{report.shown(one.path)}  {one.code} {one.subject}{where}: repaired, but still in the baseline"
+    if report.repaired:
+        count = len(report.repaired)
+        entries = "1 entry is" if count == 1 else f"{count:,} entries are"
+        yield f"{entries} stale in {report.baseline}: `troth check --write-baseline` takes stock anew"
 
 
 def newer_syntax(report: Report) -> str:

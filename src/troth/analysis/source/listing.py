@@ -7,7 +7,7 @@ from pathlib import Path
 
 from troth.analysis.source.globs import Globs, parse
 
-__all__ = ["SUFFIXES", "Listing", "is_hidden", "list_files"]
+__all__ = ["SUFFIXES", "Listing", "is_hidden", "is_source", "list_files"]
 
 SUFFIXES = (".py", ".pyi", ".ipynb", ".pyw")
 
@@ -42,8 +42,21 @@ def list_files(root: Path, start: str = "", *, excluded: Callable[[str, bool], b
     walk.folder(start, above)
     files = walk.files
     if walk.held_back:
-        files = files + [one for one in _tracked_though_ignored(root, start) if walk.wanted(one)]
+        files = files + [
+            one for one in _tracked_though_ignored(root, start) if is_source(one, excluded) and (root / one).is_file()
+        ]
     return Listing(files=tuple(sorted(set(files))), marked=tuple(sorted(walk.marked)))
+
+
+def is_source(path: str, excluded: Callable[[str, bool], bool] | None = None) -> bool:
+    """Whether a path that somebody else names (git, mostly) is one that a walk would have taken."""
+    parts = path.split("/")
+    if not path.endswith(SUFFIXES) or not _NOBODY_WROTE.isdisjoint(parts[:-1]):
+        return False
+    if excluded is None:
+        return True
+    folders = ("/".join(parts[:end]) for end in range(1, len(parts)))
+    return not any(excluded(one, True) for one in folders) and not excluded(path, False)
 
 
 def is_hidden(root: Path, path: str) -> bool:
@@ -93,17 +106,6 @@ class _Walk:
                         stack.append((inner, here))
                 elif entry.name.endswith(SUFFIXES) and self._is_file(entry) and self._keeps(inner, here, folder=False):
                     self.files.append(inner)
-
-    def wanted(self, path: str) -> bool:
-        """Whether a file that git named is one that the walk would have taken had nothing hidden it."""
-        parts = path.split("/")
-        if not path.endswith(SUFFIXES) or not _NOBODY_WROTE.isdisjoint(parts[:-1]):
-            return False
-        if self.excluded is not None:
-            folders = ("/".join(parts[:end]) for end in range(1, len(parts)))
-            if any(self.excluded(one, True) for one in folders) or self.excluded(path, False):
-                return False
-        return (self.root / path).is_file()
 
     def _keeps(self, path: str, globs: list[tuple[str, Globs]], *, folder: bool) -> bool:
         if globs and _ignored(path, globs, folder=folder):
