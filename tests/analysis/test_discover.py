@@ -39,7 +39,11 @@ def git(root: Path, *arguments: str) -> None:
         pytest.param(["p/.git/", "p/s/a.py"], "", ["p/s"], "p", id="a repository"),
         pytest.param(["p/s/a.py"], "p", ["p/s/a.py"], "p", id="none: the working folder"),
         pytest.param(
-            ["m/.git/", "m/pk/a/pyproject.toml", "m/pk/b/pyproject.toml"], "m", ["m/pk/a"], "m", id="a monorepo is whole"
+            ["m/.git/", "m/pk/a/pyproject.toml", "m/pk/b/pyproject.toml"],
+            "m",
+            ["m/pk/a"],
+            "m",
+            id="a monorepo is whole",
         ),
         pytest.param(
             ["m/pyproject.toml", "m/pk/a/pyproject.toml"], "m", ["m/pk/a"], "m", id="a monorepo without a repository"
@@ -81,7 +85,9 @@ def test_two_loose_files_do_not_make_the_disk_a_project(tmp_path):
         pytest.param([".venv/x.py", "node_modules/y.py", "__pycache__/z.py", "a.py"], "", ["a.py"], id="nobody's"),
         pytest.param(["my-env/pyvenv.cfg", "my-env/lib/x.py", "a.py"], "", ["a.py"], id="an environment by any name"),
         pytest.param(["build/lib/a.py", "dist/a.py", "a.py"], "", ["a.py"], id="build output"),
-        pytest.param(["p/build/__init__.py", "p/build/a.py"], "", ["p/build/__init__.py", "p/build/a.py"], id="a package"),
+        pytest.param(
+            ["p/build/__init__.py", "p/build/a.py"], "", ["p/build/__init__.py", "p/build/a.py"], id="a package"
+        ),
         pytest.param(["gen/a.py", "a.py"], "gen/\n", ["a.py"], id="gitignore"),
         pytest.param(["s/a.py", "s/b.py"], "s/*\n!s/b.py\n", ["s/b.py"], id="gitignore with a negation"),
     ],
@@ -113,9 +119,9 @@ def test_a_tracked_file_is_not_ignored(tmp_path):
 def test_links(tmp_path):
     """A loop of links ends, nothing is read twice, and a named link means the file behind it."""
     tree(tmp_path, "p/pyproject.toml", "p/a.py", "outside.py")
-    os.symlink(tmp_path / "p", tmp_path / "p/loop")
-    os.symlink(tmp_path / "p/a.py", tmp_path / "p/again.py")
-    os.symlink(tmp_path / "outside.py", tmp_path / "p/guest.py")
+    (tmp_path / "p/loop").symlink_to(tmp_path / "p")
+    (tmp_path / "p/again.py").symlink_to(tmp_path / "p/a.py")
+    (tmp_path / "p/guest.py").symlink_to(tmp_path / "outside.py")
     assert list_files(tmp_path / "p").files == ("a.py", "guest.py")
     assert discover(["again.py"], tmp_path / "p").reported == {"a.py"}
 

@@ -5,10 +5,12 @@ the path only helps to choose among several. Two of a kind are told apart by the
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from troth.analysis.findings import Finding
+from troth.analysis.source.definitions import definitions_in
 from troth.analysis.source.lines import Lines
 
 __all__ = ["Mark", "Settled", "fingerprints", "mark", "settle", "still_defines"]
@@ -84,16 +86,20 @@ def settle(known: Iterable[Mark], today: Sequence[Mark], stays: Callable[[Mark],
 
 def still_defines(lines: Lines) -> Callable[[Mark], bool]:
     """A question to the files of today: whether the function of a remembered finding is still in its file."""
-    import re
+
+    @cache
+    def names_in(path: str) -> Collection[str] | None:
+        data = lines.data(path)
+        return () if data is None or path.endswith(".ipynb") else definitions_in(data)
 
     def stays(one: Mark) -> bool:
-        data = lines.data(one.path)
-        if data is None:
-            return False
-        name = one.function
-        if not name.isidentifier():
-            return True  # module level, or a lambda: as long as the file is there, so is its place
-        return re.search(rf"\b(?:def|class)\s+{re.escape(name)}\b".encode(), data) is not None
+        names = names_in(one.path)
+        if names is None:
+            return True  # it does not parse, so nobody knows: what it holds is not looked for elsewhere
+        if not one.function.isidentifier():  # module level, or a lambda: as long as the file is there, so is its place
+            return lines.data(one.path) is not None
+        symbol = one.symbol.replace(".<locals>", "")
+        return any(symbol == name or symbol.endswith(f".{name}") for name in names)
 
     return stays
 

@@ -137,7 +137,7 @@ def read_settings(file: Path) -> Settings | None:
         document = tomllib.loads(text)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise MisuseError(
-            f"{file}:{_line_in(str(problem))}: this is not TOML: {problem}\n"
+            f"{file}:{_line_in(str(problem), data)}: this is not TOML: {problem}\n"
             "Nothing was checked, since the settings in it may matter.\n"
             "Repair the file; `python -m tomllib` does not read it either."
         ) from problem
@@ -174,11 +174,12 @@ def _inner(value: object, *keys: str) -> object:
     return value
 
 
-def _line_in(message: str) -> int:
+def _line_in(message: str, data: bytes) -> int:
+    """The line that a complaint of the TOML reader names; it calls the last one the end of the document."""
     import re
 
     found = re.search(r"line (\d+)", message)
-    return int(found[1]) if found else 1
+    return int(found[1]) if found else max(1, len(data.splitlines()))
 
 
 def _texts(key: str, value: object, place: _Place) -> tuple[str, ...]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.fingerprint import Mark, mark, settle, still_defines
+from troth.analysis.source.definitions import Definition, definitions_in
 from troth.analysis.source.git import Change, blobs_at, changes_since, commit_of, files_at
-from troth.analysis.source.lines import Lines, decode
+from troth.analysis.source.lines import Lines
 from troth.analysis.source.listing import SUFFIXES
 from troth.analysis.source.project import Project
 from troth.analysis.source.roots import source_roots
@@ -78,7 +79,7 @@ class _Turned:
                 continue
             old, new = past.overlay.get(change.then), lines.data(change.now)
             if old is not None and new is not None:
-                self._compare(change.now, _functions(old), _functions(new))
+                self._compare(change.now, definitions_in(old) or {}, definitions_in(new) or {})
 
     def explain(self, finding: Finding) -> Finding:
         """`finding`, with the change of color it comes from, if it comes from one."""
@@ -92,38 +93,13 @@ class _Turned:
             return None
         return self._by_place.get((place.path, place.line))
 
-    def _compare(
-        self, path: str, old: dict[str, tuple[bool, list[int]]], new: dict[str, tuple[bool, list[int]]]
-    ) -> None:
-        for name, (is_async, lines) in new.items():
-            was_async = old[name][0] if name in old else is_async
-            if was_async == is_async:
+    def _compare(self, path: str, old: dict[str, Definition], new: dict[str, Definition]) -> None:
+        for name, function in new.items():
+            before = old.get(name)
+            if before is None or before.is_async == function.is_async or before.is_class or function.is_class:
                 continue
-            was = "an `async def`" if was_async else "a plain `def`"
+            was = "an `async def`" if before.is_async else "a plain `def`"
             text = f"`{name}` changed color since {self._revision}: it was {was}"
-            reason = Reason(text, path, lines[-1])
-            self._by_place.update({(path, line): reason for line in lines})
+            reason = Reason(text, path, function.head[-1])
+            self._by_place.update({(path, line): reason for line in function.head})
             self._by_name.setdefault(name.rpartition(".")[2], reason)
-
-
-def _functions(data: bytes) -> dict[str, tuple[bool, list[int]]]:
-    """Each function of a file by its qualified name: whether it is async, and the lines of its head."""
-    import ast
-
-    try:
-        tree = ast.parse(decode(data))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    found: dict[str, tuple[bool, list[int]]] = {}
-    stack: list[tuple[ast.AST, str]] = [(tree, "")]
-    while stack:
-        node, outer = stack.pop()
-        for child in ast.iter_child_nodes(node):
-            name = outer
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                name = f"{outer}.{child.name}" if outer else child.name
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                heads = [*(one.lineno for one in child.decorator_list), child.lineno]
-                found[name] = (isinstance(child, ast.AsyncFunctionDef), heads)
-            stack.append((child, name))
-    return found

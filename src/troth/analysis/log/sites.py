@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from troth.analysis.source.lines import Lines, decode
+from troth.analysis.source.lines import Lines
 
 __all__ = ["Site", "Use", "calls_of", "definitions_of"]
 
@@ -77,7 +77,7 @@ def _trees(word: str, before: bytes, files: Sequence[str], lines: Lines) -> Iter
         if data is None or trace.search(data) is None:
             continue
         try:
-            yield path, ast.parse(decode(data))
+            yield path, ast.parse(data)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from troth.analysis.findings import Finding, Span
-from troth.analysis.source.lines import cells_of, decode, split
+from troth.analysis.source.lines import BOM, cells_of, decode, split
 
 __all__ = ["Allow", "allows_in"]
 
@@ -52,9 +52,10 @@ def allows_in(path: str, data: bytes) -> list[Allow]:
 
 def _allows_in_text(path: str, text: str, cell: int | None) -> list[Allow]:
     found = []
+    mark = len(text) - len(text := text.removeprefix(BOM))
     lines = split(text)
     ranges = _statements(text) if _COMMENT.search(text) else {}
-    starts = _line_starts(text) if cell is None else []
+    starts = [mark + start for start in _line_starts(text)] if cell is None else []
     for line, column, comment in _comments(lines):
         match = _COMMENT.search(comment)
         if match is None:

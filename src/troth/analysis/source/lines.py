@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["Lines", "cells_of", "decode", "split"]
+__all__ = ["BOM", "Lines", "cells_of", "decode", "split"]
+
+BOM = "\ufeff"
 
 
 class Lines:
@@ -40,26 +42,24 @@ class Lines:
             return {}
         if path.endswith(".ipynb"):
             return {number: split(text) for number, text in enumerate(cells_of(data), 1)}
-        return {None: split(decode(data))}
+        return {None: split(decode(data).removeprefix(BOM))}
 
 
 def decode(data: bytes) -> str:
-    """Source text as Python would decode it; what does not decode is shown as such rather than refused."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = None
-    head = data[:400]
-    if text is not None and b"coding" not in head:
-        return text
+    """Source text as Python would decode it; what does not decode is shown as such rather than refused.
+
+    A byte order mark stays: offsets into this text are offsets into the file.
+    """
+    if b"coding" not in data[:400]:
+        return data.decode(errors="replace")
     from io import BytesIO
     from tokenize import detect_encoding
 
     try:
         encoding, _ = detect_encoding(BytesIO(data).readline)
-        return data.decode(encoding)
+        return data.decode("utf-8" if encoding == "utf-8-sig" else encoding)
     except (SyntaxError, LookupError, UnicodeDecodeError):
-        return data.decode("utf-8-sig", errors="replace")
+        return data.decode(errors="replace")
 
 
 def split(text: str) -> list[str]:
