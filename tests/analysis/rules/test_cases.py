@@ -53,6 +53,8 @@ def test_without_async_nothing_remains(rule: Rule, case: Case) -> None:
     """Strip `async` and `await` from a case whose coroutines are all its own: what is still found is a false alarm."""
     source = case.bad if case.bad is not None else case.good
     assert source is not None
+    if rule.code == "T117":
+        pytest.skip("`__aenter__` says async without the word")
     texts = {path: text.replace("async ", "").replace("await ", "") for path, text in files(source).items()}
     left = [f for f in findings(texts) if f.code not in {"T112", "T001"}]
     assert not left

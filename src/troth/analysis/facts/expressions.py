@@ -120,6 +120,8 @@ class ExpressionReader:
             if callee:
                 self.awaited.add(callee)
             return ("await", self._call_itself(value), at(node))
+        if type(value) is ast.Await and type(value.value) is ast.Call:
+            self.awaited.add(f"await {self._callee(value.value.func)}")  # its result is awaited too
         callee = self._callee(value)
         if callee:
             self.calls.add(callee)  # `await f` without the call is judged like a call that is not awaited

@@ -5,6 +5,7 @@ Everybody else may keep it: an unknown callee is always given the benefit of the
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.program.calls import callee_text
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import Node, Param
     from troth.analysis.program.link import Program
 
-__all__ = ["Consumers", "mentions_awaitable", "never_awaitable"]
+__all__ = ["Consumers", "looks_like_keeper", "mentions_awaitable", "never_awaitable"]
 
 _TEXT_BUILTINS = frozenset("print str repr ascii format".split())
 _PLAIN_BUILTINS = frozenset(
@@ -67,6 +68,17 @@ class Consumers:
             return self._constructed(func, position, name)
         del value
         return ""
+
+    def may_await(self, func: Value | None, node: Node, keyword: str | None) -> bool:
+        """Whether somebody who is not known to drop its argument looks like one that runs or keeps it."""
+        if keyword is not None and (keyword in {"*", "**"} or looks_like_keeper(keyword)):
+            return True
+        if isinstance(func, FunctionValue):
+            function = func.function
+            if isinstance(function, LibraryFunction):
+                return True
+            return keyword is None or function.is_abstract or bool(function.facts.decorators)
+        return looks_like_keeper(callee_text(node[1]))
 
     def _library(self, func: FunctionValue, function: LibraryFunction) -> str:
         qualname = function.qualname
@@ -130,6 +142,19 @@ class Consumers:
                     return f"`{cls.name}`, whose `{name}` is no awaitable"
                 return ""
         return ""
+
+
+_KEEPER = re.compile(
+    r"(?i)task|spawn|(?<![a-z])run|gather|wait|futur|sched|submit|start|coro|loop|backgr|fire|shield|timeout|ensure|call|exec"
+    r"|sync|put|append|add|push|queue|regist|defer|partial|safe|retry|race|collect|with|async|job|pending|handle|wrap|launch"
+    r"|thread|process|do_|invoke|then|sleep|consum|enter|track|monitor|nest|portal|block|mock|patch|raises|iscor|inspect"
+    r"|isinstance|type|cast|id$|iter|chain|map|callback|work|deliver|send$|emit|insert|extend|set_result|perform|keep|hold|defer|later|complete"
+)
+
+
+def looks_like_keeper(text: str) -> bool:
+    """Whether a name sounds like something that runs or keeps what it is given."""
+    return _KEEPER.search(text.rpartition(".")[2] if "." in text else text) is not None
 
 
 def never_awaitable(value: Value | None, program: Program) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.evaluate import Evaluator
     from troth.analysis.program.link import Program
+    from troth.analysis.program.sites import Site
 
 __all__ = ["Evidence"]
 
@@ -53,9 +54,10 @@ class Evidence:
         self._plain: Counter[str] = Counter()
         self._places: dict[str, tuple[str, int]] = {}
         self._awaited: Counter[str] = Counter()
+        self._awaited_names: Counter[str] = Counter()
         self._bare: Counter[str] = Counter()
         self._awaited_places: dict[str, tuple[str, int]] = {}
-        self._local: dict[tuple[str, int], tuple[Counter[str], Counter[str]]] = {}
+        self.awaited_twice: set[str] = set()  # functions whose result is awaited as well
 
     def count(self, path: str, functions: tuple[tuple[object, ...], ...]) -> None:
         """Take in what one file says."""
@@ -67,8 +69,12 @@ class Evidence:
             else:
                 self._plain[name] += 1  # type: ignore[index]
             for callee in awaited:  # type: ignore[attr-defined]
+                if callee.startswith("await "):
+                    self.awaited_twice.add(callee.rpartition(".")[2].rpartition(" ")[2])
+                    continue
                 key = _tail(callee)
                 self._awaited[key] += 1
+                self._awaited_names[key.rpartition(".")[2]] += 1
                 self._awaited_places.setdefault(key, (path, at[0]))  # type: ignore[index]
             for callee in calls:  # type: ignore[attr-defined]
                 self._bare[_tail(callee)] += 1
@@ -99,6 +105,13 @@ class Evidence:
             site = scope.site(None, node[-1], text, "coroutine", lambda: (by_siblings,), sure=False)
             return Coroutine(site, lambda: None)
         return None
+
+    def is_always_awaited(self, site: Site) -> bool:
+        """Whether other sites await what is called at `site`, and nothing but this hands its promise on."""
+        if site.target is None:
+            return False
+        name = site.callee.rpartition(".")[2]
+        return self._awaited_names[name] > 0
 
     def _by_name(self, name: str) -> Reason | None:
         if name in GENERIC or name.startswith("__"):

@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import body_of
+from troth.analysis.program.calls import callee_text
+from troth.analysis.program.consumers import looks_like_keeper
 from troth.analysis.program.evaluate import Evaluator, _at_of
-from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, Incident, Misuse, Promise, Site
+from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Promise, Site
 from troth.analysis.program.values import (
     AsyncContext,
     AsyncGenerator,
@@ -118,6 +120,19 @@ class Flow(Evaluator):
             if site is not None and site in self.pending:
                 self.pending[site] = (self.pending[site] & MAYBE) | KEPT
 
+    def hand_over(self, value: Value | None, text: str, at: At | None) -> None:
+        """The value goes to somebody unknown who does not look like one that awaits it."""
+        for promise in promises(value):
+            site = promise.site
+            if site is None or site.promise == "task":
+                continue
+            if site in self.pending:
+                if not self.pending[site] & (KEPT | AWAITED):
+                    self.pending[site] |= WEAK
+                    self.misuses.setdefault(site, []).append(Misuse("handed over", at or site.at, text))
+            elif isinstance(promise, Coroutine):
+                self.incident("handed over", site, detail=text, sure=False)
+
     def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
         if value is None:
             return
@@ -132,9 +147,7 @@ class Flow(Evaluator):
                 self.misuse(member, kind, at, text)
             return
         if not isinstance(value, _PROMISES):
-            if kind not in {"condition", "comparison", "text"}:
-                self.keep(value)
-            return
+            return  # a container of promises: what becomes of them is told by what becomes of it
         site = value.site
         if site is None:
             return
@@ -195,6 +208,9 @@ class Flow(Evaluator):
         for position, (name, value) in enumerate(values):
             if value is None or not any(True for _ in promises(value)):
                 continue
+            if name in {"*", "**"} and isinstance(value, _PROMISES):
+                self.misuse(value, "unpacking", node[-1])
+                continue
             if self._put_in_container(node, func, value):
                 continue
             text = self.program.consumers.drops(func, node, position, name, value)
@@ -202,7 +218,10 @@ class Flow(Evaluator):
                 if any(isinstance(m, _PROMISES) for m in members_of(value)):
                     self.misuse(value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:"))
                 continue
-            self.keep(value)
+            if self.program.consumers.may_await(func, node, name):
+                self.keep(value)
+            else:
+                self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
 
     def _put_in_container(self, node: Node, func: Value | None, value: Value) -> bool:
         """`jobs.append(job())`: the local list now holds the promise."""
@@ -364,8 +383,10 @@ class Flow(Evaluator):
                 old = base.args if isinstance(base, Builtin) else base.values
                 self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old[-1:], value])))
                 self._hold(target[1][1], value)
-            else:
+            elif looks_like_keeper(callee_text(target[1])):
                 self.keep(value)
+            else:
+                self.hand_over(value, f"`{callee_text(target[1])}[…]`", _at_of(target[1]))
         else:
             self.keep(value)
 
@@ -423,7 +444,7 @@ class Flow(Evaluator):
             if self.function.is_async and not self.function.is_generator:
                 self._returned(value, statement)
             else:
-                self.keep(value)
+                self._return_container(value, statement)
         elif statement[1] is not None and statement[1][0] in {"await", "dict", "list", "const", "fstr"}:
             self._returned_result = True
         self._leave()
@@ -434,7 +455,7 @@ class Flow(Evaluator):
         if statement[1][0] in {"await", "const", "fstr", "compare", "not"} or (members and all(isinstance(m, Builtin) for m in members)):
             self._returned_result = True
         if not members or not all(isinstance(m, Coroutine) for m in members):
-            self.keep(value)
+            self._return_container(value, statement)
             return
         for member in members:
             assert isinstance(member, Coroutine)
@@ -442,6 +463,13 @@ class Flow(Evaluator):
             if site is not None and (site not in self.pending or self.pending[site] & PENDING):
                 self.incident("returned", site, variable=self.variables.get(site, ""))
             self.keep(member)
+
+    def _return_container(self, value: Value, statement: Node) -> None:
+        """A dict of results with a promise among them is hardly meant; a list of promises may be."""
+        if isinstance(value, Table) or (isinstance(value, Builtin) and value.name == "dict"):
+            self.hand_over(value, "a dict that is returned", statement[2])
+        else:
+            self.keep(value)
 
     def s_if(self, statement: Node) -> None:
         test = statement[1]
@@ -625,8 +653,6 @@ class Flow(Evaluator):
                 self.keep(member)
 
     def _check_plain_with(self, member: Instance, node: Node, at: At) -> None:
-        from troth.analysis.program.calls import callee_text
-
         classes = self.program.classes
         if classes.has(member.cls, "__aenter__") and classes.has(member.cls, "__enter__") is False:
             text = callee_text(node)
@@ -656,7 +682,7 @@ class Flow(Evaluator):
                 for key, value in after[0].items():
                     env[key] = value if key not in env or env[key] is value else union([env[key], value])
             # Where the error struck is not known: nothing that was pending can be called lost on this path.
-            pending = dict.fromkeys([*before[1], *(after[1] if after else self.pending)], KEPT)
+            pending = {site: (status & ~PENDING) | MAYBE for site, status in before[1].items()}
             self._restore((env, pending))
             if name is not None:
                 self.env[name] = None
@@ -667,7 +693,7 @@ class Flow(Evaluator):
             self._join(states)
             self.block(final)
         else:
-            self._restore((dict(before[0]), dict.fromkeys(before[1], KEPT)))
+            self._restore((dict(before[0]), {site: (status & ~PENDING) | MAYBE for site, status in before[1].items()}))
             self.block(final)
             self.alive = False
 
@@ -746,14 +772,15 @@ class Flow(Evaluator):
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            if status & (KEPT | AWAITED) == 0 and (status or misuses):
+            if status & (KEPT | AWAITED) == 0 and (status & (PENDING | WEAK) or misuses):
                 if any(m.kind == "iteration" for m in misuses) and site.promise == "generator":
                     self.incident("plain for", site, variable=variable)
                     continue
-                self.incident("never awaited", site, variable=variable)
+                proven = not status & WEAK or any(m.kind in _RAISING for m in misuses)
+                if not proven and site.promise != "coroutine":
+                    continue
+                self.incident("never awaited", site, variable=variable, sure=proven, detail="" if proven else "handed over")
                 self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(site, misuses, variable)
-                broken = next((m for m in misuses if m.kind in _RAISING), None)
-                del broken
             elif status & PENDING and status & AWAITED and not status & (KEPT | MAYBE):
                 self.incident("sometimes awaited", site, variable=variable, sure=False)
 

@@ -310,13 +310,18 @@ class Program:
             for imported in module.facts.imports:
                 if imported.name in suspects and imported.local != imported.name:
                     suspects.add(imported.local)
+        generators = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3}
         done: set[Function] = set()
         while True:
             grown: set[str] = set()
             for module in modules:
                 for index, f in enumerate(module.facts.functions):
                     function = module.function(index)
-                    if function in done or not any(c.rpartition(".")[2] in suspects for c in f.calls):
+                    if function in done:
+                        continue
+                    if not any(c.rpartition(".")[2] in suspects for c in f.calls) and not any(
+                        c.rpartition(".")[2] in generators for c in f.awaited
+                    ):
                         continue
                     done.add(function)
                     summary = self.summary(function)
@@ -343,6 +348,8 @@ class Program:
                 return ""
             if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns):
                 return "on purpose"
+        if function.name in self.evidence.awaited_twice:
+            return "on purpose"
         if self.summary(function).returned_result:
             return ""
         return "perhaps"

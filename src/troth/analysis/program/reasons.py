@@ -95,7 +95,7 @@ class Reasons:
             text = f"`{variable}` is {MISUSED.get(misuse.kind, 'used as a result')}"
             if misuse.kind == "attribute":
                 text = f"`{variable}.{misuse.text}` is read"
-            elif misuse.kind in {"text", "argument"} and misuse.text:
+            elif misuse.kind in {"text", "argument", "handed over"} and misuse.text:
                 text = f"`{variable}` is given to {misuse.text}"
             said.append(Reason(f"{text} although it is a coroutine", site.function.module.path, misuse.at[0]))
         return tuple(said)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At
     from troth.analysis.program.entities import Function
 
-__all__ = ["AWAITED", "KEPT", "MAYBE", "PENDING", "Incident", "Misuse", "Promise", "Site"]
+__all__ = ["AWAITED", "KEPT", "MAYBE", "PENDING", "Incident", "Misuse", "Promise", "WEAK", "Site"]
 
 Promise = Literal["coroutine", "generator", "context", "task"]
 
@@ -22,6 +22,7 @@ PENDING = 1
 KEPT = 2  # handed to somebody who may keep it
 AWAITED = 4
 MAYBE = 8  # made on some of these paths only
+WEAK = 16  # handed to somebody unknown who does not look like one that awaits
 
 
 @dataclass(slots=True, eq=False)

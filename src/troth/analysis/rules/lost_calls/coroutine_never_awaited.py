@@ -48,6 +48,8 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in program.incidents_of("never awaited"):
         if incident.site.promise != "coroutine":
             continue
+        if incident.detail and not program.evidence.is_always_awaited(incident.site):
+            continue
         call = call_text(program, incident)
         message = (
             f"`{incident.variable}` holds the coroutine of `{call}` and nobody awaits it, "
