@@ -43,6 +43,7 @@ class _Table:
     """Whether classes that nothing async mentions are kept by name."""
     leading: set[str] = field(default_factory=set)
     kept: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
     modules: dict[str, Module] = field(default_factory=dict)
     _foreign: dict[str, bool] = field(default_factory=dict)
 
@@ -55,8 +56,9 @@ class _Table:
         self._reach()
         for name in sorted(self.kept):
             self._write(name)
+        homes = set(self.modules)
         for alias, target in sorted(self.surface.exports.items()):
-            self._write_export(alias, target)
+            self._write_export(alias, target, homes)
         return {name: self.modules[name] for name in sorted(self.modules) if any(self.modules[name].values())}
 
     # which classes lead to something async
@@ -152,10 +154,15 @@ class _Table:
             elif _is_public_name(local):
                 module = self._module(home)
                 module["s"] = f"{module.get('s', '')} {local}".strip()
+            else:
+                return
         elif (made := self.surface.classes.get(name)) is not None:
             self._module(home).setdefault("c", {})[local] = self._class(name, made)
         elif self._leads(given := self.surface.variables[name]):
             self._module(home).setdefault("v", {})[local] = given.written()
+        else:
+            return
+        self.written.add(name)
 
     def _class(self, name: str, made: ClassSurface) -> Class:
         if name not in self.leading and not self.keep_plain:
@@ -189,18 +196,18 @@ class _Table:
             name in self.surface.classes or name == "typing.Self" for name in _names_in(given)
         )
 
-    def _write_export(self, alias: str, target: str) -> None:
+    def _write_export(self, alias: str, target: str, homes: set[str]) -> None:
         home, _, local = alias.rpartition(".")
         if not _is_public(home) or not self._is_own(home):
             return
-        known = target in self.kept
+        known = target in self.written
         if not self._is_own(target):
             found = self.bundled.find(target)
             known = found is not None and (
                 found.kind == "module" or self._foreign_leads(target) or bool(found.sig and found.sig[0])
             )
         elif target in self.surface.names.modules:
-            known = _is_public(target)
+            known = target in homes
         if known:
             self._module(home).setdefault("x", {})[local] = target
 

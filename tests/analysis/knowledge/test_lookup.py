@@ -114,7 +114,7 @@ def test_role_of_a_parameter(name, role):
     ("type_", "by", "result"),
     [
         pytest.param(REQUEST, "__aenter__", "aiohttp.client_reqrep.ClientResponse", id="by type argument"),
-        pytest.param("aiohttp.ClientSession", "__aenter__", "aiohttp.ClientSession", id="the object itself"),
+        pytest.param("aiohttp.ClientSession", "__aenter__", "aiohttp.client.ClientSession", id="the object itself"),
         pytest.param(ACQUIRED, "__aenter__", "asyncpg.pool.PoolConnectionProxy", id="said by the class"),
         pytest.param("no.such.Thing", "__await__", "", id="not known"),
     ],
