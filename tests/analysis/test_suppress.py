@@ -77,6 +77,7 @@ def idle(source: str, findings: list[Finding], tmp_path, **more) -> list[Finding
             "x = 1\r\nsave()  # troth: allow T101 stub\r\n",
             id="one of two, in a file with other line ends",
         ),
+        pytest.param("\ufeffx = 1  # troth: allow T101\n", "silences nothing", "\ufeffx = 1\n", id="a byte order mark"),
     ],
 )
 def test_idle_comments_are_findings(source, message, repaired, tmp_path):

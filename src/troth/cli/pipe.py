@@ -4,6 +4,8 @@ import os
 import sys
 from collections.abc import Iterable
 
+from troth.errors import RunError
+
 __all__ = ["reader_left", "say"]
 
 
@@ -19,6 +21,12 @@ def say(lines: Iterable[str]) -> bool:
     except BrokenPipeError:
         reader_left()
         return False
+    except OSError as problem:
+        reader_left()
+        raise RunError(
+            f"The results could not be written to stdout: {problem.strerror or problem}.\n"
+            "The work itself was done, and no file was changed by this.\nSend stdout to a place that can be written."
+        ) from problem
     return True
 
 

@@ -10,14 +10,25 @@ __all__ = ["Kind", "Mention", "mentions"]
 Kind = Literal["never awaited", "destroyed pending", "exception lost"]
 
 _NEVER = re.compile(r"coroutine(?: method)? '(?P<name>[^']+)'(?: of '[^']*')? was never awaited")
-_WARNED_AT = re.compile(r"^\s*(?P<file>[^\s:][^:\n]*\.pyi?|<[^>]+>):(?P<line>\d+): RuntimeWarning:")
+_WARNED_AT = re.compile(r"(?:^|\s)(?P<file>[^\s:]+\.pyi?|<[^>]+>):(?P<line>\d+): RuntimeWarning:")
+_MADE_AT = re.compile(r": made at (?P<file>.+?):(?P<line>\d+)")
+_DROPPED = re.compile(r"task '[^']*' \('(?P<name>[^']+)'\) was dropped while pending")
+_UNREAD = re.compile(r"the exception of '(?P<name>[^']+)' was never read")
 _CORO = re.compile(
     r"coro=<(?P<name>[\w.<>]+)\(\)[^>]*?(?:running at|defined at|done at) (?P<file>[^>]*?):(?P<line>\d+)"
 )
 _BARE_CORO = re.compile(r"coro=<(?P<name>[\w.<>]+)\(\)")
-_BORN = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_BIRTH = re.compile(r"^\s*(?:Coroutine created|Object allocated) at ")  # asyncio's debug mode; tracemalloc
+_BORN = re.compile(r'^\s*File "(?P<file>[^"]+)", (?:line|lineno) (?P<line>\d+)')
 _DESTROYED = "Task was destroyed but it is pending"
 _UNRETRIEVED = "Task exception was never retrieved"
+# The kinds of `troth.guard`; a loop that was blocked is late, not lost, and no business of ours here.
+_KINDS: dict[object, Kind] = {
+    "coroutine": "never awaited",
+    "generator": "never awaited",
+    "task": "destroyed pending",
+    "exception": "exception lost",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +71,7 @@ def _raw(lines: Iterable[str]) -> Iterable[Mention]:
             if pending is not None:
                 yield _with_birth(pending, born)
             born = pending = None
-        if pending is not None and "Coroutine created at" in line:
+        if pending is not None and _BIRTH.match(line):
             born = []
             continue
         if (guard := _of_guard(line)) is not None:
@@ -69,7 +80,7 @@ def _raw(lines: Iterable[str]) -> Iterable[Mention]:
         if match := _NEVER.search(line):
             if pending is not None:
                 yield pending
-            place = _WARNED_AT.match(line)
+            place = _WARNED_AT.search(line)
             file, number = (place["file"], int(place["line"])) if place else (None, None)
             pending = Mention("never awaited", match["name"], file, number)
             continue
@@ -92,9 +103,26 @@ def _with_birth(one: Mention, born: list[tuple[str, int]]) -> Mention:
 
 
 def _of_guard(line: str) -> Mention | None:
-    """A JSON object on a line of its own, as `troth.guard` writes it: `kind`, `coroutine`, `file`, `line`."""
+    """What `troth.guard` writes: a JSON object on a line of its own, or a sentence that says where it was made."""
     text = line.strip()
-    if not (text.startswith("{") and '"coroutine"' in text):
+    if text.startswith("{"):
+        return _of_object(text)
+    made = _MADE_AT.search(text)
+    if made is None:
+        return None
+    sentences: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+        ("never awaited", _NEVER),
+        ("destroyed pending", _DROPPED),
+        ("exception lost", _UNREAD),
+    )
+    for kind, pattern in sentences:
+        if match := pattern.search(text):
+            return Mention(kind, match["name"], made["file"], int(made["line"]), is_birth=True)
+    return None
+
+
+def _of_object(text: str) -> Mention | None:
+    if '"kind"' not in text:
         return None
     import json
 
@@ -102,13 +130,10 @@ def _of_guard(line: str) -> Mention | None:
         data = json.loads(text)
     except ValueError:
         return None
-    name, file, number = data.get("coroutine"), data.get("file"), data.get("line")
-    if not isinstance(name, str):
+    kind = _KINDS.get(data.get("kind"))
+    name, file, line = data.get("coroutine") or data.get("name"), data.get("file"), data.get("line")
+    if kind is None or not isinstance(name, str):
         return None
-    return Mention(
-        "never awaited",
-        name,
-        file if isinstance(file, str) else None,
-        number if isinstance(number, int) else None,
-        is_birth=isinstance(file, str) and isinstance(number, int),
-    )
+    if isinstance(file, str) and file and isinstance(line, int):
+        return Mention(kind, name, file, line, is_birth=True)
+    return Mention(kind, name)

@@ -52,10 +52,11 @@ def allows_in(path: str, data: bytes) -> list[Allow]:
 
 def _allows_in_text(path: str, text: str, cell: int | None) -> list[Allow]:
     found = []
-    mark = len(text) - len(text := text.removeprefix(BOM))
+    before_text = len(BOM) if text.startswith(BOM) else 0
+    text = text.removeprefix(BOM)
     lines = split(text)
     ranges = _statements(text) if _COMMENT.search(text) else {}
-    starts = [mark + start for start in _line_starts(text)] if cell is None else []
+    starts = [before_text + start for start in _line_starts(text)] if cell is None else []
     for line, column, comment in _comments(lines):
         match = _COMMENT.search(comment)
         if match is None:
