@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         )
     )
     if not prepared.scope.reported:
-        return _nothing_to_check(args, prepared.root.path)
+        return _nothing_to_check(args)
     if args.show_files:
         from troth.analysis.report.place import shown_from
 
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     from troth.cli.terminal import Progress
 
     with Progress("reading", total=len(prepared.scope.project.files)) as shown:
-        report = check(prepared, lambda done, _total: shown.at(done))
+        report = check(prepared, lambda done, _total: shown.at(done) if done % 25 == 0 else None)
     if args.write_baseline:
         write([one for one in outputs if one.file is not None or args.output_format], report)
         count = f"{len(report.findings):,} finding" + ("" if len(report.findings) == 1 else "s")
@@ -130,12 +130,12 @@ def _source_on_stdin(args: argparse.Namespace) -> bytes | None:
     return sys.stdin.buffer.read()
 
 
-def _nothing_to_check(args: argparse.Namespace, root: Path) -> int:
+def _nothing_to_check(args: argparse.Namespace) -> int:
     """Never call nothing clean. Only where the user wants excluded files left out is an empty list a good end."""
     if args.force_exclude and args.paths:
         sys.stderr.write("Nothing was checked: all that was named is excluded.\n")
         return Exit.CLEAN
-    where = ", ".join(f"`{path}`" for path in args.paths) or f"`{root}`"
+    where = ", ".join(f"`{path}`" for path in args.paths) or "the working folder"
     raise MisuseError(
         f"There is no Python file in {where}.\n"
         "Nothing was checked, and nothing is not the same as clean.\n"
@@ -169,7 +169,7 @@ COMMAND = Command(
         "kept and never awaited, or used as if they were their result. Nothing of the project is imported or run."
     ),
     examples=(
-        Example("troth check", "the project around the working folder"),
+        Example("troth check", "report the working folder; the whole project around it is read"),
         Example("troth check src/app.py", "report one file; the whole project is read to understand it"),
         Example("troth check --since main", "only what a branch has brought, broken callers elsewhere included"),
         Example("troth check --write-baseline", "take stock of an old project, so that only new findings are reported"),

@@ -18,6 +18,7 @@ from troth.analysis.program.values import (
     Builtin,
     ClassObject,
     Coroutine,
+    External,
     FunctionValue,
     Instance,
     Lambda,
@@ -158,6 +159,8 @@ class Evaluator:
             return self.program.names.attribute(base, name)
         if isinstance(base, ClassObject):
             return self._class_attribute(base, name)
+        if isinstance(base, External):
+            return External(f"{base.path}.{name}")
         if isinstance(base, SuperOf):
             return self.program.classes.member(_class_of(base.receiver) or base.cls, name, base.receiver, after=base.cls)
         if isinstance(base, Builtin | TupleOf | Table):
@@ -219,7 +222,9 @@ class Evaluator:
     def awaited(self, value: Value | None) -> Value | None:
         """What awaiting `value` gives."""
         if isinstance(value, Coroutine):
-            return value.evaluate()
+            result = value.evaluate()
+            # A coroutine that comes out of a coroutine is told of where it is returned.
+            return None if isinstance(result, Coroutine) else result
         if isinstance(value, Awaitable):
             return value.result
         if isinstance(value, Union):

@@ -26,6 +26,7 @@ __all__ = [
     "CallableType",
     "ClassObject",
     "Coroutine",
+    "External",
     "FunctionValue",
     "Instance",
     "Lambda",
@@ -135,6 +136,15 @@ class SuperOf(Value):
     def __init__(self, cls: Class, receiver: Value) -> None:
         self.cls = cls
         self.receiver = receiver
+
+
+class External(Value):
+    """Something that comes from a library of which nothing is known, by the path that leads to it."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
 
 
 class Lambda(Value):
@@ -251,6 +261,8 @@ def _same(one: Value | None, other: Value | None) -> bool:
         return one.cls is other.cls
     if isinstance(one, FunctionValue) and isinstance(other, FunctionValue):
         return one.function is other.function
+    if isinstance(one, External) and isinstance(other, External):
+        return one.path == other.path
     if isinstance(one, ModuleValue) and isinstance(other, ModuleValue):
         return one.name == other.name
     if isinstance(one, Coroutine | AsyncGenerator | AsyncContext) and isinstance(

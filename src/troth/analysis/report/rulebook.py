@@ -1,10 +1,14 @@
 """Knows what each rule says about itself: its page, in parts that reports, `troth explain` and the docs share."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-__all__ = ["DOCS", "RulePage", "page_of", "rule_pages"]
+if TYPE_CHECKING:
+    from troth.analysis.rules import Case
+
+__all__ = ["DOCS", "FAMILIES", "Example", "RulePage", "page_of", "rule_pages"]
 
 DOCS = "https://troth.readthedocs.io"
 
@@ -70,11 +74,42 @@ def page_of(code: str, name: str, documentation: str, examples: Sequence[Example
 
 def rule_pages() -> dict[str, RulePage]:
     """All rules there are, by code."""
-    pages = [*_UPKEEP]
-    return {page.code: page for page in sorted(pages, key=lambda one: one.code)}
+    from troth.analysis.rules import all_rules
+
+    pages = [page_of(rule.code, rule.name, rule.documentation, _examples(rule.cases)) for rule in all_rules()]
+    return {page.code: page for page in sorted([*_UPKEEP, *pages], key=lambda one: one.code)}
+
+
+def _examples(cases: "Sequence[Case]") -> list[Example]:
+    found = []
+    for case in cases:
+        if case.bad is not None:
+            fixed = None if case.fixed is None else _one_text(case.fixed)
+            found.append(Example(case.name, _one_text(case.bad), is_bad=True, fixed=fixed))
+        if case.good is not None:
+            found.append(Example(case.name, _one_text(case.good), is_bad=False))
+    return found
+
+
+def _one_text(sources: "str | Mapping[str, str]") -> str:
+    """Several files as one text, each under its name; the mark that tests look for is taken out."""
+    files = {"": sources} if isinstance(sources, str) else sources
+    texts = [f"# {path}\n{text}" if path else text for path, text in files.items()]
+    return "\n".join(re.sub(r"[ \t]*# here$", "", text, flags=re.MULTILINE) for text in texts)
 
 
 _UPKEEP = (
+    page_of(
+        "T001",
+        "unreadable-file",
+        """Unreadable file.
+
+What it finds: a file that cannot be decoded, or that is not Python.
+Why it matters: nothing in it is checked, and what other files use of it is unknown.
+How to repair: repair the file; if it is not meant to be Python, put it into `exclude` of the settings.
+""",
+        [Example("half a function", "def half(:\n", is_bad=True)],
+    ),
     page_of(
         "T002",
         "unused-allow",
@@ -86,10 +121,6 @@ Why it matters: it would silence the next real one without anybody having looked
 How to repair: take the comment, or the name in it, away.
 How sure the fix is: it changes a comment and nothing else; `troth fix` applies it.
 """,
-        [
-            Example(
-                "left standing", "import asyncio\n\nawaited = 1  # troth: allow unawaited-coroutine\n", is_bad=True
-            ),
-        ],
+        [Example("left standing", "total = 1  # troth: allow unawaited-coroutine\n", is_bad=True, fixed="total = 1\n")],
     ),
 )

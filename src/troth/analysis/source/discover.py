@@ -117,7 +117,7 @@ def _existing(path: str, cwd: Path) -> Path:
         raise MisuseError(
             f"`{path}` cannot be checked: {problem.strerror or problem}.\n"
             "Nothing was checked, so that a misspelt path never passes for a clean one.\n"
-            "Name files or folders that exist; without any, the project around the working folder is checked."
+            "Name files or folders that exist; without any, the working folder is checked."
         ) from problem
     if not whole.is_dir() and not whole.is_file():
         raise MisuseError(
