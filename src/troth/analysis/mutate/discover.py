@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from troth.analysis.mutate.ignore import IgnoreFile, is_ignored, read_ignore
+from troth.analysis.source.globs import Globs, parse
 from troth.errors import MisuseError
 
 __all__ = ["Layout", "find_root", "import_roots", "lay_out"]
@@ -22,6 +22,9 @@ _SKIPPED = frozenset(
 # What Python can import is copied even where git ignores it: a generated `_version.py` or a built extension is
 # missing from the repository, and yet nothing runs without it.
 _IMPORTABLE = (".py", ".pyi", ".so", ".pyd", ".dll", ".dylib")
+
+# The `.gitignore` files from the root down to a directory, each with that directory as the prefix of its paths.
+_Ignores = tuple[tuple[str, Globs], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +112,12 @@ def _is_test(path: str) -> bool:
 
 
 def _walk(root: Path) -> Iterator[str]:
-    stack: list[tuple[str, tuple[IgnoreFile, ...]]] = [("", ())]
+    stack: list[tuple[str, _Ignores]] = [("", ())]
     while stack:
         base, ignores = stack.pop()
         directory = root / base
         if (own := directory / ".gitignore").is_file():
-            ignores = (*ignores, read_ignore(own, base))
+            ignores = (*ignores, (base, parse(own.read_text(encoding="utf-8", errors="replace").splitlines())))
         with os.scandir(directory) as found:
             entries = sorted(found, key=lambda entry: entry.name)
         for entry in entries:
@@ -126,17 +129,26 @@ def _walk(root: Path) -> Iterator[str]:
                 yield path
 
 
-def _is_skipped(entry: "os.DirEntry[str]", path: str, ignores: Sequence[IgnoreFile]) -> bool:
+def _is_skipped(entry: "os.DirEntry[str]", path: str, ignores: _Ignores) -> bool:
     if entry.name in _SKIPPED or entry.name.endswith(".egg-info"):
         return True
     if (Path(entry.path) / "pyvenv.cfg").exists():
         return True
-    return is_ignored(path, ignores, is_directory=True)
+    return _is_ignored(path, ignores, folder=True)
 
 
-def _is_copied(entry: "os.DirEntry[str]", path: str, ignores: Sequence[IgnoreFile]) -> bool:
+def _is_copied(entry: "os.DirEntry[str]", path: str, ignores: _Ignores) -> bool:
     if entry.name.endswith((".pyc", ".pyo")):
         return False
     if not (entry.is_symlink() or entry.is_file(follow_symlinks=False)):
         return False  # a socket or a pipe
-    return entry.name.endswith(_IMPORTABLE) or not is_ignored(path, ignores, is_directory=False)
+    return entry.name.endswith(_IMPORTABLE) or not _is_ignored(path, ignores, folder=False)
+
+
+def _is_ignored(path: str, ignores: _Ignores, *, folder: bool) -> bool:
+    """Whether git leaves the path out; of the files that say something, the nearest decides."""
+    for base, globs in reversed(ignores):
+        said = globs.says(path[len(base) :], folder=folder)
+        if said is not None:
+            return said
+    return False
