@@ -7,6 +7,7 @@ dependencies not installed. The versions of the tools are those that `requiremen
 BY_TREE = {
     "aiohttp": {"ruff": (0, 0), "mypy": (58, 78), "pyright": (57, 79), "ty": (56, 78), "pyrefly": (52, 74)},
     "discordpy": {"ruff": (0, 0), "mypy": (52, 78), "pyright": (54, 80), "ty": (39, 66), "pyrefly": (50, 77)},
+    "langgraph": {"ruff": (0, 0), "mypy": (47, 52), "pyright": (41, 48), "ty": (41, 48), "pyrefly": (47, 52)},
     "prefect": {"ruff": (0, 0), "mypy": (52, 60), "ty": (53, 62), "pyrefly": (48, 56)},
 }
 

@@ -41,5 +41,6 @@ class Tree:
 TREES = {
     "aiohttp": Tree("aiohttp", "3.14.5", "aiohttp"),
     "discordpy": Tree("discord.py", "2.7.1", "discord"),
+    "langgraph": Tree("langgraph", "1.2.20", "langgraph"),
     "prefect": Tree("prefect", "3.9.0", "src/prefect"),
 }

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from troth.analysis.mutate.batch import batches
 from troth.analysis.mutate.checkers.checker import Checker, CheckerError, Scope, Sightings
-from troth.analysis.mutate.discover import Layout, import_roots
+from troth.analysis.mutate.discover import Layout
 from troth.analysis.mutate.judge import judge
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Operator
 from troth.analysis.mutate.process import run_command
 from troth.analysis.mutate.project import Project
 from troth.analysis.mutate.result import Result, Verdict
+from troth.analysis.mutate.roots import has_namespaces, import_roots
 from troth.analysis.mutate.sighting import new_sightings
 from troth.analysis.mutate.splice import Spliced, by_path, splice
 from troth.analysis.mutate.text import UnreadableError
@@ -53,7 +54,14 @@ def score_checker(
     broken, sound = set_apart(mutants, project)
     yield from broken
     with workspace(layout) as space, tempfile.TemporaryDirectory(prefix="troth-scratch-") as scratch:
-        scope = Scope(space.root, layout.targets, layout.chosen, import_roots(layout), Path(scratch).resolve())
+        scope = Scope(
+            space.root,
+            layout.targets,
+            layout.chosen,
+            import_roots(project),
+            has_namespaces(project),
+            Path(scratch).resolve(),
+        )
         try:
             before = _look(checker, scope, limit)
         except CheckerError as problem:

@@ -11,12 +11,13 @@ from queue import SimpleQueue
 
 from troth.analysis.mutate.by_checker import set_apart
 from troth.analysis.mutate.coverage import Coverage
-from troth.analysis.mutate.discover import Layout, import_roots
+from troth.analysis.mutate.discover import Layout
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.process import Finished
 from troth.analysis.mutate.project import Project
 from troth.analysis.mutate.reach import probed, reached_by_probes
 from troth.analysis.mutate.result import Result, Verdict
+from troth.analysis.mutate.roots import import_roots
 from troth.analysis.mutate.splice import by_path, splice
 from troth.analysis.mutate.suite import Suite
 from troth.analysis.mutate.workspace import Workspace, workspace
@@ -62,7 +63,7 @@ def score_tests(
     yield from broken
     with ExitStack() as copies:
         first = copies.enter_context(workspace(layout))
-        suite = Suite(command, import_roots(layout))
+        suite = Suite(command, import_roots(project))
         whole = suite.run(first, limit or _UNTOUCHED_LIMIT)
         if whole.code != 0:
             how = "did not end in time" if whole.code is None else f"ended with {whole.code}"

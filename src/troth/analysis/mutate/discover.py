@@ -8,7 +8,7 @@ from pathlib import Path
 from troth.analysis.source.globs import Globs, parse
 from troth.errors import MisuseError
 
-__all__ = ["Layout", "find_root", "import_roots", "lay_out"]
+__all__ = ["Layout", "find_root", "lay_out"]
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 
@@ -65,24 +65,6 @@ def lay_out(root: Path, paths: Sequence[Path], *, with_tests: bool) -> Layout:
         if path.endswith(".py") and any(_is_chosen(path, target, with_tests=with_tests) for target in targets)
     )
     return Layout(root, copied, chosen, targets)
-
-
-def import_roots(layout: Layout) -> tuple[str, ...]:
-    """The directories that absolute imports start from: those above the topmost package of each chosen file."""
-    present = set(layout.copied)
-    roots: set[str] = set()
-    for path in layout.chosen:
-        directory = path.rpartition("/")[0]
-        while directory and f"{directory}/__init__.py" in present:
-            directory = directory.rpartition("/")[0]
-        roots.add(directory or ".")
-    # A directory that is not a package but lies inside one holds scripts or templates, not a place to import from.
-    return tuple(sorted(root for root in roots if not any(f"{up}/__init__.py" in present for up in _above(root))))
-
-
-def _above(path: str) -> Iterator[str]:
-    while path := path.rpartition("/")[0]:
-        yield path
 
 
 def _relative(path: Path, root: Path) -> str:

@@ -35,7 +35,8 @@ class CheckerError(Exception):
 class Scope:
     """What a checker is let loose on: the root of the copy, the paths asked for, and the Python files under them.
 
-    `import_roots` are the directories that absolute imports start from, relative to the root as the paths are.
+    `import_roots` are the directories that absolute imports start from, relative to the root as the paths are;
+    `has_namespaces` tells of packages without an `__init__.py`.
     `scratch` is a directory outside the copy for caches and settings.
     """
 
@@ -43,6 +44,7 @@ class Scope:
     targets: tuple[str, ...]
     files: tuple[str, ...]
     import_roots: tuple[str, ...]
+    has_namespaces: bool
     scratch: Path
 
 
