@@ -20,6 +20,11 @@ _APART = {
     Verdict.HUNG: "the tests did not end",
 }
 
+_WARNINGS = (
+    "A lost coroutine leaves a warning when it is collected. Tests that turn warnings into errors "
+    "(`pytest -W error`) may catch more of these."
+)
+
 
 def render(plan: Plan, results: Mapping[str, Result], *, by: str, label: str) -> str:
     """The whole report; `by` is `checker` or `tests`."""
@@ -42,6 +47,8 @@ def render(plan: Plan, results: Mapping[str, Result], *, by: str, label: str) ->
         lines += [f"survivors ({len(survivors)})", ""]
         for number, mutant in enumerate(survivors, 1):
             lines += [*_survivor(number, plan, mutant, results[mutant.key], by), ""]
+        if by == "tests" and "-W error" not in label:
+            lines += textwrap.wrap(_WARNINGS, _WIDTH)
     return "\n".join(lines).rstrip() + "\n"
 
 
