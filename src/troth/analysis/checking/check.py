@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from troth.analysis.baseline import Compared, compare, read_baseline, write_baseline
 from troth.analysis.checking.prepare import Prepared
@@ -15,6 +16,9 @@ from troth.analysis.source.lines import Lines
 from troth.analysis.source.project import Project
 from troth.analysis.suppress import UNUSED_ALLOW, silence, unused
 
+if TYPE_CHECKING:
+    from troth.analysis.since import Past
+
 __all__ = ["check"]
 
 Progress = Callable[[int, int], None]
@@ -26,6 +30,7 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
     request, scope, root = prepared.request, prepared.scope, prepared.root.path
     baseline = prepared.baseline
     known = read_baseline(baseline) if baseline and (not request.write_baseline or baseline.exists()) else []
+    past = None if request.since is None else _past(request.since, prepared)
     python, cache = prepared.python(), prepared.cache()
 
     def analysed(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
@@ -38,8 +43,8 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
     kept, silenced, used = silence(result.findings, allows)
     unread = {*result.unreadable, *result.newer_syntax}
     kept += _idle([one for one in allows if one.span.path not in unread], used, prepared, lines, is_reported)
-    if request.since is not None:
-        kept = _new_since(request.since, kept, prepared, lines, analysed)
+    if past is not None:
+        kept = _new_since(past, kept, prepared, lines, analysed)
     findings = tuple(dict.fromkeys(sorted((one for one in kept if is_reported(one)), key=_order)))
     compared = Compared(new=findings, known=0, repaired=())
     if baseline is not None and request.write_baseline:
@@ -61,13 +66,17 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
     )
 
 
-def _new_since(
-    revision: str, today: Sequence[Finding], prepared: Prepared, lines: Lines, analysed: Analyse
-) -> list[Finding]:
-    from troth.analysis.since import introduced, past_of
+def _past(revision: str, prepared: Prepared) -> "Past":
+    from troth.analysis.since import past_of
 
-    scope = prepared.scope
-    past = past_of(scope.project, revision, wanted=prepared.would_check, marked=scope.marked)
+    return past_of(prepared.scope.project, revision, wanted=prepared.would_check, marked=prepared.scope.marked)
+
+
+def _new_since(
+    past: "Past", today: Sequence[Finding], prepared: Prepared, lines: Lines, analysed: Analyse
+) -> list[Finding]:
+    from troth.analysis.since import introduced
+
     if past.is_same and not prepared.overlay:
         return []
     before = analysed(past.project, past.overlay).findings

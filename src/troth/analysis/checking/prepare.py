@@ -87,7 +87,7 @@ def prepare(request: Request) -> Prepared:
     outer = find_settings(root.path).exclude
     force = request.force_exclude or bool(settings.force_exclude)
     scope = discover(
-        request.paths if request.stdin is None else (),
+        [str(path) for path in named] if request.stdin is None else (),
         cwd,
         excluded=_excluder(root.path, (outer,) if outer else ()),
         force_exclude=force,

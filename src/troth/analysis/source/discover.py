@@ -71,11 +71,12 @@ def discover(
     root: Root | None = None,
     extra_roots: Sequence[str] = (),
 ) -> Scope:
-    """Find the project around `paths` and the files they mean; a path that is not there is refused.
+    """Find the project around `paths` (around `cwd`, without any) and the files they mean.
 
-    A file or folder that is named is taken although it is ignored or excluded, unless `force_exclude`.
+    A path that is not there is refused. A file or folder that is named is taken although it is ignored or excluded,
+    unless `force_exclude`.
     """
-    named = existing_paths(paths, cwd) or [cwd]
+    named = existing_paths(paths, cwd)
     root = project_root(named, cwd) if root is None else root
     base = root.path
     whole = list_files(base, excluded=excluded) if root.is_whole or base in named else Listing((), ())
