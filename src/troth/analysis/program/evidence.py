@@ -96,21 +96,30 @@ class Evidence:
         Of something that comes from a library (`external`) the definitions of the project say nothing.
         """
         callee = node[1]
-        if callee[0] != "attr" or scope.function is None:
+        if callee[0] not in {"attr", "name"} or scope.function is None:
             return None
         text = callee_text(callee)
-        reason = None if external else self._by_name(callee[2])
+        reason = self._by_name(callee[2]) if callee[0] == "attr" and not external else None
+        siblings = reason is None
         if reason is None and scope.function.is_async:
             reason = self._by_siblings(text)
         if reason is None or _asks_for_color(scope.function):
             return None
         site = scope.site(None, node[-1], text, "coroutine", lambda: (reason,), sure=False)
+        if site is not None:
+            site.by_siblings = siblings
         return Coroutine(site, lambda: None)
 
     def is_always_awaited(self, site: Site) -> bool:
-        """Whether other sites await what is called at `site`, and nothing but this hands its promise on."""
+        """Whether a result rather than a promise is expected at `site`.
+
+        In `async def` the callee being known is enough: whoever wants the promise itself names it so. In a plain
+        function, which cannot await, another site has to show that the callee is awaited.
+        """
         if site.target is None:
             return False
+        if site.function.is_async:
+            return True
         name = site.callee.rpartition(".")[2]
         return self._awaited_names[name] > 0
 
@@ -128,7 +137,7 @@ class Evidence:
     def _by_siblings(self, text: str) -> Reason | None:
         key = _tail(text)
         awaited, bare = self._awaited[key], self._bare[key]
-        if "…" in text or "?" in key or awaited < 2 or bare * 4 > awaited:
+        if "…" in text or "?" in key or awaited < 2 or (bare - 1) * 4 > awaited:
             return None
         path, line = self._awaited_places[key]
         return Reason(f"`{key}(…)` is awaited in {awaited} other functions", path, line)

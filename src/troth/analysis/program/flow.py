@@ -142,8 +142,8 @@ class Flow(Evaluator):
             if len(real) < len(value.members) and kind in {"condition", "comparison"}:
                 return  # asks whether there is one at all
             if not all(isinstance(m, _PROMISES) for m in real):
-                self.keep(value)
-                return
+                # Another path gave another value; on the path of the promise it is misused all the same.
+                real = [m for m in real if isinstance(m, _PROMISES) and m.site in self.pending]
             for member in real:
                 self.misuse(member, kind, at, text)
             return
@@ -223,7 +223,7 @@ class Flow(Evaluator):
                 if any(isinstance(m, _PROMISES) for m in members_of(value)):
                     self.misuse(value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:"))
                 continue
-            if self.program.consumers.may_await(func, node, name):
+            if self.program.consumers.may_await(func, node, position, name):
                 self.keep(value)
             else:
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
