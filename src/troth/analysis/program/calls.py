@@ -16,6 +16,7 @@ from troth.analysis.program.values import (
     CallableType,
     ClassObject,
     Coroutine,
+    External,
     FunctionValue,
     Instance,
     Lambda,
@@ -83,6 +84,9 @@ class Calls:
             return self._fresh(func.evaluate(), node, scope, "a lambda that returns it")
         if isinstance(func, CallableType):
             return self._annotated(func, node, scope)
+        if isinstance(func, External):
+            promise = self._program.evidence.call(node, scope, external=func.path)
+            return promise if promise is not None else External(f"{func.path}()")
         return None
 
     def _one_of(self, func: Union, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
@@ -141,8 +145,10 @@ class Calls:
     ) -> Value | None:
         """A promise that a plain function hands on becomes one that this call makes."""
         if isinstance(value, Union):
-            parts = [self._fresh(m, node, scope, how, function) for m in value.members]
-            return union(parts)
+            real = [m for m in value.members if not isinstance(m, Nothing)]
+            if any(isinstance(m, Coroutine) for m in real) and not all(isinstance(m, Coroutine) for m in real):
+                return None  # a promise or a result, depending on what only the call knows
+            return union([self._fresh(m, node, scope, how, function) for m in value.members])
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
             at, text = node[-1], callee_text(node[1])
             promise = "coroutine" if isinstance(value, Coroutine) else "generator" if isinstance(value, AsyncGenerator) else "context"

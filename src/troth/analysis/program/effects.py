@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from troth.analysis.facts.model import body_of
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.library import LibraryFunction
-from troth.analysis.program.values import ClassObject, FunctionValue, ModuleValue, Value
+from troth.analysis.program.values import ClassObject, FunctionValue, Instance, members_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
@@ -62,8 +61,8 @@ class Effects:
             return self._through_own(value.function, effect, called=called)
         if isinstance(value, ClassObject) and isinstance(value.cls, Class):
             return self._through_class(value.cls, effect)
-        if isinstance(value, FunctionValue | ClassObject | ModuleValue):
-            return effect
+        if isinstance(value, Instance) and isinstance(value.cls, Class):
+            return "unknown"  # an object of the project decorates: what it gives back is its own affair
         return effect
 
     def _through_class(self, cls: Class, effect: Effect) -> Effect:
@@ -85,7 +84,16 @@ class Effects:
             return "generator"
         if verdict in {"plain", "dropped"}:
             return "plain" if effect in {"coroutine", "plain"} else "unknown"
+        if self._makes_objects(decorator):
+            return "unknown"
         return effect
+
+    def _makes_objects(self, decorator: Function) -> bool:
+        """Whether the decorator puts an object of the project in the function's place."""
+        if decorator.facts.returns is None:
+            return False
+        given = self._program.types.annotated(decorator.facts.returns, decorator.module, decorator.parent)
+        return any(isinstance(m, Instance) and isinstance(m.cls, Class) for m in members_of(given))
 
     def wrapper(self, decorator: Function, *, called: bool = False) -> str:
         """What a decorator of the project makes of what it is given, by its body.
@@ -218,5 +226,3 @@ def _fate_of_wrapped(body: tuple[Node, ...], wrapped: set[str]) -> str:
         return "plain"
     return ""
 
-
-_ = (LibraryFunction, Value)

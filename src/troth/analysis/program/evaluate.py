@@ -18,6 +18,7 @@ from troth.analysis.program.values import (
     Builtin,
     ClassObject,
     Coroutine,
+    External,
     FunctionValue,
     Instance,
     Lambda,
@@ -143,6 +144,10 @@ class Evaluator:
 
     def on_attr(self, node: Node) -> Value | None:
         base = self.value(node[1])
+        if base is None:
+            inner = node[1]
+            name = inner[1] if inner[0] == "name" else inner[2] if inner[0] == "attr" else ""
+            base = self.program.by_convention(name) if name else None
         return self.attribute(base, node[2], node[3], node[1])
 
     def attribute(self, base: Value | None, name: str, at: At, base_node: Node | None = None) -> Value | None:
@@ -158,6 +163,8 @@ class Evaluator:
             return self.program.names.attribute(base, name)
         if isinstance(base, ClassObject):
             return self._class_attribute(base, name)
+        if isinstance(base, External):
+            return External(f"{base.path}.{name}")
         if isinstance(base, SuperOf):
             return self.program.classes.member(_class_of(base.receiver) or base.cls, name, base.receiver, after=base.cls)
         if isinstance(base, Builtin | TupleOf | Table):
@@ -219,9 +226,13 @@ class Evaluator:
     def awaited(self, value: Value | None) -> Value | None:
         """What awaiting `value` gives."""
         if isinstance(value, Coroutine):
-            return value.evaluate()
+            result = value.evaluate()
+            # A coroutine that comes out of a coroutine is told of where it is returned.
+            return None if isinstance(result, Coroutine) else result
         if isinstance(value, Awaitable):
             return value.result
+        if isinstance(value, External):
+            return value
         if isinstance(value, Union):
             return union([self.awaited(m) for m in value.members if not isinstance(m, Nothing)])
         return None
@@ -340,7 +351,7 @@ class Evaluator:
             if base.name == "str":
                 return base
             return base.args[-1] if base.args else None
-        if isinstance(base, ClassObject):
+        if isinstance(base, ClassObject | External):
             return base  # `Generic[T]`
         if isinstance(base, Instance):
             return self._dunder(base, "__getitem__")
@@ -367,6 +378,8 @@ class Evaluator:
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
             self.misuse(value, "iteration", at)
             return None
+        if isinstance(value, External):
+            return value
         if isinstance(value, Instance):
             found = self._dunder(value, "__iter__")
             return self.iterated(found) if isinstance(found, Builtin) else None
@@ -382,6 +395,8 @@ class Evaluator:
             return None
         if isinstance(value, Builtin) and value.name == "async iterator":
             return value.args[0] if value.args else None
+        if isinstance(value, External):
+            return value
         if isinstance(value, Instance):
             found = self.program.classes.member(value.cls, "__anext__", value)
             if isinstance(found, FunctionValue):
@@ -394,6 +409,8 @@ class Evaluator:
             return union([self.entered(m, is_async=is_async) for m in value.members if not isinstance(m, Nothing)])
         if isinstance(value, AsyncContext):
             return value.evaluate()
+        if isinstance(value, External):
+            return value
         if isinstance(value, Builtin) and value.name in {"context", "async context"}:
             return value.args[0] if value.args else None
         if isinstance(value, Instance):

@@ -51,6 +51,7 @@ class Evidence:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._async: Counter[str] = Counter()
+        self._methods: Counter[str] = Counter()  # of the async ones, those that a class has
         self._plain: Counter[str] = Counter()
         self._places: dict[str, tuple[str, int]] = {}
         self._awaited: Counter[str] = Counter()
@@ -65,6 +66,8 @@ class Evidence:
             name, flags, at, calls, awaited = f[0], f[4], f[5], f[9], f[10]
             if flags & 1:  # type: ignore[operator]
                 self._async[name] += 1  # type: ignore[index]
+                if f[3] != -1:
+                    self._methods[name] += 1  # type: ignore[index]
                 self._places.setdefault(name, (path, at[0]))  # type: ignore[arg-type, index]
             else:
                 self._plain[name] += 1  # type: ignore[index]
@@ -87,29 +90,36 @@ class Evidence:
         """Names with at least one async definition, and names that are awaited somewhere."""
         return set(self._async) | {key.rpartition(".")[2] for key in self._awaited}
 
-    def call(self, node: Node, scope: Evaluator) -> Value | None:
-        """A promise, if the witnesses say that calling this unknown callee gives one."""
+    def call(self, node: Node, scope: Evaluator, external: str = "") -> Value | None:
+        """A promise, if the witnesses say that calling this unknown callee gives one.
+
+        Of something that comes from a library (`external`) the definitions of the project say nothing.
+        """
         callee = node[1]
-        if callee[0] != "attr" or scope.function is None:
+        if callee[0] not in {"attr", "name"} or scope.function is None:
             return None
-        name = callee[2]
         text = callee_text(callee)
-        by_name = self._by_name(name)
-        if by_name is not None:
-            site = scope.site(None, node[-1], text, "coroutine", lambda: (by_name,), sure=False)
-            return Coroutine(site, lambda: None)
-        if not scope.function.is_async:
+        reason = self._by_name(callee[2]) if callee[0] == "attr" and not external else None
+        siblings = reason is None
+        if reason is None and scope.function.is_async:
+            reason = self._by_siblings(text)
+        if reason is None or _asks_for_color(scope.function):
             return None
-        by_siblings = self._by_siblings(text, scope.function)
-        if by_siblings is not None:
-            site = scope.site(None, node[-1], text, "coroutine", lambda: (by_siblings,), sure=False)
-            return Coroutine(site, lambda: None)
-        return None
+        site = scope.site(None, node[-1], text, "coroutine", lambda: (reason,), sure=False)
+        if site is not None:
+            site.by_siblings = siblings
+        return Coroutine(site, lambda: None)
 
     def is_always_awaited(self, site: Site) -> bool:
-        """Whether other sites await what is called at `site`, and nothing but this hands its promise on."""
+        """Whether a result rather than a promise is expected at `site`.
+
+        In `async def` the callee being known is enough: whoever wants the promise itself names it so. In a plain
+        function, which cannot await, another site has to show that the callee is awaited.
+        """
         if site.target is None:
             return False
+        if site.function.is_async:
+            return True
         name = site.callee.rpartition(".")[2]
         return self._awaited_names[name] > 0
 
@@ -117,19 +127,31 @@ class Evidence:
         if name in GENERIC or name.startswith("__"):
             return None
         count, plain = self.colors(name)
-        if not count or plain:
+        if not self._methods[name] or plain:
             return None
         path, line = self._places[name]
         which = "the only definition" if count == 1 else f"all {count} definitions"
-        return Reason(f"{which} of `{name}` in this project is `async def`".replace("definitions of", "definitions of"), path, line)
+        verb = "is" if count == 1 else "are"
+        return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
 
-    def _by_siblings(self, text: str, function: Function) -> Reason | None:
+    def _by_siblings(self, text: str) -> Reason | None:
         key = _tail(text)
         awaited, bare = self._awaited[key], self._bare[key]
-        if "…" in text or "?" in key or awaited < 2 or bare * 4 > awaited:
+        if "…" in text or "?" in key or awaited < 2 or (bare - 1) * 4 > awaited:
             return None
         path, line = self._awaited_places[key]
         return Reason(f"`{key}(…)` is awaited in {awaited} other functions", path, line)
+
+
+def _asks_for_color(function: Function) -> bool:
+    """Whether the function itself looks at the color of what it calls; then a plain call is no accident."""
+    return any(callee.rpartition(".")[2] in _COLOR_QUESTIONS for callee in function.facts.calls)
+
+
+_COLOR_QUESTIONS = frozenset(
+    "iscoroutinefunction isawaitable iscoroutine isasyncgenfunction isasyncgen is_coroutine is_async is_awaitable "
+    "is_coroutine_function is_async_callable maybe_await is_coroutine_callable".split()
+)
 
 
 def _tail(callee: str) -> str:

@@ -93,6 +93,7 @@ class Flow(Evaluator):
         self._masks: list[int] = []
         self._returned_result = False  # some path returns something that is no promise
         self._closures: list[Node | int] = []
+        self._arms = False
 
     def run(self) -> Flow:
         """Walk through the function."""
@@ -141,8 +142,8 @@ class Flow(Evaluator):
             if len(real) < len(value.members) and kind in {"condition", "comparison"}:
                 return  # asks whether there is one at all
             if not all(isinstance(m, _PROMISES) for m in real):
-                self.keep(value)
-                return
+                # Another path gave another value; on the path of the promise it is misused all the same.
+                real = [m for m in real if isinstance(m, _PROMISES) and m.site in self.pending]
             for member in real:
                 self.misuse(member, kind, at, text)
             return
@@ -159,10 +160,14 @@ class Flow(Evaluator):
             return
         if kind == "iteration" and isinstance(value, AsyncGenerator):
             kind = "plain for"
+        if site.target is None and kind in {"async with", "async iteration", "with"}:
+            return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
         self.incident(kind, site, detail=text)
 
     def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
         """Something is wrong with the promise made at `site`."""
+        if site.function is not self.function:
+            return  # told of where it was made
         masked = self._masks[-1] if self._masks and kind in _RAISING else 0
         self.incidents[site.at, kind] = Incident(
             kind, site, site.at, detail, variable, sure and site.sure, masked, ()
@@ -218,7 +223,7 @@ class Flow(Evaluator):
                 if any(isinstance(m, _PROMISES) for m in members_of(value)):
                     self.misuse(value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:"))
                 continue
-            if self.program.consumers.may_await(func, node, name):
+            if self.program.consumers.may_await(func, node, position, name):
                 self.keep(value)
             else:
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
@@ -246,9 +251,11 @@ class Flow(Evaluator):
         if variable in self._globals or self.function.index == 0:
             self.keep(value)
             return
+        if not _is_sure(value) and not self._from_arms(value):
+            return
         for promise in promises(value):
             site = promise.site
-            if site is None or site in self.pending:
+            if site is None or site in self.pending or site.function is not self.function:
                 continue
             if site.promise == "task":
                 continue
@@ -256,6 +263,10 @@ class Flow(Evaluator):
             self.variables[site] = variable
             if self._closures and any(_mentions(c, variable, self) for c in self._closures):
                 self.pending[site] = KEPT
+
+    def _from_arms(self, value: Value | None) -> bool:
+        """Whether the alternatives come from the arms of one expression rather than from one call."""
+        return isinstance(value, Union) and len({p.site.at for p in promises(value) if p.site is not None}) > 0 and self._arms
 
     # -- expressions that capture --------------------------------------------------------------------------------------
 
@@ -329,17 +340,31 @@ class Flow(Evaluator):
             self.exits[site] = self.exits.get(site, 0) | status
 
     def s_expr(self, statement: Node) -> None:
-        node = statement[1]
-        value = self.value(node)
-        if value is None:
-            return
-        self._drop(value, node)
+        self._throw_away(statement[1])
+
+    def _throw_away(self, node: Node) -> None:
+        """The value of `node` is not used; each arm of a conditional is thrown away by itself."""
+        kind = node[0]
+        if kind == "ifexp":
+            self.test(node[1])
+            self._throw_away(node[2])
+            self._throw_away(node[3])
+        elif kind in {"and", "or"}:
+            for part in node[1][:-1]:
+                self.test(part)
+            self._throw_away(node[1][-1])
+        else:
+            value = self.value(node)
+            if value is not None:
+                self._drop(value, node)
 
     def _drop(self, value: Value, node: Node) -> None:
         if node[0] == "comp":
             for promise in promises(value):
                 if promise.site is not None and promise.site.promise == "coroutine" and promise.site not in self.pending:
                     self.incident("dropped in comprehension", promise.site)
+            return
+        if not _is_sure(value):
             return
         for member in members_of(value):
             if isinstance(member, Coroutine) and member.site is not None and member.site not in self.pending:
@@ -352,8 +377,10 @@ class Flow(Evaluator):
 
     def s_assign(self, statement: Node) -> None:
         value = self.value(statement[2])
+        self._arms = statement[2][0] in {"ifexp", "or"}
         for target in statement[1]:
             self._assign(target, value)
+        self._arms = False
 
     def _assign(self, target: Node, value: Value | None) -> None:
         kind = target[0]
@@ -788,6 +815,13 @@ class Flow(Evaluator):
     def returned_result(self) -> bool:
         """Whether some other way out returns a plain result."""
         return self._returned_result
+
+
+def _is_sure(value: Value | None) -> bool:
+    """Whether every alternative is a promise, or nothing at all."""
+    if not isinstance(value, Union):
+        return True
+    return all(isinstance(m, (*_PROMISES, Nothing)) for m in value.members)
 
 
 _STATEMENTS: dict[str, Any] = {

@@ -8,7 +8,9 @@ from troth.analysis.facts.model import ImportFacts
 from troth.analysis.program import library
 from troth.analysis.program.entities import Class, Function, Module
 from troth.analysis.program.values import (
+    NONE,
     ClassObject,
+    External,
     FunctionValue,
     ModuleValue,
     Value,
@@ -60,7 +62,7 @@ class Names:
             return None
         values = [self._binding(module, b) for b in self._settled(bindings)]
         if len(values) > 1:  # `X = None` before or in an `except ImportError` says nothing about the real one
-            values = [v for v in values if v is not None] or values[:1]
+            values = [v for v in values if v is not None and v is not NONE] or values[:1]
         return union(values)
 
     def _settled(self, bindings: list[object]) -> list[object]:
@@ -100,7 +102,7 @@ class Names:
                             return found
                 elif isinstance(target, str) and not name.startswith("_"):
                     found = self.library(f"{target}.{name}")
-                    if found is not None:
+                    if found is not None and not isinstance(found, External):
                         return found
         return None
 
@@ -171,13 +173,13 @@ class Names:
             sub = self._submodule(module, name)
             return None if sub is None else ModuleValue(f"{module.name}.{name}", sub)
         found = self.library(f"{value.name}.{name}")
-        if found is not None:
+        if found is not None and not isinstance(found, External):
             return found
         path = self._program.finder.find(f"{value.name}.{name}", "")
         if path is not None:
             return ModuleValue(f"{value.name}.{name}", self._program.module(path))
         installed = self._program.installed(f"{value.name}.{name}")
-        return None if installed is None else ModuleValue(f"{value.name}.{name}", installed)
+        return found if installed is None else ModuleValue(f"{value.name}.{name}", installed)
 
     def library(self, dotted: str) -> Value | None:
         """What a dotted name of a library stands for, by the tables."""
@@ -195,7 +197,7 @@ class Names:
                     return found
         found_there = library.find(dotted)
         if found_there is None:
-            return None
+            return External(dotted)
         if found_there.kind == "module":
             return ModuleValue(dotted)
         if found_there.kind == "class":

@@ -14,6 +14,7 @@ from troth.analysis.program.values import (
     CallableType,
     ClassObject,
     Coroutine,
+    External,
     Instance,
     ModuleValue,
     TupleOf,
@@ -59,6 +60,7 @@ _CONTAINERS = {
     "ItemsView": "list",
 }
 _ASYNC_ITERATORS = frozenset({"AsyncIterator", "AsyncIterable", "AsyncGenerator"})
+_SPECIAL = frozenset({"Awaitable", "Coroutine", "Future", "Task", *_ASYNC_ITERATORS, "Callable"})
 _TRANSPARENT = frozenset({"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar", "Mapped", "Annotated"})
 _TYPING = ("typing", "typing_extensions", "collections.abc", "collections", "contextlib", "asyncio", "builtins", "types")
 _DEEPEST = 12
@@ -131,6 +133,8 @@ class Types:
         value = self._resolve(node, module, function)
         if isinstance(value, ClassObject):
             return self.instance(value.cls, (), why)
+        if isinstance(value, External) and last not in _CONTAINERS and last not in _SPECIAL:
+            return External(f"{value.path}()") if last != "Any" else None
         if node[0] == "name" and last in BUILTINS and last not in {"object", "type"}:
             return Builtin(last)
         alias = self._alias(node, module, function, owner, why, depth)
@@ -138,7 +142,7 @@ class Types:
             return alias
         if last in _CONTAINERS:
             return Builtin(_CONTAINERS[last])
-        if last in {"Awaitable", "Coroutine", "Future", "Task", *_ASYNC_ITERATORS, "Callable"}:
+        if last in _SPECIAL:
             return self._known(last, (), module, function, owner, depth)
         return None
 
@@ -248,9 +252,10 @@ class Types:
         value = self._resolve(base, module, function)
         if isinstance(value, ClassObject):
             return self.instance(value.cls, args, why)
-        if value is None or isinstance(value, ModuleValue):
-            return self._known(last, args, module, function, owner, depth)
-        return None
+        known = self._known(last, args, module, function, owner, depth)
+        if known is None and isinstance(value, External):
+            return External(f"{value.path}()")
+        return known
 
 
 def _bound_of(value: Node | None) -> Node | None:

@@ -26,6 +26,7 @@ __all__ = [
     "CallableType",
     "ClassObject",
     "Coroutine",
+    "External",
     "FunctionValue",
     "Instance",
     "Lambda",
@@ -137,6 +138,15 @@ class SuperOf(Value):
         self.receiver = receiver
 
 
+class External(Value):
+    """Something that comes from a library of which nothing is known, by the path that leads to it."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
 class Lambda(Value):
     """A lambda, with the scope it was written in."""
 
@@ -216,7 +226,7 @@ class Union(Value):
         self.members = members
 
 
-_TOO_MANY = 8  # beyond this nothing useful can be said about all of them
+_TOO_MANY = 40  # beyond this nothing useful can be said about all of them
 
 
 def union(values: Iterable[Value | None]) -> Value | None:
@@ -251,6 +261,8 @@ def _same(one: Value | None, other: Value | None) -> bool:
         return one.cls is other.cls
     if isinstance(one, FunctionValue) and isinstance(other, FunctionValue):
         return one.function is other.function
+    if isinstance(one, External) and isinstance(other, External):
+        return one.path == other.path
     if isinstance(one, ModuleValue) and isinstance(other, ModuleValue):
         return one.name == other.name
     if isinstance(one, Coroutine | AsyncGenerator | AsyncContext) and isinstance(
