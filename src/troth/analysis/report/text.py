@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from troth.analysis.findings import Finding, Reason, Span
+from troth.analysis.report.advice import advice
 from troth.analysis.report.content import Report, plural
 
 __all__ = ["Paint", "newer_syntax", "render", "stale", "verdict"]
@@ -100,8 +101,8 @@ def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool) ->
     if finding.fix is not None:
         sure = "" if finding.fix.safety == "sure" else "; likely, so look at it first"
         yield f"  {paint('fix', 'green')}  {finding.fix.title}{sure}"
-    elif page is not None and (advice := page.part("How to repair")):
-        yield f"  {paint('repair', 'green')}  {' '.join(advice.split())}"
+    else:
+        yield f"  {paint('repair', 'green')}  {advice(finding, report)}"
     if page is not None:
         yield f"  {paint('see', 'dim')}  {paint(page.url, 'dim')}"
 
