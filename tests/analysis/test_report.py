@@ -1,6 +1,7 @@
 """What is said of findings, in each format."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -34,6 +35,7 @@ LOST = Finding(
     symbol="main",
     subject="save",
 )
+UNSURE = replace(LOST, fix=Fix("await the call", "likely", ()))
 MAYBE = Finding("T101", "unawaited-coroutine", Span("n.ipynb", 2, 1, 2, 7, 3), "50% lost,\nreally: so", "likely")
 
 
@@ -64,7 +66,7 @@ def test_text_has_four_parts_and_two_places(report):
         "  repair  await it",
         f"  see  {PAGE.url}",
         "",
-        "Found 2 problems (1 certain, 1 likely) in 2 of 7 files; `troth fix` repairs 1, `troth fix --diff` shows how",
+        "Found 2 problems (1 certain, 1 likely) in 2 of 7 files; `troth fix` repairs 1, `--diff` shows how",
     ]
 
 
@@ -117,6 +119,16 @@ def test_frames_on_a_terminal(report):
             {"findings": (MAYBE,), "silenced": 1},
             "Found 1 problem (likely) in 1 of 7 files (1 silenced by `# troth: allow`); `troth explain T101` tells more",
             id="nothing to fix",
+        ),
+        pytest.param(
+            {"findings": (LOST, UNSURE)},
+            "Found 2 problems (certain) in 1 of 7 files; `troth fix` repairs 1, `troth fix --all` 1 more; `--diff` shows how",
+            id="one fix is sure, another is not",
+        ),
+        pytest.param(
+            {"findings": (UNSURE,)},
+            "Found 1 problem (certain) in 1 of 7 files; `troth fix --all` repairs 1, `--diff` shows how",
+            id="a fix that is not sure",
         ),
     ],
 )

@@ -32,11 +32,6 @@ class Report:
     newer_syntax: tuple[str, ...] = ()
     since: str | None = None
 
-    @property
-    def fixable(self) -> int:
-        """How many of the findings carry a fix that `troth fix` applies by itself."""
-        return sum(one.fix is not None and one.fix.safety == "sure" for one in self.findings)
-
 
 def plural(count: int, word: str) -> str:
     """`1 file`, `2 files`."""

@@ -78,11 +78,18 @@ def verdict(report: Report, paint: Paint = _plain) -> str:
     places = len({one.span.path for one in report.findings})
     found = f"Found {plural(len(report.findings), 'problem')}"
     line = f"{paint(found, 'red' if certain else 'yellow', 'bold')}{new} ({split}) in {places:,} of {files}{aside}"
-    if report.fixable:
-        line += f"; `troth fix` repairs {report.fixable:,}, `troth fix --diff` shows how"
-    else:
-        line += f"; `troth explain {report.findings[0].code}` tells more"
-    return line
+    return f"{line}; {_next_step(report)}"
+
+
+def _next_step(report: Report) -> str:
+    """What to run next: the fixes that are sure, those that want a look, else the page of the first rule."""
+    fixes = [one.fix.safety for one in report.findings if one.fix is not None]
+    sure, likely = fixes.count("sure"), fixes.count("likely")
+    if sure and likely:
+        return f"`troth fix` repairs {sure:,}, `troth fix --all` {likely:,} more; `--diff` shows how"
+    if fixes:
+        return f"`troth fix{' --all' if likely else ''}` repairs {len(fixes):,}, `--diff` shows how"
+    return f"`troth explain {report.findings[0].code}` tells more"
 
 
 def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool) -> Iterator[str]:
