@@ -21,6 +21,7 @@ __all__ = ["COMMANDS", "load", "parser_of", "run"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("troth.cli.check", "find calls that never happen"),
+    "fix": ("troth.cli.fix", "repair what check finds"),
     "explain": ("troth.cli.explain", "tell about a rule, or find the calls behind a log"),
     "completion": ("troth.cli.completion", "print the completion script for a shell"),
 }

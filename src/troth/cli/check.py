@@ -15,7 +15,7 @@ from troth.errors import MisuseError
 if TYPE_CHECKING:
     from troth.analysis.report.content import Report
 
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "words"]
 
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 
@@ -65,8 +65,8 @@ def run(args: argparse.Namespace) -> int:
         Request(
             cwd=cwd,
             paths=() if source is not None else tuple(args.paths),
-            select=_words(args.select) if args.select else None,
-            ignore=_words(args.ignore or []),
+            select=words(args.select) if args.select else None,
+            ignore=words(args.ignore or []),
             confidence=args.confidence,
             baseline=args.baseline,
             write_baseline=args.write_baseline,
@@ -151,7 +151,8 @@ def _say_beside(report: "Report") -> None:
     sys.stderr.write("".join(f"{line}\n" for line in lines))
 
 
-def _words(given: list[str]) -> tuple[str, ...]:
+def words(given: list[str]) -> tuple[str, ...]:
+    """What was given with commas, by repeating the option, or both."""
     return tuple(word.strip() for one in given for word in one.split(",") if word.strip())
 
 
