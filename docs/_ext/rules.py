@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from troth.analysis.report.rulebook import FAMILIES, Example, RulePage, rule_pages
+from troth.analysis.report.rulebook import FAMILIES, Example, Rulebook, RulePage, rule_pages
 
 __all__ = ["write_rule_pages"]
 
@@ -25,7 +25,7 @@ def write_rule_pages(folder: Path) -> list[Path]:
     return sorted(texts)
 
 
-def _index(pages: dict[str, RulePage]) -> str:
+def _index(pages: Rulebook) -> str:
     lines = ["# Rules", "", "What `troth check` finds. A code belongs to a family by its first figure.", ""]
     for start, family in FAMILIES.items():
         own = [page for page in pages.values() if page.code.startswith(start)]

@@ -71,6 +71,16 @@ def test_a_repository_that_ignores_the_place_is_not_its_project(tmp_path):
     assert project_root([tmp_path / "trees/two"], tmp_path).path == tmp_path / "trees/two"
 
 
+@pytest.mark.parametrize("ignore", ["", ".venv/\n"])
+def test_an_installed_package_is_not_part_of_the_project(ignore, tmp_path):
+    """Named, it is checked by itself, as what it is imported as."""
+    tree(tmp_path, ".git/", "pyproject.toml", "app.py", ".venv/lib/site-packages/pkg/__init__.py")
+    (tmp_path / ".gitignore").write_text(ignore)
+    scope = discover([".venv/lib/site-packages/pkg"], tmp_path)
+    assert scope.project.files == (".venv/lib/site-packages/pkg/__init__.py",)
+    assert ".venv/lib/site-packages" in scope.project.source_roots
+
+
 def test_two_loose_files_do_not_make_the_disk_a_project(tmp_path):
     """Where there is no project, what is named is all there is."""
     tree(tmp_path, "x/a.py", "y/b.py", "z/huge.py", "here/")

@@ -1,6 +1,7 @@
 """What is said of findings, in each format."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -10,6 +11,7 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
 from troth.analysis.fingerprint import Mark
 from troth.analysis.report import github, sarif, statistics, text
 from troth.analysis.report import json as as_json
+from troth.analysis.report.advice import advice
 from troth.analysis.report.content import Report
 from troth.analysis.report.place import shown_from
 from troth.analysis.report.rulebook import page_of
@@ -33,6 +35,7 @@ LOST = Finding(
     symbol="main",
     subject="save",
 )
+UNSURE = replace(LOST, fix=Fix("await the call", "likely", ()))
 MAYBE = Finding("T101", "unawaited-coroutine", Span("n.ipynb", 2, 1, 2, 7, 3), "50% lost,\nreally: so", "likely")
 
 
@@ -60,11 +63,36 @@ def test_text_has_four_parts_and_two_places(report):
         "",
         "n.ipynb#3:2:1  T101 unawaited-coroutine  (likely)",
         "  50% lost,\nreally: so",
-        "  repair  await it.",
+        "  repair  await it",
         f"  see  {PAGE.url}",
         "",
-        "Found 2 problems (1 certain, 1 likely) in 2 of 7 files; `troth fix` repairs 1, `troth fix --diff` shows how",
+        "Found 2 problems (1 certain, 1 likely) in 2 of 7 files; `troth fix` repairs 1, `--diff` shows how",
     ]
+
+
+@pytest.mark.parametrize(
+    ("documentation", "symbol", "cell", "says"),
+    [
+        pytest.param("How to repair: loop over it.", "main", None, "loop over it", id="the rule's own words"),
+        pytest.param(
+            "How sure the fix is: none is offered; keep the task.", "main", None, "keep the task", id="stated"
+        ),
+        pytest.param("", "plain", None, "`plain` is a plain `def`", id="in a plain function"),
+        pytest.param("", "Box.plain", None, "`plain` is a plain `def`", id="in a plain method"),
+        pytest.param("", "", None, "module level", id="at module level"),
+        pytest.param("", "main", 3, "await the call; cells", id="in a notebook"),
+        pytest.param("", "main", None, "await the call", id="in async code"),
+    ],
+)
+def test_advice_where_there_is_no_fix(documentation, symbol, cell, says, report, tmp_path):
+    """Every finding says how to repair it, and no advice is a way to hide it."""
+    more = "def plain():\n    save()\nclass Box:\n    def plain(self):\n        save()\n"
+    (tmp_path / "app/a b.py").write_text(SOURCE + more)
+    page = page_of("T101", "unawaited-coroutine", f"Title.\n\n{documentation}")
+    finding = Finding("T101", "r", Span("app/a b.py", 4, 2, 4, 8, cell), "m", "certain", symbol=symbol)
+    told = advice(finding, changed(report, rules={"T101": page}))
+    assert says in told
+    assert "_ =" not in told
 
 
 def test_frames_on_a_terminal(report):
@@ -91,6 +119,16 @@ def test_frames_on_a_terminal(report):
             {"findings": (MAYBE,), "silenced": 1},
             "Found 1 problem (likely) in 1 of 7 files (1 silenced by `# troth: allow`); `troth explain T101` tells more",
             id="nothing to fix",
+        ),
+        pytest.param(
+            {"findings": (LOST, UNSURE)},
+            "Found 2 problems (certain) in 1 of 7 files; `troth fix` repairs 1, `troth fix --all` 1 more; `--diff` shows how",
+            id="one fix is sure, another is not",
+        ),
+        pytest.param(
+            {"findings": (UNSURE,)},
+            "Found 1 problem (certain) in 1 of 7 files; `troth fix --all` repairs 1, `--diff` shows how",
+            id="a fix that is not sure",
         ),
     ],
 )

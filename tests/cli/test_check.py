@@ -167,6 +167,18 @@ def test_several_outputs_in_one_run(buggy):
     assert buggy.troth("check", "-o", "sarif:x.sarif").out.startswith("service.py:6:5")
 
 
+def test_names_that_are_no_text(project):
+    """A file's name may hold any byte; every format still says something that can be read."""
+    name = os.fsdecode(b"sub dir/\xff\xc3\xbc.py")
+    project.write({name: "async def f(): ...\nasync def g():\n    f()\n"})
+    for name in ("text", "github", "json", "sarif"):
+        done = project.shell(f"troth check --output-format {name}", PYTHONIOENCODING="ascii")
+        assert (done.code, done.err) == (1, "")
+        if name in ("json", "sarif"):
+            json.loads(done.out)
+    assert project.shell("troth check --write-baseline && troth check --baseline troth-baseline.json").code == 0
+
+
 def test_the_output_is_not_read_as_source(buggy):
     """Reports in the project do not disturb the next run, and no stray file is left."""
     before = buggy.troth("check").out

@@ -72,7 +72,7 @@ def write_baseline(
     text = f'{{\n  "version": {_VERSION},\n  "findings": [{body}]\n}}\n'
     beside = file.with_name(f"{file.name}.{os.getpid()}.new")
     try:
-        beside.write_text(text, encoding="utf-8")
+        beside.write_text(text, encoding="utf-8", errors="backslashreplace")  # as JSON escapes them
         beside.replace(file)
     except OSError as problem:
         beside.unlink(missing_ok=True)

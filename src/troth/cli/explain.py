@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.log.locate import Located
     from troth.analysis.log.sites import Site
-    from troth.analysis.report.rulebook import RulePage
+    from troth.analysis.report.rulebook import Rulebook, RulePage
 
 __all__ = ["COMMAND"]
 
@@ -47,17 +47,18 @@ def run(args: argparse.Namespace) -> int:
         say(_list(pages))
         return Exit.CLEAN
     wanted = args.rule
-    page = pages.get(wanted.upper()) or next((one for one in pages.values() if one.name == wanted.lower()), None)
+    code = next((code for code, name in pages.names.items() if wanted.upper() == code or wanted.lower() == name), None)
+    page = None if code is None else pages[code]
     if page is None:
         from troth.analysis.selection import nearest_rule
 
-        advice = nearest_rule(wanted, {code: one.name for code, one in pages.items()})
+        advice = nearest_rule(wanted, pages.names)
         raise MisuseError(f"There is no rule {wanted!r}.\nNothing can be told about it.\n{advice}")
     say(_tell(page))
     return Exit.CLEAN
 
 
-def _list(pages: "dict[str, RulePage]") -> "Iterator[str]":
+def _list(pages: "Rulebook") -> "Iterator[str]":
     width = max(len(page.name) for page in pages.values())
     family = None
     for page in pages.values():

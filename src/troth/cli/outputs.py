@@ -5,10 +5,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from troth.analysis.report.content import Report
 from troth.cli.pipe import say
 from troth.errors import MisuseError, RunError
+
+if TYPE_CHECKING:
+    from troth.analysis.report.content import Report
 
 __all__ = ["FORMATS", "Output", "parse_outputs", "write"]
 
@@ -37,7 +40,7 @@ def parse_outputs(specs: Sequence[str], output_format: str | None, cwd: Path) ->
     return outputs if to_stdout else [*outputs, Output("text", None)]
 
 
-def write(outputs: Iterable[Output], report: Report, *, statistics: bool = False) -> None:
+def write(outputs: Iterable[Output], report: "Report", *, statistics: bool = False) -> None:
     """Write the report to all its places, files first: a reader of stdout who leaves takes nothing from them."""
     for output in sorted(outputs, key=lambda one: one.file is None):
         to_terminal = output.file is None and sys.stdout.isatty()
@@ -59,7 +62,7 @@ def write(outputs: Iterable[Output], report: Report, *, statistics: bool = False
             ) from problem
 
 
-def _render(name: str, report: Report, *, statistics: bool, frames: bool, painted: bool) -> Iterable[str]:
+def _render(name: str, report: "Report", *, statistics: bool, frames: bool, painted: bool) -> Iterable[str]:
     """The lines of one format; its module is imported here, so that nobody pays for the others."""
     if name == "json":
         from troth.analysis.report.json import render as render_json

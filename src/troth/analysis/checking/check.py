@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from troth.analysis.baseline import Compared, compare, read_baseline, write_baseline
 from troth.analysis.checking.prepare import Prepared
 from troth.analysis.checking.reported import Reported
 from troth.analysis.findings import Finding
@@ -15,6 +17,10 @@ from troth.analysis.source.lines import Lines
 from troth.analysis.source.project import Project
 from troth.analysis.suppress import UNUSED_ALLOW, silence, unused
 
+if TYPE_CHECKING:
+    from troth.analysis.fingerprint import Mark
+    from troth.analysis.since import Past
+
 __all__ = ["check"]
 
 Progress = Callable[[int, int], None]
@@ -24,8 +30,8 @@ Analyse = Callable[[Project, Mapping[str, bytes]], Analysis]
 def check(prepared: Prepared, progress: Progress | None = None) -> Report:
     """Read the project, put the rules to it, and keep what is to be reported. A baseline is written if asked for."""
     request, scope, root = prepared.request, prepared.scope, prepared.root.path
-    baseline = prepared.baseline
-    known = read_baseline(baseline) if baseline and (not request.write_baseline or baseline.exists()) else []
+    known = _known(prepared)
+    past = None if request.since is None else _past(request.since, prepared)
     python, cache = prepared.python(), prepared.cache()
 
     def analysed(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
@@ -38,36 +44,58 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
     kept, silenced, used = silence(result.findings, allows)
     unread = {*result.unreadable, *result.newer_syntax}
     kept += _idle([one for one in allows if one.span.path not in unread], used, prepared, lines, is_reported)
-    if request.since is not None:
-        kept = _new_since(request.since, kept, prepared, lines, analysed)
+    if past is not None:
+        kept = _new_since(past, kept, prepared, lines, analysed)
     findings = tuple(dict.fromkeys(sorted((one for one in kept if is_reported(one)), key=_order)))
-    compared = Compared(new=findings, known=0, repaired=())
-    if baseline is not None and request.write_baseline:
-        write_baseline(baseline, findings, lines, scope.reported, known)
-    elif baseline is not None:
-        compared = compare(findings, known, lines, scope.reported)
-    return Report(
-        findings=compared.new,
+    report = Report(
+        findings=findings,
         checked=len(scope.reported),
         lines=lines,
         rules=prepared.rules,
         shown=shown_from(request.cwd, root),
         silenced=sum(map(is_reported, silenced)),
-        known=compared.known,
-        baseline=None if baseline is None else os.path.relpath(baseline, request.cwd).replace(os.sep, "/"),
-        repaired=compared.repaired if request.since is None else (),
         newer_syntax=tuple(path for path in result.newer_syntax if path in scope.reported),
         since=request.since,
     )
+    return report if prepared.baseline is None else _beside_baseline(report, prepared.baseline, known, prepared)
+
+
+def _known(prepared: Prepared) -> "list[Mark]":
+    """What the baseline knows; read before anything else, so that a bad one is refused at once."""
+    file = prepared.baseline
+    if file is None or (prepared.request.write_baseline and not file.exists()):
+        return []
+    from troth.analysis.baseline import read_baseline
+
+    return read_baseline(file)
+
+
+def _beside_baseline(report: Report, file: Path, known: "Sequence[Mark]", prepared: Prepared) -> Report:
+    """The report with what the baseline knows left out; or, if that is asked for, the baseline written from it."""
+    from troth.analysis.baseline import compare, write_baseline
+
+    name = os.path.relpath(file, prepared.request.cwd).replace(os.sep, "/")
+    reported = prepared.scope.reported
+    if prepared.request.write_baseline:
+        write_baseline(file, report.findings, report.lines, reported, known)
+        return replace(report, baseline=name)
+    compared = compare(report.findings, known, report.lines, reported)
+    # What a change repaired is not asked for where only what it brought is.
+    repaired = compared.repaired if prepared.request.since is None else ()
+    return replace(report, findings=compared.new, known=compared.known, repaired=repaired, baseline=name)
+
+
+def _past(revision: str, prepared: Prepared) -> "Past":
+    from troth.analysis.since import past_of
+
+    return past_of(prepared.scope.project, revision, wanted=prepared.would_check, marked=prepared.scope.marked)
 
 
 def _new_since(
-    revision: str, today: Sequence[Finding], prepared: Prepared, lines: Lines, analysed: Analyse
+    past: "Past", today: Sequence[Finding], prepared: Prepared, lines: Lines, analysed: Analyse
 ) -> list[Finding]:
-    from troth.analysis.since import introduced, past_of
+    from troth.analysis.since import introduced
 
-    scope = prepared.scope
-    past = past_of(scope.project, revision, wanted=prepared.would_check, marked=scope.marked)
     if past.is_same and not prepared.overlay:
         return []
     before = analysed(past.project, past.overlay).findings

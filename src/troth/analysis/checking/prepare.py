@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from troth.analysis.checking.request import Request
-from troth.analysis.report.rulebook import RulePage, rule_pages
+from troth.analysis.report.rulebook import Rulebook, rule_pages
 from troth.analysis.selection import check_names
 from troth.analysis.settings import Patterns, Settings, find_settings, settings_in
 from troth.analysis.source.discover import Root, Scope, discover, existing_paths, project_root
@@ -29,12 +29,12 @@ class Prepared:
     scope: Scope
     overlay: Mapping[str, bytes]
     excludes: tuple[Patterns, ...]
-    rules: Mapping[str, RulePage] = field(repr=False)
+    rules: Rulebook = field(repr=False)
 
     @property
-    def names(self) -> dict[str, str]:
+    def names(self) -> Mapping[str, str]:
         """The name of each rule, by code."""
-        return {code: page.name for code, page in self.rules.items()}
+        return self.rules.names
 
     @property
     def baseline(self) -> Path | None:
@@ -82,12 +82,12 @@ def prepare(request: Request) -> Prepared:
     start = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in named]))
     settings = find_settings(start)
     rules = rule_pages()
-    check_selection(request, settings, {code: page.name for code, page in rules.items()})
+    check_selection(request, settings, rules.names)
     root = project_root(named, cwd)
     outer = find_settings(root.path).exclude
     force = request.force_exclude or bool(settings.force_exclude)
     scope = discover(
-        request.paths if request.stdin is None else (),
+        [str(path) for path in named] if request.stdin is None else (),
         cwd,
         excluded=_excluder(root.path, (outer,) if outer else ()),
         force_exclude=force,

@@ -164,8 +164,8 @@ class Classes:
             why = (f"`self.{name}` is set in `{function.qualname}`", cls.module.path, function.facts.at[0])
             if annotation is not None:
                 known = program.types.annotated(annotation, cls.module, function, cls, why)
-                if known is not None:
-                    return known
+                if known is not None and not (value is not None and value[0] == "dict" and value[1]):
+                    return known  # but a table written out says more than `dict[str, Callable]`
             if value is not None:
                 values.append(program.assigned_in(function, name, value))
         if name in cls.values:

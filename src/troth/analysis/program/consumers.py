@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
-from troth.analysis.program.sites import PENDING, Site
 from troth.analysis.program.values import (
-    Awaitable,
     Builtin,
     ClassObject,
-    Coroutine,
     FunctionValue,
     Instance,
     Nothing,
@@ -48,7 +45,7 @@ class Consumers:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._fates: dict[tuple[Function, str], bool] = {}
+        self._fates: dict[tuple[Function, str], str] = {}
 
     def drops(self, func: Value | None, node: Node, position: int, name: str | None, value: Value) -> str:
         """Who it is that never awaits the argument, as text for a message; "" for anybody who may."""
@@ -69,7 +66,7 @@ class Consumers:
         del value
         return ""
 
-    def may_await(self, func: Value | None, node: Node, keyword: str | None) -> bool:
+    def may_await(self, func: Value | None, node: Node, position: int, keyword: str | None) -> bool:
         """Whether somebody who is not known to drop its argument looks like one that runs or keeps it."""
         if keyword is not None and (keyword in {"*", "**"} or looks_like_keeper(keyword)):
             return True
@@ -77,8 +74,18 @@ class Consumers:
             function = func.function
             if isinstance(function, LibraryFunction):
                 return True
-            return keyword is None or function.is_abstract or bool(function.facts.decorators)
+            if function.is_abstract or function.facts.decorators:
+                return True
+            param = self._param_of(func, function, position, keyword)
+            return param is None or self._fate(function, param[0]) == "kept"
         return looks_like_keeper(callee_text(node[1]))
+
+    @staticmethod
+    def _param_of(func: FunctionValue, function: Function, position: int, name: str | None) -> Param | None:
+        params = list(function.facts.params)
+        if func.receiver is not None and function.owner is not None and not function.decorated_with("staticmethod"):
+            params = params[1:]
+        return _param(params, position, name)
 
     def _library(self, func: FunctionValue, function: LibraryFunction) -> str:
         qualname = function.qualname
@@ -102,10 +109,7 @@ class Consumers:
     def _own(self, func: FunctionValue, function: Function, position: int, name: str | None) -> str:
         if function.facts.decorators and not function.decorated_with("staticmethod", "classmethod"):
             return ""
-        params = list(function.facts.params)
-        if func.receiver is not None and function.owner is not None and not function.decorated_with("staticmethod"):
-            params = params[1:]
-        param = _param(params, position, name)
+        param = self._param_of(func, function, position, name)
         if param is None or self._program.overridden_at_all(function, func.receiver):
             return ""
         return self._by_param(function, param)
@@ -119,11 +123,14 @@ class Consumers:
                 return ""
         if function.is_abstract:
             return ""
-        key = (function, param[0])
+        return f"`{function.qualname}`, which never awaits it" if self._fate(function, param[0]) == "lost" else ""
+
+    def _fate(self, function: Function, param: str) -> str:
+        key = (function, param)
         if key not in self._fates:
-            self._fates[key] = False
-            self._fates[key] = self._program.loses(function, param[0])
-        return f"`{function.qualname}`, which never awaits it" if self._fates[key] else ""
+            self._fates[key] = "kept"  # while it is being found out
+            self._fates[key] = self._program.fate(function, param)
+        return self._fates[key]
 
     def _constructed(self, func: ClassObject, position: int, name: str | None) -> str:
         cls = func.cls
@@ -188,5 +195,3 @@ def mentions_awaitable(node: object) -> bool:
         return isinstance(node, str) and any(word in node for word in ("Awaitable", "Coroutine", "Any", "Future", "Task"))
     return any(mentions_awaitable(part) for part in node)
 
-
-_ = (Awaitable, Coroutine, PENDING, Site, callee_text)

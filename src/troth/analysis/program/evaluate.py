@@ -144,6 +144,10 @@ class Evaluator:
 
     def on_attr(self, node: Node) -> Value | None:
         base = self.value(node[1])
+        if base is None:
+            inner = node[1]
+            name = inner[1] if inner[0] == "name" else inner[2] if inner[0] == "attr" else ""
+            base = self.program.by_convention(name) if name else None
         return self.attribute(base, node[2], node[3], node[1])
 
     def attribute(self, base: Value | None, name: str, at: At, base_node: Node | None = None) -> Value | None:
@@ -227,6 +231,8 @@ class Evaluator:
             return None if isinstance(result, Coroutine) else result
         if isinstance(value, Awaitable):
             return value.result
+        if isinstance(value, External):
+            return value
         if isinstance(value, Union):
             return union([self.awaited(m) for m in value.members if not isinstance(m, Nothing)])
         return None
@@ -345,7 +351,7 @@ class Evaluator:
             if base.name == "str":
                 return base
             return base.args[-1] if base.args else None
-        if isinstance(base, ClassObject):
+        if isinstance(base, ClassObject | External):
             return base  # `Generic[T]`
         if isinstance(base, Instance):
             return self._dunder(base, "__getitem__")
@@ -372,6 +378,8 @@ class Evaluator:
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
             self.misuse(value, "iteration", at)
             return None
+        if isinstance(value, External):
+            return value
         if isinstance(value, Instance):
             found = self._dunder(value, "__iter__")
             return self.iterated(found) if isinstance(found, Builtin) else None
@@ -379,6 +387,8 @@ class Evaluator:
 
     def iterated_async(self, value: Value | None, at: At | None = None) -> Value | None:
         """What one turn of an `async for` over `value` gives."""
+        if isinstance(value, Union):
+            return union([self.iterated_async(m, at) for m in value.members if not isinstance(m, Nothing)])
         if isinstance(value, AsyncGenerator):
             self.keep(value)
             return value.evaluate()
@@ -387,6 +397,8 @@ class Evaluator:
             return None
         if isinstance(value, Builtin) and value.name == "async iterator":
             return value.args[0] if value.args else None
+        if isinstance(value, External):
+            return value
         if isinstance(value, Instance):
             found = self.program.classes.member(value.cls, "__anext__", value)
             if isinstance(found, FunctionValue):
@@ -399,6 +411,8 @@ class Evaluator:
             return union([self.entered(m, is_async=is_async) for m in value.members if not isinstance(m, Nothing)])
         if isinstance(value, AsyncContext):
             return value.evaluate()
+        if isinstance(value, External):
+            return value
         if isinstance(value, Builtin) and value.name in {"context", "async context"}:
             return value.args[0] if value.args else None
         if isinstance(value, Instance):

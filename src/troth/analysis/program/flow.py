@@ -142,8 +142,8 @@ class Flow(Evaluator):
             if len(real) < len(value.members) and kind in {"condition", "comparison"}:
                 return  # asks whether there is one at all
             if not all(isinstance(m, _PROMISES) for m in real):
-                self.keep(value)
-                return
+                # Another path gave another value; on the path of the promise it is misused all the same.
+                real = [m for m in real if isinstance(m, _PROMISES) and m.site in self.pending]
             for member in real:
                 self.misuse(member, kind, at, text)
             return
@@ -223,7 +223,7 @@ class Flow(Evaluator):
                 if any(isinstance(m, _PROMISES) for m in members_of(value)):
                     self.misuse(value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:"))
                 continue
-            if self.program.consumers.may_await(func, node, name):
+            if self.program.consumers.may_await(func, node, position, name):
                 self.keep(value)
             else:
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
@@ -407,8 +407,8 @@ class Flow(Evaluator):
             base = self.value(target[1])
             self.misuse(self.value(target[2]), "subscript")
             if target[1][0] == "name" and target[1][1] in self.env and isinstance(base, Builtin | Table):
-                old = base.args if isinstance(base, Builtin) else base.values
-                self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old[-1:], value])))
+                old = base.args[-1:] if isinstance(base, Builtin) else base.values
+                self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old, value])))
                 self._hold(target[1][1], value)
             elif looks_like_keeper(callee_text(target[1])):
                 self.keep(value)
@@ -493,7 +493,7 @@ class Flow(Evaluator):
 
     def _return_container(self, value: Value, statement: Node) -> None:
         """A dict of results with a promise among them is hardly meant; a list of promises may be."""
-        if isinstance(value, Table) or (isinstance(value, Builtin) and value.name == "dict"):
+        if any(isinstance(m, Table) or (isinstance(m, Builtin) and m.name == "dict") for m in members_of(value)):
             self.hand_over(value, "a dict that is returned", statement[2])
         else:
             self.keep(value)
@@ -560,7 +560,7 @@ class Flow(Evaluator):
                 if promise.site is not None and promise.site in self.pending:
                     self.pending[promise.site] |= MAYBE
                     if isinstance(value, Union):
-                        self.pending[promise.site] = KEPT
+                        self.pending[promise.site] &= ~PENDING
         elif isinstance(value, Union):
             self.env[name] = union([m for m in value.members if not isinstance(m, Nothing)])
 

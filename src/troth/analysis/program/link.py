@@ -100,6 +100,7 @@ class Program:
         self._parameters: dict[tuple[Function, str], Value | None] = {}
         self._fixtures: dict[tuple[str, str], Function | None] = {}
         self._incidents: tuple[Incident, ...] | None = None
+        self._by_name: dict[str, list[Class]] | None = None
 
     # -- modules -------------------------------------------------------------------------------------------------------
 
@@ -154,6 +155,8 @@ class Program:
             value = self.injected((default,), module, function.parent)
         if value is None and annotation is None and _takes_fixtures(function):
             value = self._fixture_value(function, name)
+        if value is None and (annotation is None or annotation == ("name", "Any")):
+            value = self.by_convention(name)
         return value
 
     def injected(self, nodes: Sequence[Node], module: Module, function: Function | None) -> Value | None:
@@ -208,6 +211,23 @@ class Program:
             return value.function
         return None
 
+    def by_convention(self, name: str) -> Value | None:
+        """The class that an untyped `order_store` is named after, if the project has exactly one `OrderStore`."""
+        words = name.strip("_")
+        if "_" not in words:
+            return None
+        if self._by_name is None:
+            self._by_name = {}
+            for module in self.own_modules():
+                for index, c in enumerate(module.facts.classes):
+                    if c.parent == 0:
+                        self._by_name.setdefault(c.name.strip("_").lower(), []).append(module.cls(index))
+        found = self._by_name.get(words.replace("_", "").lower(), [])
+        if len(found) != 1:
+            return None
+        cls = found[0]
+        return Instance(cls, (), (f"`{name}` is named after it", *cls.place), guess=True)
+
     def imported_from(self, module: Module, binding: object) -> tuple[Module, str] | None:
         """The module and name behind an import of a name."""
         if not isinstance(binding, ImportFacts) or binding.name is None:
@@ -248,10 +268,10 @@ class Program:
         known = self.static(function.module, function).value(value)
         return known if known is not None else self.summary(function).attributes.get(name)
 
-    def loses(self, function: Function, param: str) -> bool:
-        """Whether a promise given to that parameter is lost on every way through the function."""
+    def fate(self, function: Function, param: str) -> str:
+        """What becomes of a promise given to that parameter: "lost", "handed over" to somebody unknown, or "kept"."""
         if function in self._walking or len(self._walking) > _DEEPEST_FLOW:
-            return False
+            return "kept"
         self._walking.add(function)
         try:
             flow = Flow(self, function)
@@ -262,7 +282,10 @@ class Program:
             flow.run()
         finally:
             self._walking.discard(function)
-        return ((0, 0, 0, 0), "never awaited") in flow.incidents
+        incident = flow.incidents.get(((0, 0, 0, 0), "never awaited"))
+        if incident is None:
+            return "kept"
+        return "handed over" if incident.detail else "lost"
 
     def overridden_otherwise(self, function: Function, receiver: Value | None) -> bool:
         """Whether a subclass of the receiver's class gives the method another color."""
@@ -335,7 +358,13 @@ class Program:
     def incidents_of(self, *kinds: str) -> Iterator[Incident]:
         """The incidents of these kinds."""
         for incident in self.incidents():
-            if incident.kind in kinds:
+            if incident.kind in kinds and not incident.site.by_siblings:
+                yield incident
+
+    def incidents_by_siblings(self) -> Iterator[Incident]:
+        """The incidents of which only other sites of the same callee speak."""
+        for incident in self.incidents():
+            if incident.site.by_siblings:
                 yield incident
 
     def returned_on_purpose(self, incident: Incident) -> str:

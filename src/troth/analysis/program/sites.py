@@ -36,6 +36,7 @@ class Site:
     promise: Promise
     sure: bool
     why: Callable[[], tuple[Reason, ...]]
+    by_siblings: bool = False  # nothing is known of the callee but that other sites await it
 
     @property
     def reasons(self) -> tuple[Reason, ...]:

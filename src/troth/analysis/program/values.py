@@ -226,7 +226,7 @@ class Union(Value):
         self.members = members
 
 
-_TOO_MANY = 8  # beyond this nothing useful can be said about all of them
+_TOO_MANY = 40  # beyond this nothing useful can be said about all of them
 
 
 def union(values: Iterable[Value | None]) -> Value | None:

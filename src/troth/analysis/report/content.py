@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding
-from troth.analysis.fingerprint import Mark
-from troth.analysis.report.rulebook import RulePage
 from troth.analysis.source.lines import Lines
+
+if TYPE_CHECKING:
+    from troth.analysis.fingerprint import Mark
+    from troth.analysis.report.rulebook import RulePage
 
 __all__ = ["Report", "plural"]
 
@@ -23,19 +26,14 @@ class Report:
     findings: tuple[Finding, ...]
     checked: int
     lines: Lines
-    rules: Mapping[str, RulePage]
+    rules: "Mapping[str, RulePage]"
     shown: Callable[[str], str] = str
     silenced: int = 0
     known: int = 0  # by the baseline
     baseline: str | None = None
-    repaired: tuple[Mark, ...] = ()
+    repaired: "tuple[Mark, ...]" = ()
     newer_syntax: tuple[str, ...] = ()
     since: str | None = None
-
-    @property
-    def fixable(self) -> int:
-        """How many of the findings carry a fix that `troth fix` applies by itself."""
-        return sum(one.fix is not None and one.fix.safety == "sure" for one in self.findings)
 
 
 def plural(count: int, word: str) -> str:

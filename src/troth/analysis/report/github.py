@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from troth.analysis.findings import Finding
+from troth.analysis.report.advice import advice
 from troth.analysis.report.content import Report
 
 __all__ = ["render"]
@@ -30,8 +31,7 @@ def _message(finding: Finding, report: Report) -> str:
     for reason in finding.reasons:
         place = "" if reason.path is None else f" ({reason.path}:{reason.line})"
         lines.append(f"because {reason.text}{place}")
-    if finding.fix is not None:
-        lines.append(f"fix: {finding.fix.title}")
+    lines.append(f"fix: {finding.fix.title}" if finding.fix is not None else f"repair: {advice(finding, report)}")
     page = report.rules.get(finding.code)
     if page is not None:
         lines.append(page.url)

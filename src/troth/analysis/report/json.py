@@ -9,8 +9,8 @@ __all__ = ["as_object", "render"]
 
 
 def render(findings: Iterable[Finding]) -> str:
-    """One object per line, so that the output can be read by eye and compared by line."""
-    rows = [json.dumps(as_object(one), ensure_ascii=False) for one in findings]
+    """One object per line, so that the output can be compared by line; in ASCII, which no pipe or locale spoils."""
+    rows = [json.dumps(as_object(one)) for one in findings]
     return "[\n" + ",\n".join(f"  {row}" for row in rows) + "\n]" if rows else "[]"
 
 

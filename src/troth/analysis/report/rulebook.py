@@ -1,14 +1,14 @@
 """Knows what each rule says about itself: its page, in parts that reports, `troth explain` and the docs share."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from troth.analysis.rules import Case
+    from troth.analysis.rules import Case, Rule
 
-__all__ = ["DOCS", "FAMILIES", "Example", "RulePage", "page_of", "rule_pages"]
+__all__ = ["DOCS", "FAMILIES", "Example", "RulePage", "Rulebook", "page_of", "rule_pages"]
 
 DOCS = "https://troth.readthedocs.io"
 
@@ -24,7 +24,7 @@ FAMILIES = {
     "T8": "aftermath",
 }
 
-_HEADING = re.compile(r"^([A-Z][\w' -]{2,40}):(?:\s+|$)", re.MULTILINE)
+_HEADING = r"(?m)^([A-Z][\w' -]{2,40}):(?:\s+|$)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +66,48 @@ class RulePage:
 def page_of(code: str, name: str, documentation: str, examples: Sequence[Example] = ()) -> RulePage:
     """Take a rule's documentation apart: a title, then paragraphs, some of which start with `Heading:`."""
     title, _, rest = documentation.strip().partition("\n")
-    pieces = _HEADING.split(rest.strip())
+    pieces = re.split(_HEADING, rest.strip())
     parts = [("", pieces[0].strip())] if pieces[0].strip() else []
     parts += [(heading, text.strip()) for heading, text in zip(pieces[1::2], pieces[2::2], strict=True)]
     return RulePage(code, name, title.strip().rstrip("."), tuple(parts), tuple(examples))
 
 
-def rule_pages() -> dict[str, RulePage]:
-    """All rules there are, by code."""
+class Rulebook(Mapping[str, RulePage]):
+    """All rules by code. A page is made when somebody opens it: a clean run opens none."""
+
+    def __init__(self, rules: "Sequence[Rule]") -> None:
+        self._rules = {rule.code: rule for rule in rules}
+        self.names = dict(sorted({**{code: name for code, name, _ in _UPKEEP}, **_names(rules)}.items()))
+        self._pages: dict[str, RulePage] = {}
+
+    def __getitem__(self, code: str) -> RulePage:
+        if code not in self._pages:
+            self._pages[code] = self._open(code)
+        return self._pages[code]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def _open(self, code: str) -> RulePage:
+        if code in self._rules:
+            rule = self._rules[code]
+            return page_of(code, rule.name, rule.documentation, _examples(rule.cases))
+        example = _UPKEEP_EXAMPLES.get(code)
+        return page_of(code, self.names[code], next(text for one, _, text in _UPKEEP if one == code), example or ())
+
+
+def rule_pages() -> Rulebook:
+    """All rules there are."""
     from troth.analysis.rules import all_rules
 
-    pages = [page_of(rule.code, rule.name, rule.documentation, _examples(rule.cases)) for rule in all_rules()]
-    return {page.code: page for page in sorted([*_UPKEEP, *pages], key=lambda one: one.code)}
+    return Rulebook(all_rules())
+
+
+def _names(rules: "Sequence[Rule]") -> dict[str, str]:
+    return {rule.code: rule.name for rule in rules}
 
 
 def _examples(cases: "Sequence[Case]") -> list[Example]:
@@ -98,8 +128,9 @@ def _one_text(sources: "str | Mapping[str, str]") -> str:
     return "\n".join(re.sub(r"[ \t]*# here$", "", text, flags=re.MULTILINE) for text in texts)
 
 
+# What is found about the checking itself, without a program being asked.
 _UPKEEP = (
-    page_of(
+    (
         "T001",
         "unreadable-file",
         """Unreadable file.
@@ -108,9 +139,8 @@ What it finds: a file that cannot be decoded, or that is not Python.
 Why it matters: nothing in it is checked, and what other files use of it is unknown.
 How to repair: repair the file; if it is not meant to be Python, put it into `exclude` of the settings.
 """,
-        [Example("half a function", "def half(:\n", is_bad=True)],
     ),
-    page_of(
+    (
         "T002",
         "unused-allow",
         """Unused allow.
@@ -121,6 +151,11 @@ Why it matters: it would silence the next real one without anybody having looked
 How to repair: take the comment, or the name in it, away.
 How sure the fix is: it changes a comment and nothing else; `troth fix` applies it.
 """,
-        [Example("left standing", "total = 1  # troth: allow unawaited-coroutine\n", is_bad=True, fixed="total = 1\n")],
     ),
 )
+_UPKEEP_EXAMPLES = {
+    "T001": [Example("half a function", "def half(:\n", is_bad=True)],
+    "T002": [
+        Example("left standing", "total = 1  # troth: allow unawaited-coroutine\n", is_bad=True, fixed="total = 1\n")
+    ],
+}

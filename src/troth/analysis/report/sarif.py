@@ -4,6 +4,7 @@ Paths are relative to `%SRCROOT%`, so that the file means the same in every chec
 """
 
 import json
+import os
 from urllib.parse import quote
 
 from troth import __version__
@@ -40,7 +41,7 @@ def render(report: Report) -> str:
             _result(finding, report, places, mark) for finding, mark in zip(report.findings, prints, strict=True)
         ],
     }
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
 def _rule(page: RulePage) -> dict[str, object]:
@@ -112,7 +113,7 @@ def _reason_location(reason: Reason, number: int | None) -> dict[str, object]:
 
 
 def _artifact(path: str) -> dict[str, str]:
-    return {"uri": quote(path), "uriBaseId": "%SRCROOT%"}
+    return {"uri": quote(os.fsencode(path)), "uriBaseId": "%SRCROOT%"}
 
 
 def _fix(fix: Fix, report: Report) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from troth.analysis.findings import Finding, Reason, Span
+from troth.analysis.report.advice import advice
 from troth.analysis.report.content import Report, plural
 
 __all__ = ["Paint", "newer_syntax", "render", "stale", "verdict"]
@@ -77,11 +78,18 @@ def verdict(report: Report, paint: Paint = _plain) -> str:
     places = len({one.span.path for one in report.findings})
     found = f"Found {plural(len(report.findings), 'problem')}"
     line = f"{paint(found, 'red' if certain else 'yellow', 'bold')}{new} ({split}) in {places:,} of {files}{aside}"
-    if report.fixable:
-        line += f"; `troth fix` repairs {report.fixable:,}, `troth fix --diff` shows how"
-    else:
-        line += f"; `troth explain {report.findings[0].code}` tells more"
-    return line
+    return f"{line}; {_next_step(report)}"
+
+
+def _next_step(report: Report) -> str:
+    """What to run next: the fixes that are sure, those that want a look, else the page of the first rule."""
+    fixes = [one.fix.safety for one in report.findings if one.fix is not None]
+    sure, likely = fixes.count("sure"), fixes.count("likely")
+    if sure and likely:
+        return f"`troth fix` repairs {sure:,}, `troth fix --all` {likely:,} more; `--diff` shows how"
+    if fixes:
+        return f"`troth fix{' --all' if likely else ''}` repairs {len(fixes):,}, `--diff` shows how"
+    return f"`troth explain {report.findings[0].code}` tells more"
 
 
 def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool) -> Iterator[str]:
@@ -100,8 +108,8 @@ def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool) ->
     if finding.fix is not None:
         sure = "" if finding.fix.safety == "sure" else "; likely, so look at it first"
         yield f"  {paint('fix', 'green')}  {finding.fix.title}{sure}"
-    elif page is not None and (advice := page.part("How to repair")):
-        yield f"  {paint('repair', 'green')}  {' '.join(advice.split())}"
+    else:
+        yield f"  {paint('repair', 'green')}  {advice(finding, report)}"
     if page is not None:
         yield f"  {paint('see', 'dim')}  {paint(page.url, 'dim')}"
 

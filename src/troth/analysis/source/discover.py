@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from troth.analysis.source.listing import SUFFIXES, Listing, is_hidden, list_files
+from troth.analysis.source.listing import SUFFIXES, Listing, is_foreign, is_hidden, list_files
 from troth.analysis.source.project import Project
 from troth.analysis.source.roots import source_roots
 from troth.errors import MisuseError
@@ -40,16 +40,17 @@ def project_root(paths: Sequence[Path], cwd: Path) -> Root:
 
     It is the repository they lie in, so that a package of a monorepo is seen together with its neighbours; without
     one, the nearest folder with a packaging file, or the outermost one inside `cwd`; else `cwd`. A repository that
-    ignores the place, and one that is somebody's whole home, is not its project. Where there is no project, the paths
-    are all there is (`is_whole` is False): nobody wants a whole disk read because of two loose files.
+    ignores the place, and one that is somebody's whole home, is not its project. Where there is no project, or a
+    package in an environment is meant, the paths are all there is (`is_whole` is False): nobody wants a whole disk read
+    because of two loose files.
     """
     start = Path(os.path.commonpath([_folder(path) for path in paths])) if paths else cwd
     chain = [start, *start.parents]
     marked = [folder for folder in chain if any((folder / name).is_file() for name in _MARKS)]
     repository = next((folder for folder in chain if (folder / ".git").exists()), None)
     if repository is not None and not _is_too_wide(repository):
-        inner = start.relative_to(repository).as_posix()
-        if not is_hidden(repository, "" if inner == "." else inner):
+        inner = _relative(start, repository)
+        if not is_foreign(inner) and not is_hidden(repository, inner):
             return Root(repository)
         marked = [folder for folder in marked if folder != repository and repository in folder.parents]
     within = [folder for folder in marked if folder == cwd or cwd in folder.parents]
@@ -58,7 +59,7 @@ def project_root(paths: Sequence[Path], cwd: Path) -> Root:
     if marked:
         return Root(marked[0])
     if cwd == start or cwd in start.parents:
-        return Root(cwd, is_whole=not _is_too_wide(cwd))
+        return Root(cwd, is_whole=not (_is_too_wide(cwd) or is_foreign(_relative(start, cwd))))
     return Root(start, is_whole=False)
 
 
@@ -71,11 +72,12 @@ def discover(
     root: Root | None = None,
     extra_roots: Sequence[str] = (),
 ) -> Scope:
-    """Find the project around `paths` and the files they mean; a path that is not there is refused.
+    """Find the project around `paths` (around `cwd`, without any) and the files they mean.
 
-    A file or folder that is named is taken although it is ignored or excluded, unless `force_exclude`.
+    A path that is not there is refused. A file or folder that is named is taken although it is ignored or excluded,
+    unless `force_exclude`.
     """
-    named = existing_paths(paths, cwd) or [cwd]
+    named = existing_paths(paths, cwd)
     root = project_root(named, cwd) if root is None else root
     base = root.path
     whole = list_files(base, excluded=excluded) if root.is_whole or base in named else Listing((), ())

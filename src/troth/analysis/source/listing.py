@@ -7,7 +7,7 @@ from pathlib import Path
 
 from troth.analysis.source.globs import Globs, parse
 
-__all__ = ["SUFFIXES", "Listing", "is_hidden", "is_source", "list_files"]
+__all__ = ["SUFFIXES", "Listing", "is_foreign", "is_hidden", "is_source", "list_files"]
 
 SUFFIXES = (".py", ".pyi", ".ipynb", ".pyw")
 
@@ -57,6 +57,11 @@ def is_source(path: str, excluded: Callable[[str, bool], bool] | None = None) ->
         return True
     folders = ("/".join(parts[:end]) for end in range(1, len(parts)))
     return not any(excluded(one, True) for one in folders) and not excluded(path, False)
+
+
+def is_foreign(path: str) -> bool:
+    """Whether a folder lies in what tools have put into a project: an environment, a cache, installed packages."""
+    return not _NOBODY_WROTE.isdisjoint(path.split("/"))
 
 
 def is_hidden(root: Path, path: str) -> bool:

@@ -5,8 +5,17 @@ from pathlib import Path
 
 __all__ = ["source_roots"]
 
-# What a project may say about its own layout; the file is only parsed if one of these words is in it.
-_LAYOUT_WORDS = (b"where", b"package-dir", b"package_dir", b"from", b"pythonpath", b"sources", b"packages")
+# What a project may say about its own layout; the file is only parsed if one of these is in it.
+_LAYOUT_WORDS = (
+    b"where",
+    b"package-dir",
+    b"package_dir",
+    b"from = ",
+    b"pythonpath",
+    b"sources",
+    b"packages = [",
+    b"python-source",
+)
 
 
 def source_roots(root: Path, files: Sequence[str], marked: Iterable[str]) -> tuple[str, ...]:

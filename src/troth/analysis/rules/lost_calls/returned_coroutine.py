@@ -37,6 +37,8 @@ def check(program: Program) -> Iterator[Finding]:
         verdict = program.returned_on_purpose(incident)
         if verdict == "on purpose":
             continue
+        if verdict == "perhaps" and incident.site.target is None:
+            continue
         if verdict == "perhaps":
             incident.sure = False
         call = call_text(program, incident)
