@@ -102,6 +102,17 @@ def test_nothing_to_plant(project):
     assert mutate(project, "--checker", checker(project), "--fail-under", 1).returncode == 1
 
 
+def test_files_that_cannot_be_read_are_listed(project):
+    """One that does not parse and one that does not decode, each with its reason; the rest is measured."""
+    (project / "broken.py").write_text("async def f(:\n")
+    (project / "bytes.py").write_bytes(b"async = '\xff'\n")
+    done = mutate(project, "--checker", checker(project) + "; true")
+    assert done.returncode == 0
+    assert "left out, because they cannot be read: 2" in done.stdout
+    assert "  broken.py: SyntaxError" in done.stdout
+    assert "  bytes.py: " in done.stdout
+
+
 def test_list_shows_and_runs_nothing(project):
     """The mutants with their changes, without a copy or a command."""
     done = mutate(project, "--list", "--operator", "all")

@@ -32,7 +32,7 @@ GOLDEN = [
 
 def taken(n, seed, **files):
     operators = [all_operators()["drop-await"]]
-    return select(candidates(project_of(**files), operators), n=n, seed=seed)
+    return select(candidates(project_of(**files), operators)[0], n=n, seed=seed)
 
 
 def test_same_seed_same_tree_same_mutants():
@@ -76,7 +76,7 @@ def test_a_shape_that_runs_out_leaves_its_turns_to_others():
 def test_operators_take_turns():
     """With several operators each has its share, still one mutant per function."""
     operators = [all_operators()[name] for name in ("drop-await", "swallow")]
-    found = select(candidates(project_of(m=MANY), operators), n=20, seed=7)
+    found = select(candidates(project_of(m=MANY), operators)[0], n=20, seed=7)
     assert Counter(mutant.operator for mutant in found) == {"drop-await": 10, "swallow": 10}
     assert len({mutant.function for mutant in found}) == 20
 
@@ -87,3 +87,11 @@ def test_keys_are_unique(name):
     twice = MANY + MANY
     found = list(all_operators()[name].find(read_module(decode("m.py", twice.encode())), project_of(m=twice)))
     assert len({mutant.key for mutant in found}) == len(found)
+
+
+def test_files_that_cannot_be_parsed_are_told():
+    """A broken file gives no mutants, takes none from the others, and is not passed over in silence."""
+    project = project_of(good="async def f():\n    await g()\n", bad="async def f(:\n", plain="not python at all\n")
+    found, left_out = candidates(project, [all_operators()["drop-await"]])
+    assert [mutant.path for mutant in found] == ["good.py"]
+    assert list(left_out) == ["bad.py"]

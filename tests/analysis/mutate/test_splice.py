@@ -22,6 +22,7 @@ FORMS = [
     pytest.param(PROGRAM.replace("\n", "\r\n").encode(), id="Windows line ends"),
     pytest.param(PROGRAM.replace("\n", "\r").encode(), id="old Macintosh line ends"),
     pytest.param(codecs.BOM_UTF8 + PROGRAM.encode(), id="byte order mark"),
+    pytest.param(codecs.BOM_UTF8 + b"async def f(): await g()\n", id="byte order mark on the line of the await"),
     pytest.param(b"# -*- coding: latin-1 -*-\n" + PROGRAM.encode("latin-1"), id="coding comment"),
     pytest.param(PROGRAM.rstrip("\n").encode(), id="no line end at the end"),
     pytest.param(PROGRAM.replace("    ", "\t").encode(), id="tabs"),
@@ -62,7 +63,6 @@ def test_every_operator_but_needless_async_and_callbacks_is_tried_on_every_form(
     [
         pytest.param(b"# coding: nowhere\n", id="unknown coding"),
         pytest.param(b"\xff\xfe\x00", id="not UTF-8"),
-        pytest.param(codecs.BOM_UTF8 + b"# coding: latin-1\n", id="mark and comment disagree"),
     ],
 )
 def test_what_cannot_be_read_is_refused(data):

@@ -17,12 +17,16 @@ __all__ = ["Plan", "make_plan"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is going to be planted where. `possible` counts all places there were to choose from."""
+    """What is going to be planted where. `possible` counts all places there were to choose from.
+
+    `left_out` says of each file that cannot be read or parsed why.
+    """
 
     layout: Layout
     project: Project
     operators: Mapping[str, Operator]
     mutants: tuple[Mutant, ...]
+    left_out: Mapping[str, str]
     possible: int
     seed: int
     n: int
@@ -49,5 +53,6 @@ def make_plan(
     layout = lay_out(root or find_root(paths), paths, with_tests=with_tests)
     project = read_project(layout)
     chosen = {name: known[name] for name in sorted(set(operators))}
-    found = candidates(project, list(chosen.values()))
-    return Plan(layout, project, chosen, tuple(select(found, n=n, seed=seed)), len(found), seed, n)
+    found, unparsable = candidates(project, list(chosen.values()))
+    left_out = {**project.unreadable, **unparsable}
+    return Plan(layout, project, chosen, tuple(select(found, n=n, seed=seed)), left_out, len(found), seed, n)

@@ -4,27 +4,18 @@ import ast
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from troth.analysis.mutate.discover import Layout
-from troth.analysis.mutate.module import FunctionNode, Module, read_module
+from troth.analysis.mutate.slots import Slot, slots_of
 from troth.analysis.mutate.text import SourceText, UnreadableError, decode
 
-__all__ = ["Project", "Slot", "read_project"]
+__all__ = ["Project", "read_project"]
 
 _WORD = re.compile(r"[^\W\d]\w*")
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A parameter whose argument is called and awaited; `position` counts without `self`."""
-
-    callee: str
-    position: int | None
-    keyword: str
 
 
 @dataclass(frozen=True)
@@ -45,17 +36,6 @@ class Project:
         for path, source in self.sources.items():
             whole.update(f"{path}\0{hashlib.sha256(source.encode()).hexdigest()}\n".encode())
         return whole.hexdigest()[:16]
-
-    def modules(self) -> Iterator[Module]:
-        """Each readable file, parsed anew: the trees of a large project would not fit side by side."""
-        for source in self.sources.values():
-            # Every operator needs an `async def` in the file, and most files of most projects have none.
-            if "async" not in source.text:
-                continue
-            try:
-                yield read_module(source)
-            except UnreadableError:
-                continue  # listed by `unparsable`
 
     @cached_property
     def mentions(self) -> Mapping[str, frozenset[str]]:
@@ -81,7 +61,7 @@ class Project:
             for node in ast.walk(tree):
                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                     definitions[node.name] += 1
-                    for slot in _slots_of(node):
+                    for slot in slots_of(node):
                         slots[slot.callee].append(slot)
         return {name: tuple(found) for name, found in slots.items() if definitions[name] == 1}
 
@@ -102,48 +82,3 @@ def read_project(layout: Layout) -> Project:
     chosen = set(layout.chosen)
     others = (layout.root / path for path in layout.copied if path.endswith(".py") and path not in chosen)
     return Project(sources, unreadable, tuple(path for path in others if path.is_file()))
-
-
-def _slots_of(node: FunctionNode | ast.ClassDef) -> Iterator[Slot]:
-    if isinstance(node, ast.ClassDef):
-        yield from _constructor_slots(node)
-        return
-    awaited = {call.func.id for call in _awaited_calls(node) if isinstance(call.func, ast.Name)}
-    yield from _parameters(node, node.name, awaited)
-
-
-def _constructor_slots(node: ast.ClassDef) -> Iterator[Slot]:
-    """Parameters that `__init__` keeps on `self` and that some method of the class calls and awaits."""
-    awaited = {call.func.attr for call in _awaited_calls(node) if _is_of_self(call.func)}  # type: ignore[attr-defined]
-    for method in node.body:
-        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-            kept = {
-                assign.value.id
-                for assign in ast.walk(method)
-                if isinstance(assign, ast.Assign)
-                and isinstance(assign.value, ast.Name)
-                and any(_is_of_self(goal) and goal.attr in awaited for goal in assign.targets)  # type: ignore[attr-defined]
-            }
-            yield from _parameters(method, node.name, kept)
-
-
-def _awaited_calls(node: ast.AST) -> Iterator[ast.Call]:
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Await) and isinstance(inner.value, ast.Call):
-            yield inner.value
-
-
-def _is_of_self(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def _parameters(node: FunctionNode, callee: str, wanted: set[str]) -> Iterator[Slot]:
-    positional = [*node.args.posonlyargs, *node.args.args]
-    if positional and positional[0].arg in ("self", "cls"):
-        positional = positional[1:]
-    for position, parameter in enumerate(positional):
-        if parameter.arg in wanted:
-            yield Slot(callee, position, parameter.arg)
-    for parameter in node.args.kwonlyargs:
-        if parameter.arg in wanted:
-            yield Slot(callee, None, parameter.arg)

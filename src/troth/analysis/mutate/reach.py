@@ -32,14 +32,9 @@ def probed(mutants: Sequence[Mutant], project: Project, directory: Path) -> list
 
 def _probe(mutant: Mutant, directory: Path) -> Edit:
     offset, following = mutant.probe
-    call = f"__import__('pathlib').Path({str(directory / mutant.key)!r}).touch()"
-    # Blanks and not escapes in the path: a file in another encoding may not be able to hold the path's letters.
-    return Edit(mutant.path, offset, offset, ascii_only(call) + following)
-
-
-def ascii_only(code: str) -> str:
-    """The same string literals without a letter that some encoding lacks."""
-    return code.encode("ascii", "backslashreplace").decode()
+    # In ASCII, because a file in another encoding may not be able to hold the letters of the path.
+    call = f"__import__('pathlib').Path({str(directory / mutant.key)!a}).touch()"
+    return Edit(mutant.path, offset, offset, call + following)
 
 
 def reached_by_probes(mutants: Sequence[Mutant], changed: Sequence[SourceText], directory: Path) -> Mapping[str, bool]:

@@ -40,6 +40,7 @@ def write_record(path: Path, plan: Plan, identity: Mapping[str, object], results
         "totals": _totals(tally(results.values())),
         "by_operator": {name: _totals(one) for name, one in tally_by("operator", (), plan.mutants, results).items()},
         "by_shape": {name: _totals(one) for name, one in tally_by("shape", (), plan.mutants, results).items()},
+        "left_out": dict(plan.left_out),
         "mutants": [_row(plan, mutant, results.get(mutant.key)) for mutant in plan.mutants],
     }
     waiting = path.with_name(f".{path.name}.part")

@@ -70,9 +70,9 @@ def _head(plan: Plan, mutants: Sequence[Mutant], label: str) -> Iterator[str]:
         yield f"interrupted: {len(plan.mutants) - len(mutants)} more were not measured"
     if label:
         yield _fit(f"scored: {label}")
-    if plan.project.unreadable:
-        yield f"left out: {len(plan.project.unreadable)} files that cannot be read"
-        yield from (_fit(f"  {path}: {why}") for path, why in plan.project.unreadable.items())
+    if plan.left_out:
+        yield f"left out, because they cannot be read: {len(plan.left_out)}"
+        yield from (_fit(f"  {path}: {why}") for path, why in plan.left_out.items())
 
 
 def _summary(whole: Tally, by: str) -> Iterator[str]:

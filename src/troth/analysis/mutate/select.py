@@ -8,22 +8,33 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from troth.analysis.mutate.module import Module
+from troth.analysis.mutate.module import read_module
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Operator
 from troth.analysis.mutate.project import Project
+from troth.analysis.mutate.text import UnreadableError
 
 __all__ = ["candidates", "select"]
 
 
-def candidates(project: Project, operators: Sequence[Operator]) -> list[Mutant]:
-    """Every mutant that could be planted, in the order of the files."""
-    return [mutant for module in project.modules() for mutant in _of(module, project, operators)]
+def candidates(project: Project, operators: Sequence[Operator]) -> tuple[list[Mutant], dict[str, str]]:
+    """Every mutant that could be planted, in the order of the files; and the files that this Python cannot parse.
 
-
-def _of(module: Module, project: Project, operators: Sequence[Operator]) -> Iterator[Mutant]:
-    for operator in operators:
-        yield from operator.find(module, project)
+    One file at a time: the trees of a large project would not fit side by side.
+    """
+    found: list[Mutant] = []
+    unparsable: dict[str, str] = {}
+    for source in project.sources.values():
+        # Every operator needs an `async def` in the file, and most files of most projects have none.
+        if "async" not in source.text:
+            continue
+        try:
+            module = read_module(source)
+        except UnreadableError as problem:
+            unparsable[source.path] = str(problem)
+            continue
+        found += (mutant for operator in operators for mutant in operator.find(module, project))
+    return found, unparsable
 
 
 def select(found: Iterable[Mutant], *, n: int, seed: int) -> list[Mutant]:

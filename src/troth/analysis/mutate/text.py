@@ -16,6 +16,7 @@ from troth.analysis.source.encoding import decode as decode_bytes
 
 __all__ = ["SourceText", "UnreadableError", "decode"]
 
+_MARK = "\ufeff"
 # What Python's own tokenizer takes for a line end. `str.splitlines` knows more (form feeds, U+2028) and would put
 # every later offset on the wrong line.
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -62,6 +63,8 @@ class SourceText:
         """The offset of a place as `ast` gives it: line from 1, column in bytes of UTF-8 from 0."""
         start = self.line_starts[line - 1]
         text = self.line(line)
+        if line == 1 and text.startswith(_MARK):  # the mark stays in the text, and `ast` does not count it
+            start, text = start + 1, text[1:]
         if text.isascii():
             return start + utf8_column
         return start + len(text.encode()[:utf8_column].decode())
@@ -75,7 +78,7 @@ class SourceText:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape in somebody's string is not our news
             try:
-                return ast.parse(self.text)
+                return ast.parse(self.text.removeprefix(_MARK))
             except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
                 raise UnreadableError(f"{type(problem).__name__}: {problem}") from problem
 
