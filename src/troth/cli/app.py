@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("troth.cli.check", "find calls that never happen"),
     "fix": ("troth.cli.fix", "repair what check finds"),
     "explain": ("troth.cli.explain", "tell about a rule, or find the calls behind a log"),
+    "mutate": ("troth.cli.mutate", "plant sync/async mismatches in a copy and see who notices"),
     "completion": ("troth.cli.completion", "print the completion script for a shell"),
 }
 
