@@ -1,0 +1,79 @@
+"""Knows which promises were made since the last look and are still unkept, without looking at every object each time.
+
+Python's collector sorts objects by age. What was made since the last look is young, unless a collection has moved it
+on; so we look at the young ones just before each collection that moves them, and once more when asked. A look at a few
+thousand young objects costs a tenth of a millisecond, where a full one costs tens.
+"""
+
+import gc
+import sys
+import weakref
+from typing import Any
+
+from troth.guard._census import has_keeper, is_unbegun, is_unread, take
+from troth.guard._hub import Hub
+from troth.guard._sweep import generators_at_risk, tell_of_dead_generators
+
+__all__ = ["Births"]
+
+# A collection of generation 1 moves objects out of reach of the next look; from 3.14 on every collection may.
+_MOVES_ON = 1 if sys.version_info < (3, 14) else 0
+
+
+class Births:
+    """What has been made since `forget` and is not kept yet."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, weakref.ref[Any]] = {}
+
+    def open(self) -> None:
+        """Begin; from here on the collector announces itself."""
+        gc.callbacks.append(self._before_collection)
+
+    def close(self) -> None:
+        """End."""
+        gc.callbacks.remove(self._before_collection)
+
+    def forget(self) -> None:
+        """Make all that is alive now count as old."""
+        self._look()
+        self._found.clear()
+        gc.collect(1)
+
+    def settle(self, hub: Hub) -> list[Any]:
+        """Have everything that is already dead heard of, and return what is alive, unkept and in nobody's charge.
+
+        That is: coroutines not begun that no task or suspended function holds, and failed tasks unread although their
+        loop is closed. The collector is only called where the look has found something that could be lost.
+        """
+        census = self._look()
+        if not self._found:
+            return []
+        doomed = generators_at_risk(census)
+        del census
+        gc.collect(1)
+        if any(_is_unkept(thing) for thing in self._alive()):
+            gc.collect()  # moved on by an earlier collection, perhaps, and dead since
+        tell_of_dead_generators(hub, doomed)
+        unkept = [thing for thing in self._alive() if _is_unkept(thing)]
+        return [thing for thing in unkept if not (hasattr(thing, "cr_frame") and has_keeper(thing))]
+
+    def _alive(self) -> list[Any]:
+        return [thing for reference in self._found.values() if (thing := reference()) is not None]
+
+    def _look(self) -> Any:
+        census = take(gc.get_objects(generation=0) + gc.get_objects(generation=1))
+        for thing in (*census.coroutines, *census.generators, *census.pending, *census.unread):
+            if id(thing) not in self._found or self._found[id(thing)]() is not thing:
+                self._found[id(thing)] = weakref.ref(thing)
+        return census
+
+    def _before_collection(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] >= _MOVES_ON:
+            self._look()
+
+
+def _is_unkept(thing: Any) -> bool:
+    if hasattr(thing, "cr_frame"):
+        return is_unbegun(thing)
+    return hasattr(thing, "get_loop") and is_unread(thing) and thing.get_loop().is_closed()
