@@ -421,7 +421,9 @@ main(sys.argv[1:])
 """
 
 
-def run(source: str, folder: Path, *flags: str, start: tuple[str, ...] = ("-m", "troth.guard")) -> tuple[int, Counter, str]:
+def run(
+    source: str, folder: Path, *flags: str, start: tuple[str, ...] = ("-m", "troth.guard")
+) -> tuple[int, Counter, str]:
     """Run `source` under the guard; its exit code, what was told of as (kind, line), and its stderr."""
     program, log = folder / "program.py", folder / "log.jsonl"
     program.write_text(textwrap.dedent(source).lstrip())
@@ -488,7 +490,9 @@ def test_losses_without_the_private_hook(source, tmp_path):
     assert code == 120
 
 
-@pytest.mark.parametrize("name", ["awaited", "a loop in a daemon thread, at work to the end", "cancelled before it began"])
+@pytest.mark.parametrize(
+    "name", ["awaited", "a loop in a daemon thread, at work to the end", "cancelled before it began"]
+)
 def test_correct_programs_without_the_private_hook(name, tmp_path):
     """The way round raises no false alarm either."""
     assert run(CORRECT[name], tmp_path, start=("-c", WITHOUT_HOOK)) == (0, Counter(), "")

@@ -68,36 +68,48 @@ class _DirectEar:
 class _FilterEar:
     def __init__(self, hear: Hear) -> None:
         self._hear = hear
-        self._is_open = False
-        self._theirs: Callable[[Any], object] | None = None
+        self._layer: _Layer | None = None
         self._filter = ("error", re.compile(_MESSAGE, re.IGNORECASE), RuntimeWarning, None, 0)
 
     def open(self) -> None:
-        self._is_open = True
         if not warnings.filters or warnings.filters[0] != self._filter:
             # The public call puts the filter in front and tells the C half of `warnings` that filters have changed.
             warnings.filterwarnings("error", message=_MESSAGE, category=RuntimeWarning)
-        if sys.unraisablehook != self._unraisable and self._theirs is None:
-            self._theirs = sys.unraisablehook
-            sys.unraisablehook = self._unraisable
+        if self._layer is None or sys.unraisablehook is not self._layer:
+            if self._layer is not None:
+                self._layer.hear = None
+            self._layer = sys.unraisablehook = _Layer(self._hear, sys.unraisablehook)
 
     def close(self) -> None:
-        self._is_open = False
-        if sys.unraisablehook == self._unraisable:
-            sys.unraisablehook = self._theirs or sys.__unraisablehook__
-            self._theirs = None
+        if self._layer is not None:
+            self._layer.hear = None
+            if sys.unraisablehook is self._layer:
+                sys.unraisablehook = self._layer.theirs
+            self._layer = None
         remaining = [entry for entry in warnings.filters if entry != self._filter]
         if len(remaining) != len(warnings.filters):
             warnings.filters[:] = remaining  # type: ignore[index]  # a list in every CPython
             warnings.simplefilter("default", category=_Never, append=True)  # the public way to say "filters changed"
             warnings.filters[:] = remaining  # type: ignore[index]
 
-    def _unraisable(self, unraisable: Any) -> None:
+
+class _Layer:
+    """Our unraisable hook.
+
+    One that others have covered is made mute and a new one put on top: should they call the old one, it hands on to
+    what was there before it, so no ring can arise.
+    """
+
+    def __init__(self, hear: Hear, theirs: Callable[[Any], object]) -> None:
+        self.hear: Hear | None = hear
+        self.theirs = theirs
+
+    def __call__(self, unraisable: Any) -> None:
         lost = unraisable.object
         is_loss = isinstance(lost, CoroutineType) and isinstance(unraisable.exc_value, RuntimeWarning)
-        if is_loss and re.match(_MESSAGE, str(unraisable.exc_value)) and self._is_open and self._hear(lost):
+        if self.hear is not None and is_loss and re.match(_MESSAGE, str(unraisable.exc_value)) and self.hear(lost):
             return
-        (self._theirs or sys.__unraisablehook__)(unraisable)
+        self.theirs(unraisable)
 
 
 class _Never(Warning):

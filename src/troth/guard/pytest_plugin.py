@@ -151,7 +151,7 @@ class _Guard:
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         self._recorder = _recording()
         self._hub.refresh()
-        _allowed(item)  # a wrong marker is an error before anything has run
+        _refuse_nonsense(item)
         result = yield
         self._judge(item, held=())
         return result
@@ -281,21 +281,27 @@ def _recording() -> object:
 
 
 def _allowed(item: pytest.Item) -> tuple[str, ...]:
-    """The patterns of all `troth` markers on this test."""
-    patterns: list[str] = []
-    for marker in item.iter_markers("troth"):
-        if marker.args or set(marker.kwargs) != {"allow"}:
-            raise pytest.UsageError(
-                f"{item.nodeid}: the marker `troth` takes one thing, `allow=`: True, a name or pattern, or a list."
-            )
-        allow = marker.kwargs["allow"]
-        names = ["*"] if allow is True else [] if allow is False else [allow] if isinstance(allow, str) else list(allow)
-        if not all(isinstance(name, str) for name in names):
-            raise pytest.UsageError(
-                f"{item.nodeid}: `troth(allow={allow!r})` names no coroutine; give names or patterns."
-            )
-        patterns += names
-    return tuple(patterns)
+    """The patterns of all `troth` markers on this test; a marker that makes no sense allows nothing."""
+    return tuple(pattern for marker in item.iter_markers("troth") for pattern in _patterns(marker) or ())
+
+
+def _patterns(marker: pytest.Mark) -> tuple[str, ...] | None:
+    if marker.args or set(marker.kwargs) != {"allow"}:
+        return None
+    allow = marker.kwargs["allow"]
+    if isinstance(allow, bool):
+        return ("*",) if allow else ()
+    names = (allow,) if isinstance(allow, str) else tuple(allow) if isinstance(allow, list | tuple | set) else (None,)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def _refuse_nonsense(item: pytest.Item) -> None:
+    if any(_patterns(marker) is None for marker in item.iter_markers("troth")):
+        pytest.fail(
+            "The marker `troth` takes one thing, `allow=`: True, the name of a coroutine or a pattern, or a list.\n"
+            "The test was not run.\nWrite for instance `@pytest.mark.troth(allow='save')`.",
+            pytrace=False,
+        )
 
 
 def _is_allowed(incident: "Incident", patterns: Sequence[str]) -> bool:
