@@ -94,8 +94,9 @@ class Watchdog:
             now, now_used = time.monotonic(), time.process_time()
             late = now - looked - self._interval
             if late > self._interval and now_used - used < late / 2:
-                # The whole process stood still (stopped, asleep, starved by its neighbours): nobody's fault in here.
-                self._pulses.clear()
+                # The whole process stood still (stopped, asleep, starved by its neighbours): that time does not count.
+                for pulse in self._pulses.values():
+                    pulse.sent += late
             looked, used = now, now_used
             self._at_each_look()
             self._look(now)
