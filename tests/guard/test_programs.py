@@ -374,6 +374,16 @@ CORRECT = {
         kept = goodbye()
         atexit.register(asyncio.run, kept)
         """,
+    "an async generator made and not needed": """
+        import asyncio
+        async def numbers():
+            yield 1
+        class Request:
+            def __init__(self):
+                self.itself = self
+                self.stream = numbers()
+        Request()
+        """,
     "sync code, threads, pools": """
         import threading
         from concurrent.futures import ThreadPoolExecutor
@@ -422,12 +432,16 @@ main(sys.argv[1:])
 
 
 def run(
-    source: str, folder: Path, *flags: str, start: tuple[str, ...] = ("-m", "troth.guard")
+    source: str,
+    folder: Path,
+    *flags: str,
+    start: tuple[str, ...] = ("-m", "troth.guard"),
+    options: tuple[str, ...] = (),
 ) -> tuple[int, Counter, str]:
     """Run `source` under the guard; its exit code, what was told of as (kind, line), and its stderr."""
     program, log = folder / "program.py", folder / "log.jsonl"
     program.write_text(textwrap.dedent(source).lstrip())
-    command = [sys.executable, *flags, *start, "--blocked", "0", "--log", str(log), str(program)]
+    command = [sys.executable, *flags, *start, "--blocked", "0", *options, "--log", str(log), str(program)]
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "TROTH"))}
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
     told: Counter = Counter()
@@ -451,7 +465,7 @@ def cases(programs: dict[str, str]) -> list:
 @pytest.mark.parametrize("source", cases(LOSING))
 def test_every_loss_is_told_with_its_line(source, tmp_path):
     """Each loss is told once, at its line, and the process fails."""
-    code, told, errors = run(source, tmp_path)
+    code, told, errors = run(source, tmp_path, options=("--generators",))
     assert told == expected(source), errors
     assert code == 120
     assert errors.count(" lost; the exit code is 120") == 1
@@ -485,7 +499,7 @@ HEARD_WITHOUT_HOOK = {name: source for name, source in LOSING.items() if "every 
 @pytest.mark.parametrize("source", cases(HEARD_WITHOUT_HOOK))
 def test_losses_without_the_private_hook(source, tmp_path):
     """Where CPython has no `_warn_unawaited_coroutine`, the way round tells the same."""
-    code, told, errors = run(source, tmp_path, start=("-c", WITHOUT_HOOK))
+    code, told, errors = run(source, tmp_path, start=("-c", WITHOUT_HOOK), options=("--generators",))
     assert told == expected(source), errors
     assert code == 120
 

@@ -261,8 +261,8 @@ def test_parametrized_with_a_coroutine(coroutine):  # passed
     asyncio.run(coroutine)
 
 
-def test_generator_in_a_cycle():  # failed
-    async def numbers():  # lost
+def test_generator_made_and_not_needed():  # passed
+    async def numbers():
         yield 1
     cycle = [numbers()]
     cycle.append(cycle)

@@ -34,7 +34,13 @@ def main(argv: Sequence[str]) -> None:
         else:
             location, spec = str(Path(program[0]).absolute()), None
             code = _script(location)
-        install(mode=options.mode, blocked=options.blocked or None, log=options.log, depth=options.depth)
+        install(
+            mode=options.mode,
+            blocked=options.blocked or None,
+            log=options.log,
+            depth=options.depth,
+            generators=options.generators,
+        )
     except MisuseError as problem:
         sys.stderr.write(f"{problem}\n")
         sys.exit(2)
@@ -56,6 +62,7 @@ def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--mode", choices=["raise", "report"], default="raise", help="raise: losses fail the exit code")
     parser.add_argument("--blocked", type=float, default=0.25, metavar="SECONDS", help="0.25; 0 leaves loops alone")
     parser.add_argument("--depth", type=int, default=1, metavar="N", help="frames of origin per coroutine; 1")
+    parser.add_argument("--generators", action="store_true", help="also tell of async generators never iterated")
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` does")
     # Options end where the program's name begins: whatever follows belongs to the program.
     ours, rest = _split(list(argv))

@@ -11,8 +11,6 @@ import weakref
 from typing import Any
 
 from troth.guard._census import has_keeper, is_unbegun, is_unread, take
-from troth.guard._hub import Hub
-from troth.guard._sweep import generators_at_risk, tell_of_dead_generators
 
 __all__ = ["Births"]
 
@@ -40,33 +38,29 @@ class Births:
         self._found.clear()
         gc.collect(1)
 
-    def settle(self, hub: Hub) -> list[Any]:
+    def settle(self) -> list[Any]:
         """Have everything that is already dead heard of, and return what is alive, unkept and in nobody's charge.
 
         That is: coroutines not begun that no task or suspended function holds, and failed tasks unread although their
         loop is closed. The collector is only called where the look has found something that could be lost.
         """
-        census = self._look()
+        self._look()
         if not self._found:
             return []
-        doomed = generators_at_risk(census)
-        del census
         gc.collect(1)
         if any(_is_unkept(thing) for thing in self._alive()):
             gc.collect()  # moved on by an earlier collection, perhaps, and dead since
-        tell_of_dead_generators(hub, doomed)
         unkept = [thing for thing in self._alive() if _is_unkept(thing)]
         return [thing for thing in unkept if not (hasattr(thing, "cr_frame") and has_keeper(thing))]
 
     def _alive(self) -> list[Any]:
         return [thing for reference in self._found.values() if (thing := reference()) is not None]
 
-    def _look(self) -> Any:
+    def _look(self) -> None:
         census = take(gc.get_objects(generation=0) + gc.get_objects(generation=1))
-        for thing in (*census.coroutines, *census.generators, *census.pending, *census.unread):
+        for thing in (*census.coroutines, *census.pending, *census.unread):
             if id(thing) not in self._found or self._found[id(thing)]() is not thing:
                 self._found[id(thing)] = weakref.ref(thing)
-        return census
 
     def _before_collection(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start" and info["generation"] >= _MOVES_ON:

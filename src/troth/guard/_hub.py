@@ -32,6 +32,10 @@ class Watcher(Protocol):
     def blocked(self) -> float | None:
         """After how many seconds a loop counts as blocked; None: blocked loops are of no interest."""
 
+    @property
+    def generators(self) -> bool:
+        """Whether async generators that nobody iterated are of interest."""
+
     def notice(self, incident: Incident) -> bool:
         """Take in one incident; true where it has been said aloud, so that Python need not repeat it."""
 
@@ -140,6 +144,8 @@ class Hub:
 
 
 def _concerns(watcher: Watcher, incident: Incident) -> bool:
+    if incident.kind == "generator":
+        return watcher.generators
     if incident.kind != "blocked":
         return True
     return watcher.blocked is not None and (incident.seconds or 0.0) >= watcher.blocked

@@ -8,9 +8,8 @@ import gc
 import threading
 import time
 import weakref
-from typing import Any
 
-from troth.guard._census import Census, has_keeper, is_unbegun, is_unread, take
+from troth.guard._census import has_keeper, is_unbegun, is_unread, take
 from troth.guard._hub import Hub
 from troth.guard._promise import (
     coroutine_incident,
@@ -18,9 +17,8 @@ from troth.guard._promise import (
     generator_incident,
     task_incident,
 )
-from troth.guard.incident import Incident
 
-__all__ = ["collect", "generators_at_risk", "tell_of_dead_generators", "tell_what_is_left"]
+__all__ = ["collect", "tell_what_is_left"]
 
 _A_TURN = 0.05  # seconds given to other threads to take up what they have just made
 
@@ -30,21 +28,10 @@ def collect(hub: Hub) -> None:
     census = take(gc.get_objects())
     if not census:
         return
-    doomed = generators_at_risk(census)
+    # Python says nothing when an async generator dies, so each one is described beforehand.
+    doomed = [(weakref.ref(found), generator_incident(found, "it died in a cycle")) for found in census.generators]
     del census  # it would keep alive the very things the collector is asked about
     gc.collect()
-    tell_of_dead_generators(hub, doomed)
-
-
-def generators_at_risk(census: Census) -> list[tuple["weakref.ref[Any]", Incident]]:
-    """Async generators not yet iterated: Python says nothing when they die, so each is described beforehand."""
-    return [
-        (weakref.ref(found), generator_incident(found, "it died in a reference cycle")) for found in census.generators
-    ]
-
-
-def tell_of_dead_generators(hub: Hub, doomed: list[tuple["weakref.ref[Any]", Incident]]) -> None:
-    """Tell of those that the collector has taken since."""
     for reference, incident in doomed:
         if reference() is None:
             hub.tell(incident)

@@ -41,7 +41,8 @@ class LostPromiseError(RunError):
 class Report:
     """What has been noticed so far. Safe to read from any thread, also while the watch goes on."""
 
-    def __init__(self, *, depth: int, blocked: float | None, sinks: Sequence[Sink]) -> None:
+    def __init__(self, *, depth: int, blocked: float | None, generators: bool, sinks: Sequence[Sink]) -> None:
+        self.generators = generators
         self.depth = depth
         self.blocked = blocked
         self._sinks = tuple(sinks)
@@ -81,15 +82,18 @@ def watch(
     sink: Sink | None = None,
     log: "StrPath | None" = None,
     depth: int = 1,
+    generators: bool = False,
 ) -> Iterator[Report]:
     """Watch a block: `with guard.watch() as report:`, then look at `report.losses` and `report.blocks`.
 
     Everything dropped within the block counts, in every thread; what sits in a dead reference cycle is collected at
     both ends, so nothing from before is blamed on the block and nothing from the block is told too late. What the block
     still holds when it ends is not lost. With `mode="raise"`, leaving the block with losses raises `LostPromiseError`,
-    or adds a note to the exception that is on its way. Without `sink` and `log` Python's own warnings appear as usual.
+    or adds a note to the exception that is on its way. `generators=True` also tells of async generators that died in a
+    cycle without ever having been iterated; many programs make these on purpose. Without `sink` and `log` Python's own
+    warnings appear as usual.
     """
-    report = Report(depth=depth, blocked=blocked, sinks=_sinks(sink, log))
+    report = Report(depth=depth, blocked=blocked, generators=generators, sinks=_sinks(sink, log))
     _refuse_nonsense(mode, depth, blocked)
     collect(HUB)
     with HUB.watched_by(report):
@@ -112,19 +116,21 @@ def install(
     sink: Sink | None = None,
     log: "StrPath | None" = None,
     depth: int = 1,
+    generators: bool = False,
 ) -> Report:
     """Watch the whole process until it ends, or until `uninstall`.
 
     Each incident goes to `sink` (by default the logger `troth.guard`) as it is noticed, and to the JSON lines file
     `log` if there is one; Python's own "never awaited" warning is then not shown a second time. `mode="raise"` makes
     the process exit with 120 if anything was lost. `blocked` is the number of seconds after which a loop is reported as
-    blocked, None for never. A second call replaces the first.
+    blocked, None for never. `generators=True` also tells of async generators never iterated. A second call replaces the
+    first.
     """
     _refuse_nonsense(mode, depth, blocked)
     sinks = [*_sinks(sink, log), *([] if sink is not None else [to_logging])]
     with _guard_lock:
         uninstall()
-        _installed.append(_Installed(Report(depth=depth, blocked=blocked, sinks=sinks), mode))
+        _installed.append(_Installed(Report(depth=depth, blocked=blocked, generators=generators, sinks=sinks), mode))
         return _installed[0].report
 
 

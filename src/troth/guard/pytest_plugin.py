@@ -63,6 +63,7 @@ class _Guard:
 
     depth = _DEPTH
     blocked = None
+    generators = False
 
     def __init__(self, config: pytest.Config) -> None:
         from troth.guard._births import Births
@@ -181,7 +182,7 @@ class _Guard:
 
     def _note_setup(self) -> None:
         """Keep apart what was made in the setup: a fixture of a wider scope may await it in a later test."""
-        made = self._births.settle(self._hub)
+        made = self._births.settle()
         for thing in made:
             self._remember(thing)
         self._from_setup = [weakref.ref(thing) for thing in made]
@@ -189,7 +190,7 @@ class _Guard:
     def _settle(self) -> list[Any]:
         """What the call has made and somebody still holds."""
         earlier = {id(thing) for reference in self._from_setup if (thing := reference()) is not None}
-        return [thing for thing in self._births.settle(self._hub) if id(thing) not in earlier]
+        return [thing for thing in self._births.settle() if id(thing) not in earlier]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -247,7 +248,7 @@ class _Guard:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         gc.collect()
-        for thing in self._births.settle(self._hub):
+        for thing in self._births.settle():
             if (birth := self._born_in.pop(id(_origin(thing)), None)) is not None:
                 self._add_late(birth[1], _held_incident(thing), has_failed=birth[2])
         for incident in self._take_heard(()):
