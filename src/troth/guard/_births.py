@@ -23,6 +23,7 @@ class Births:
 
     def __init__(self) -> None:
         self._found: dict[int, weakref.ref[Any]] = {}
+        self._old: dict[int, weakref.ref[Any]] = {}
 
     def open(self) -> None:
         """Begin; from here on the collector announces itself."""
@@ -35,8 +36,9 @@ class Births:
     def forget(self) -> None:
         """Make all that is alive now count as old."""
         self._look()
-        self._found.clear()
-        gc.collect(1)
+        known = self._old | self._found
+        self._old = {at: reference for at, reference in known.items() if reference() is not None}
+        self._found = {}
 
     def settle(self) -> list[Any]:
         """Have everything that is already dead heard of, and return what is alive, unkept and in nobody's charge.
@@ -59,12 +61,17 @@ class Births:
     def _look(self) -> None:
         census = take(gc.get_objects(generation=0) + gc.get_objects(generation=1))
         for thing in (*census.coroutines, *census.pending, *census.unread):
-            if id(thing) not in self._found or self._found[id(thing)]() is not thing:
+            if not _has(self._old, thing) and not _has(self._found, thing):
                 self._found[id(thing)] = weakref.ref(thing)
 
     def _before_collection(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start" and info["generation"] >= _MOVES_ON:
             self._look()
+
+
+def _has(known: dict[int, weakref.ref[Any]], thing: object) -> bool:
+    reference = known.get(id(thing))
+    return reference is not None and reference() is thing
 
 
 def _is_unkept(thing: Any) -> bool:
