@@ -40,7 +40,8 @@ def drive(loop: ThreadLoop, awaited: asyncio.Future[Any], cancel: Callable[[], o
             if awaited.done() and not awaited.cancelled() and awaited.exception() is error:
                 return  # KeyboardInterrupt and SystemExit leave the loop by themselves; `outcome` raises them
             loop.watch(None)
-            _end(loop, awaited, cancel)
+            if answer is None or answer.strikes < 2:
+                _end(loop, awaited, cancel)
             raise
         if answer is not None and answer.has_cancelled:
             if not awaited.cancelled():

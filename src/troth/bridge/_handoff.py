@@ -12,13 +12,14 @@ from typing import Generic, TypeVar
 
 from troth.bridge._context import bring_back, take_along
 from troth.bridge._errors import RunTimeoutError
+from troth.bridge._loop import ThreadLoop
 from troth.bridge._parked import park, unpark
 
 __all__ = ["Handoff", "within"]
 
 T = TypeVar("T")
 
-_GLANCE = 0.5  # seconds between two looks at whether the other loop is still there
+_GLANCE = 0.25  # seconds between two looks at whether the other loop is still there
 _LAST_GRACE = 0.3  # seconds a withdrawn coroutine gets to be picked up and closed by its loop
 
 
@@ -80,13 +81,15 @@ class Handoff(Generic[T]):
         began = time.monotonic() - _GLANCE
         park()
         try:
-            while not self._gate.acquire(timeout=_GLANCE):
+            while True:
                 waited = time.monotonic() - began
                 error = overdue(waited)
                 if error is None and self._timeout is not None and not self.is_picked_up and waited > self._timeout:
                     error = RunTimeoutError(f"no result in {self._timeout} s: its loop does not turn")
                 if error is not None:
                     raise error
+                if self._gate.acquire(timeout=_GLANCE):
+                    return
         finally:
             unpark()
 
@@ -102,7 +105,12 @@ class Handoff(Generic[T]):
             self._error = asyncio.CancelledError()
             self._gate.release()
             return
-        self._task = task = self._loop.create_task(self._body(), context=self._context)
+        body = self._body()
+        task: asyncio.Task[None]
+        if isinstance(self._loop, ThreadLoop):
+            self._task = task = self._loop.create_main_task(body, self._context)
+        else:
+            self._task = task = self._loop.create_task(body, context=self._context)
         if adopt is not None:
             adopt(task)
             task.add_done_callback(self._ended)

@@ -28,19 +28,20 @@ _RUNNERS_ANSWER = getattr(asyncio.Runner, "_on_sigint", None)
 class Interrupt:
     """The answer to Ctrl-C while one call waits."""
 
-    __slots__ = ("_cancel", "_is_second", "_loop", "_previous", "has_cancelled")
+    __slots__ = ("_cancel", "_loop", "_previous", "has_cancelled", "strikes")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, cancel: Callable[[], object], previous: Any) -> None:
         self._loop = loop
         self._cancel = cancel
         self._previous = previous
-        self._is_second = False
+        self.strikes = 0
+        """How often Ctrl-C was pressed. After the second time nothing is waited for any more."""
         self.has_cancelled = False
         """The coroutine was cancelled for Ctrl-C, so the call has to end in KeyboardInterrupt."""
 
     def __call__(self, _: int, frame: FrameType | None) -> None:
-        is_second, self._is_second = self._is_second, True
-        if is_second or frame is None or not is_machinery(frame):
+        self.strikes += 1
+        if self.strikes > 1 or frame is None or not is_machinery(frame):
             raise KeyboardInterrupt
         self.has_cancelled = True
         self._loop.call_soon_threadsafe(self._cancel)

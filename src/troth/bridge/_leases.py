@@ -64,11 +64,11 @@ def lease_again(loop: ThreadLoop) -> bool:
 def release(loop: ThreadLoop) -> None:
     """Give a loop back to this thread. At interpreter exit nobody comes back for it, so it is closed."""
     loops = _LOCAL.idle.loops
-    if loop.is_copy:
+    if loop.is_copy or loop.is_closed():
         loop.close()
     elif loop.residents or (len(loops) < _KEPT and not _has_exited):
         loops.append(loop)
-    elif not loop.is_closed():
+    else:
         _close(loop)
 
 

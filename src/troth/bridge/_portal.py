@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
@@ -17,8 +18,8 @@ from troth.bridge._home import home_of_this_thread
 from troth.bridge._interrupt import catch_interrupts
 from troth.bridge._leases import lease
 from troth.bridge._loop import is_exiting
-from troth.bridge._parked import anybody_else_awake, is_parked
-from troth.bridge._promise import close_refused, promise
+from troth.bridge._parked import anybody_else_awake
+from troth.bridge._promise import check_seconds, close_refused, promise
 from troth.bridge._resting import RestingLoop
 from troth.bridge._run import refuse_blocking, run_on
 from troth.bridge._ways import choose
@@ -85,6 +86,7 @@ class Portal:
         running in this thread is blocked meanwhile. Called from the portal's own loop, which cannot turn while it
         waits, it runs on a loop stacked on that one, as `bridge.run` does.
         """
+        check_seconds(work, "Portal.run", timeout=timeout, deadlock_after=deadlock_after)
         explanation = choose().explanation
         if strict and explanation.blocks_loop:
             raise refuse_blocking(work, explanation)
@@ -176,31 +178,27 @@ class _Waiting:
         self._deadlock_after = deadlock_after
         self._blocks_loop = blocks_loop
         self._is_reported = False
-        self._resting_since: float | None = None
 
     def __call__(self, seconds: float) -> BaseException | None:
         if not self._engine.thread.is_alive():
             return LoopGoneError(f"the portal's thread ended before `{name_of(self._work)}` did.")
-        is_resting = is_parked(self._engine.thread)
-        if not is_resting:
-            self._resting_since = None
-        elif self._resting_since is None:
-            self._resting_since = seconds
-        if seconds < PATIENCE and self._deadlock_after is None:
-            return None
-        if self._deadlock_after is not None and self._rested(seconds) >= self._deadlock_after:
-            return endless(self._work, f"The portal has had nothing to do for {self._rested(seconds):.1f} s.")
+        rested = self._rested()
+        if self._deadlock_after is not None and rested is not None and rested >= self._deadlock_after:
+            return endless(self._work, f"The portal has had nothing to do for {rested:.1f} s.")
         if not self._blocks_loop or seconds < PATIENCE:
             return None
-        if is_resting and not anybody_else_awake():
+        if rested is not None and not anybody_else_awake():
             return endless(self._work, "No timer, no I/O and no other thread is left that could wake it.")
         if not self._is_reported:
             self._is_reported = True
-            report(self._work, is_starved=is_resting)
+            report(self._work, is_starved=rested is not None)
         return None
 
-    def _rested(self, seconds: float) -> float:
-        return 0.0 if self._resting_since is None else seconds - self._resting_since
+    def _rested(self) -> float | None:
+        loop = self._engine.loop
+        if not isinstance(loop, RestingLoop) or not loop.is_resting:
+            return None
+        return time.monotonic() - loop.resting_since
 
 
 _PORTALS: "weakref.WeakSet[Portal]" = weakref.WeakSet()

@@ -6,6 +6,7 @@ file and no timer to watch, as a portal between two calls, a lock does the same 
 
 import selectors
 import threading
+import time
 from typing import Any
 
 from troth.bridge._loop import ThreadLoop
@@ -21,6 +22,8 @@ class RestingLoop(ThreadLoop):
     def __init__(self) -> None:
         self.is_resting = False
         """It sleeps, and only `call_soon_threadsafe` can wake it."""
+        self.resting_since = 0.0
+        """When it last fell asleep like that, on the clock of `time.monotonic`."""
         self._bell = threading.Lock()
         self._bell.acquire()
         super().__init__()
@@ -32,6 +35,7 @@ class RestingLoop(ThreadLoop):
             return self._poll(timeout)
         # The other thread first appends its callback, then looks whether we rest; we first say that we rest, then look
         # for callbacks. One of the two sees the other, so no call is slept through.
+        self.resting_since = time.monotonic()
         self.is_resting = True
         if not self._ready:
             self._bell.acquire()

@@ -1,6 +1,7 @@
 """How sync code runs async code wherever it stands."""
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, TypeVarTuple, cast, overload
@@ -14,7 +15,7 @@ from troth.bridge._home import run_at_home
 from troth.bridge._leases import lease, release
 from troth.bridge._leftovers import settle
 from troth.bridge._loop import ThreadLoop
-from troth.bridge._promise import close_refused, promise
+from troth.bridge._promise import check_seconds, close_refused, promise
 from troth.bridge._ways import Choice, Explanation, Way, choose, record
 from troth.bridge._where import caller
 
@@ -64,6 +65,8 @@ def run(
     `timeout=` cancels the coroutine after so many seconds, waits for its `finally` blocks and raises RunTimeoutError.
     Ctrl-C does the same and raises KeyboardInterrupt. Every exception of the coroutine comes out as itself.
     """
+    if timeout is not None or deadlock_after is not None:
+        check_seconds(work, "bridge.run", timeout=timeout, deadlock_after=deadlock_after)
     choice = choose()
     record(choice)
     if choice.explanation.blocks_loop:
@@ -110,11 +113,21 @@ def run_on(
     finally:
         if limit is not None:
             limit.lift()
-        if loop.spawned:
+        if not task.done():
+            _give_up(loop, task, work)
+        elif loop.spawned:
             settle(loop)
         release(loop)
         bring_back(context)
         del task, work  # an exception on its way out holds this frame, and would hold itself through the task
+
+
+def _give_up(loop: ThreadLoop, task: asyncio.Task[Any], work: Coroutine[Any, Any, Any]) -> None:
+    """After a second Ctrl-C: close the coroutine where it stands, and the loop, on which nobody shall meet it again."""
+    with contextlib.suppress(RuntimeError):  # a coroutine may refuse even that
+        work.close()
+    task._log_destroy_pending = False  # type: ignore[attr-defined]  # it is: on purpose
+    loop.close()
 
 
 def _is_pending_below(work: object) -> bool:
