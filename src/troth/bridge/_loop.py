@@ -83,6 +83,11 @@ class ThreadLoop(asyncio.SelectorEventLoop):
         """Let `watch` look at this loop, or nobody."""
         self._sight.watch(watch)
 
+    @property
+    def has_open_generators(self) -> bool:
+        """An async generator was begun here and has not ended; where asyncio no longer tells, assume so."""
+        return bool(getattr(self, "_asyncgens", True)) or bool(getattr(self, "_ready", True))
+
     def create_main_task(self, work: Generator[Any, Any, T] | Any, context: Context) -> asyncio.Task[T]:
         """Make the task whose end the caller waits for; it is nobody's leftover."""
         return super().create_task(work, context=context)
