@@ -78,13 +78,14 @@ def endless(work: object, evidence: str) -> DeadlockError:
 
 def waits_at(work: object) -> str:
     """Give the innermost line of a suspended coroutine that is its author's, as `file:line`."""
-    line = "a place that cannot be seen"
+    theirs = innermost = None
     step: object = work
     while isinstance(step, CoroutineType) and step.cr_frame is not None:
+        innermost = f"{step.cr_frame.f_code.co_filename}:{step.cr_frame.f_lineno}"
         if not is_machinery(step.cr_frame):
-            line = f"{step.cr_frame.f_code.co_filename}:{step.cr_frame.f_lineno}"
+            theirs = innermost
         step = step.cr_await
-    return line
+    return theirs or innermost or "a place that cannot be seen"
 
 
 def name_of(work: object) -> str:

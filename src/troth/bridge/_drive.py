@@ -54,6 +54,8 @@ def drive(loop: ThreadLoop, awaited: asyncio.Future[Any], cancel: Callable[[], o
             loop.watch(None)
         if aside is not None:
             aside.put_back()
+        # From 3.12 on a coroutine's frame keeps this one alive; its exception would hold itself through the task.
+        del awaited, cancel, answer, watch
 
 
 def _end(loop: ThreadLoop, awaited: asyncio.Future[Any], cancel: Callable[[], object]) -> None:

@@ -253,7 +253,7 @@ def workers_that_need_workers():
 
     async def main():
         results = await asyncio.gather(*(bridge.call(lambda: bridge.run(inner)) for _ in range(60)))
-        return [sum(results), threading.active_count() <= 60 + 40 + 1]
+        return [sum(results), threading.active_count() <= 2 * 60 + 1]
 
     return asyncio.run(main())
 
