@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -36,13 +37,14 @@ def test_behaviour(row, tmp_path):
                 before += line
                 if line == "READY\n":
                     break
+            time.sleep(0.1)  # from the line that said so to the wait it speaks of
             process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=row["limit"])
     except subprocess.TimeoutExpired:
         process.kill()
         out, err = process.communicate()
         pytest.fail(f"still running after {row['limit']} s\n{before}{out}\n{err}")
-    found = re.search(r"^SEEN (.*) LEFT (.*)$", out, re.MULTILINE)
+    found = re.search(r"^SEEN (.*) LEFT (.*)$", before + out, re.MULTILINE)
     assert found, f"the row did not get to its end (exit code {process.returncode})\n{before}{out}\n{err}"
     assert json.loads(found[1]) == row["sees"], err
     left = json.loads(found[2])

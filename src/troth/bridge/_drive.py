@@ -27,7 +27,7 @@ def drive(loop: ThreadLoop, awaited: asyncio.Future[Any], cancel: Callable[[], o
     `cancel`, waits for its `finally` blocks, and is raised then.
     """
     aside = set_aside()
-    answer = catch_interrupts(loop, cancel)
+    answer = catch_interrupts(loop, cancel, blocks_loop=watch is not None)
     if watch is not None:
         loop.watch(watch)
     awaited.add_done_callback(_STOP_LOOP)
@@ -40,7 +40,7 @@ def drive(loop: ThreadLoop, awaited: asyncio.Future[Any], cancel: Callable[[], o
             if awaited.done() and not awaited.cancelled() and awaited.exception() is error:
                 return  # KeyboardInterrupt and SystemExit leave the loop by themselves; `outcome` raises them
             loop.watch(None)
-            if answer is None or answer.strikes < 2:
+            if answer is None or not answer.is_final:
                 _end(loop, awaited, cancel)
             raise
         if answer is not None and answer.has_cancelled:

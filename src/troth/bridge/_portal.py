@@ -102,7 +102,7 @@ class Portal:
             raise self._closed(work) from closed
         home = home_of_this_thread() if asyncio._get_running_loop() is None else None
         let_go = home.adopt_elsewhere(handoff.cancel) if home is not None else None
-        answer = catch_interrupts(engine.loop, handoff.cancel)
+        answer = catch_interrupts(engine.loop, handoff.cancel, blocks_loop=explanation.blocks_loop)
         try:
             return handoff.outcome(partial(_Waiting, engine, coroutine, deadlock_after, explanation.blocks_loop))
         except asyncio.CancelledError:

@@ -1,6 +1,5 @@
 """What the caller wants run: one coroutine, made from whatever they gave."""
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from types import CoroutineType, FunctionType
@@ -33,9 +32,7 @@ def promise(work: object, args: tuple[object, ...], asker: str) -> Coroutine[Any
         held: Any = _hold(work)
         held.__qualname__ = type(work).__qualname__
         return cast("Coroutine[Any, Any, Any]", held)
-    if not callable(work) or isinstance(work, type(asyncio)):
-        raise _nothing_to_run(work, asker)
-    if inspect.isasyncgenfunction(work):
+    if not callable(work) or inspect.isasyncgenfunction(work):
         raise _nothing_to_run(work, asker)
     begun: Any = _begin(work, args, asker)
     begun.__qualname__ = getattr(work, "__qualname__", None) or type(work).__qualname__  # what reports will call it

@@ -43,7 +43,8 @@ class Resident:
     def can_be_asked(self) -> bool:
         """It lives, and this is a thread it can be asked from."""
         if self._task is None or self._task.done():
-            return self._choice is not None and self._choice.explanation.way is Way.GREENBACK
+            here = choose().explanation.way
+            return self._choice is not None and self._choice.explanation.way is here is Way.GREENBACK
         is_shared = self._choice is not None and self._choice.home is not None
         return is_shared or threading.get_ident() == self._thread
 
@@ -110,7 +111,10 @@ class Resident:
         ok, value = answer.result()
         if ok:
             return value
-        raise value
+        try:
+            raise value
+        finally:
+            del answer, value  # the traceback holds this frame
 
     async def _live(self) -> None:
         loop = asyncio.get_running_loop()

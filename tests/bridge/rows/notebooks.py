@@ -1,6 +1,7 @@
 """A real Jupyter kernel, run by nbclient."""
 
 import json
+import subprocess
 
 from stage import row
 
@@ -31,7 +32,7 @@ def in_a_notebook():
     warnings.simplefilter("ignore")  # those of the libraries that start the kernel
     import nbformat
     from jupyter_client.kernelspec import KernelSpecManager
-    from jupyter_client.manager import AsyncKernelManager
+    from jupyter_client.manager import KernelManager
     from nbclient import NotebookClient
 
     with TemporaryDirectory() as folder:
@@ -47,6 +48,9 @@ def in_a_notebook():
         specs = KernelSpecManager()
         specs.kernel_dirs = [folder]
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
-        manager = AsyncKernelManager(kernel_name="own", kernel_spec_manager=specs)
-        NotebookClient(notebook, timeout=30, km=manager).execute()
+        manager = KernelManager(kernel_name="own", kernel_spec_manager=specs)
+        try:
+            NotebookClient(notebook, timeout=30, km=manager).execute(stderr=subprocess.DEVNULL)
+        finally:
+            manager.shutdown_kernel(now=True)
     return [cell["outputs"][-1]["data"]["text/plain"] for cell in notebook.cells[1:]]

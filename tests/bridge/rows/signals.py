@@ -218,3 +218,49 @@ def other_threads_go_on():
     first = seen(bridge.run, wait)
     thread.join(10)
     return [*first, *results]
+
+
+@row(
+    "a handler that the coroutine installs outlives the call, and an old answer put back later steps aside",
+    sees=[True, "KeyboardInterrupt"],
+)
+def handlers_that_outlive():
+    import os
+    import signal
+
+    async def install():
+        return signal.signal(signal.SIGINT, mine)
+
+    def mine(*_):
+        raise AssertionError
+
+    old = bridge.run(install)
+    stays = signal.getsignal(signal.SIGINT) is mine
+    signal.signal(signal.SIGINT, old)
+
+    def press():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+
+    return [stays, raised(press)]
+
+
+@row(
+    "under a server's own handler the second one ends a call that blocks the server's loop",
+    sees=["CancelledError", ["closed"], 2],
+    signals=2,
+)
+def ctrl_c_under_a_server():
+    import signal
+
+    pressed = []
+
+    def handle_exit(*_):
+        pressed.append(1)
+        ready()
+
+    async def main():
+        signal.signal(signal.SIGINT, handle_exit)
+        return seen(bridge.run, wait)
+
+    return [*asyncio.run(main()), len(pressed)]
