@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from troth.analysis.checking.analysed import analysed
 from troth.analysis.checking.prepare import Prepared
 from troth.analysis.checking.reported import Reported
 from troth.analysis.findings import Finding
 from troth.analysis.report.content import Report
 from troth.analysis.report.place import shown_from
-from troth.analysis.run import Analysis, analyse
+from troth.analysis.run import Analysis
 from troth.analysis.source.allow import Allow, allows_in
 from troth.analysis.source.lines import Lines
 from troth.analysis.source.project import Project
@@ -34,18 +35,18 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
     past = None if request.since is None else _past(request.since, prepared)
     python, cache = prepared.python(), prepared.cache()
 
-    def analysed(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
-        return analyse(project, python=python, jobs=request.jobs, cache=cache, overlay=overlay, progress=progress)
+    def look_at(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
+        return analysed(project, python=python, jobs=request.jobs, cache=cache, overlay=overlay, progress=progress)
 
     lines = Lines(root, prepared.overlay)
     is_reported = Reported(prepared)
-    result = analysed(scope.project, prepared.overlay)
+    result = look_at(scope.project, prepared.overlay)
     allows = _allows(scope.reported, lines)
     kept, silenced, used = silence(result.findings, allows)
     unread = {*result.unreadable, *result.newer_syntax}
     kept += _idle([one for one in allows if one.span.path not in unread], used, prepared, lines, is_reported)
     if past is not None:
-        kept = _new_since(past, kept, prepared, lines, analysed)
+        kept = _new_since(past, kept, prepared, lines, look_at)
     findings = tuple(dict.fromkeys(sorted((one for one in kept if is_reported(one)), key=_order)))
     report = Report(
         findings=findings,
@@ -92,13 +93,13 @@ def _past(revision: str, prepared: Prepared) -> "Past":
 
 
 def _new_since(
-    past: "Past", today: Sequence[Finding], prepared: Prepared, lines: Lines, analysed: Analyse
+    past: "Past", today: Sequence[Finding], prepared: Prepared, lines: Lines, look_at: Analyse
 ) -> list[Finding]:
     from troth.analysis.since import introduced
 
     if past.is_same and not prepared.overlay:
         return []
-    before = analysed(past.project, past.overlay).findings
+    before = look_at(past.project, past.overlay).findings
     old_lines = Lines(prepared.root.path, past.overlay)
     before_kept, _, _ = silence(before, _allows(past.project.files, old_lines))
     return introduced(past, before_kept, today, lines)

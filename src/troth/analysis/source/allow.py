@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from troth.analysis.findings import Finding, Span
-from troth.analysis.source.lines import BOM, cells_of, decode, split
+from troth.analysis.source.lines import BOM, decode, split
 
 __all__ = ["Allow", "allows_in"]
 
@@ -45,7 +45,9 @@ def allows_in(path: str, data: bytes) -> list[Allow]:
     if _TRACE not in data:
         return []
     if path.endswith(".ipynb"):
-        cells = enumerate(cells_of(data), 1)
+        from troth.analysis.source.notebook import code_cells
+
+        cells = enumerate(code_cells(data), 1)
         return [one for number, text in cells for one in _allows_in_text(path, text, number)]
     return _allows_in_text(path, decode(data), None)
 
