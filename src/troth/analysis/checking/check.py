@@ -47,9 +47,9 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
     kept += _idle([one for one in allows if one.span.path not in unread], used, prepared, lines, is_reported)
     if past is not None:
         kept = _new_since(past, kept, prepared, lines, look_at)
-    findings = tuple(dict.fromkeys(sorted((one for one in kept if is_reported(one)), key=_order)))
+    everything = tuple(dict.fromkeys(sorted((one for one in kept if one.span.path in scope.reported), key=_order)))
     report = Report(
-        findings=findings,
+        findings=tuple(filter(is_reported, everything)),
         checked=len(scope.reported),
         lines=lines,
         rules=prepared.rules,
@@ -58,7 +58,7 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
         newer_syntax=tuple(path for path in result.newer_syntax if path in scope.reported),
         since=request.since,
     )
-    return report if prepared.baseline is None else _beside_baseline(report, prepared.baseline, known, prepared)
+    return report if prepared.baseline is None else _beside_baseline(report, everything, known, prepared)
 
 
 def _known(prepared: Prepared) -> "list[Mark]":
@@ -71,19 +71,30 @@ def _known(prepared: Prepared) -> "list[Mark]":
     return read_baseline(file)
 
 
-def _beside_baseline(report: Report, file: Path, known: "Sequence[Mark]", prepared: Prepared) -> Report:
-    """The report with what the baseline knows left out; or, if that is asked for, the baseline written from it."""
+def _beside_baseline(
+    report: Report, everything: Sequence[Finding], known: "Sequence[Mark]", prepared: Prepared
+) -> Report:
+    """The report with what the baseline knows left out; or, if that is asked for, the baseline written from it.
+
+    `everything` are the findings of the reported files, of rules that are not asked for as well: what the baseline
+    knows of them is neither repaired nor forgotten.
+    """
     from troth.analysis.baseline import compare, write_baseline
 
-    name = os.path.relpath(file, prepared.request.cwd).replace(os.sep, "/")
+    file = prepared.baseline or Path()
+    report = replace(report, baseline=os.path.relpath(file, prepared.request.cwd).replace(os.sep, "/"))
     reported = prepared.scope.reported
+    compared = compare(everything, known, report.lines, reported)
+    new = set(compared.new)
     if prepared.request.write_baseline:
-        write_baseline(file, report.findings, report.lines, reported, known)
-        return replace(report, baseline=name)
-    compared = compare(report.findings, known, report.lines, reported)
+        asked = set(report.findings)
+        stay = [one for one in everything if one in asked or one not in new]
+        write_baseline(file, stay, report.lines, reported, known)
+        return report
+    findings = tuple(one for one in report.findings if one in new)
     # What a change repaired is not asked for where only what it brought is.
     repaired = compared.repaired if prepared.request.since is None else ()
-    return replace(report, findings=compared.new, known=compared.known, repaired=repaired, baseline=name)
+    return replace(report, findings=findings, known=len(report.findings) - len(findings), repaired=repaired)
 
 
 def _past(revision: str, prepared: Prepared) -> "Past":
