@@ -342,4 +342,3 @@ def _says_nothing(body: list[Any]) -> bool:
                 continue
         return False
     return True
-

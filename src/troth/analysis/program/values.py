@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.entities import Class, Function, Module
     from troth.analysis.program.library import LibraryClass, LibraryFunction
     from troth.analysis.program.sites import Site
-    from troth.analysis.program.entities import Class
 
 __all__ = [
     "NONE",
