@@ -1,6 +1,7 @@
 """Notebooks are really read: findings carry the cell, and lines count in it."""
 
 import json
+import sys
 
 import pytest
 
@@ -63,6 +64,15 @@ def test_a_cell_that_does_not_parse(project):
         ("unreadable-file", 2, 1),
         ("unawaited-coroutine", 3, 3),
     ]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python knows the syntax")
+def test_a_cell_in_newer_syntax(project):
+    """Is no finding; it is told in one line, and the other cells are still checked."""
+    project.write({"n.ipynb": notebook(SAVE, "def first[T](x: T) -> T: ...\n", MAIN)})
+    done = project.troth("check")
+    assert done.out.startswith("n.ipynb#3:3:5  T101")
+    assert "1 file in syntax newer than Python 3.11 could not be read (n.ipynb)" in done.out
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "def f(): pass\n"])

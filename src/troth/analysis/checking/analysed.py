@@ -34,7 +34,8 @@ def analysed(
     broken = {path: notebook for path, notebook in notebooks.items() if notebook.broken}
     found += [_unreadable(path, notebook) for path, notebook in broken.items()]
     unreadable = tuple(sorted({*result.unreadable, *broken}))
-    return replace(result, findings=tuple(found), unreadable=unreadable)
+    newer = tuple(sorted({*result.newer_syntax, *(path for path, one in notebooks.items() if one.has_newer_syntax)}))
+    return replace(result, findings=tuple(found), unreadable=unreadable, newer_syntax=newer)
 
 
 def _by_cell(finding: Finding, notebooks: Mapping[str, Notebook]) -> Finding:

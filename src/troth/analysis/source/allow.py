@@ -94,7 +94,7 @@ def _comments(lines: Sequence[str]) -> list[tuple[int, int, str]]:
             for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline)
             if token.type == tokenize.COMMENT and _COMMENT.search(token.string)
         ]
-    except (tokenize.TokenError, SyntaxError):
+    except (tokenize.TokenError, SyntaxError, SystemError):  # the last on 3.12 and 3.13, for some bytes nobody writes
         return [
             (number, match.start(), line[match.start() :])
             for number, line in enumerate(lines, 1)
@@ -106,9 +106,10 @@ def _statements(text: str) -> dict[int, tuple[int, int]]:
     """For each line the first and last line of its statement; of a compound statement only the header counts."""
     import ast  # late: hardly any file has such a comment
 
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    from troth.analysis.source.tree import tree_of
+
+    tree = tree_of(text)
+    if tree is None:
         return {}
     ranges: dict[int, tuple[int, int]] = {}
     for node in ast.walk(tree):

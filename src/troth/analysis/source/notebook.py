@@ -5,6 +5,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from troth.analysis.source.read import Problem, parse
+
 __all__ = ["Notebook", "code_cells", "read_notebook"]
 
 _LINE_MAGIC = re.compile(r"^(?P<indent>\s*)(?:[%!?].*|[\w.]+\?{1,2}\s*)$")
@@ -17,12 +19,14 @@ _PYTHON_CELLS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%px")
 class Notebook:
     """Its code as one text. `starts` are the lines, from 1, at which the cells begin; `broken` do not parse.
 
-    `broken` gives the cell, the line in it and what is wrong; such a cell is left out of the text.
+    `broken` gives the cell, the line in it and what is wrong; such a cell is left out of the text, and so is one in
+    syntax that only a newer Python knows.
     """
 
     text: str
     starts: tuple[int, ...]
     broken: tuple[tuple[int, int, str], ...] = ()
+    has_newer_syntax: bool = False
 
     def place(self, line: int) -> tuple[int, int]:
         """The cell, from 1, and the line in it, of a line of the text."""
@@ -40,15 +44,18 @@ def read_notebook(data: bytes) -> Notebook:
     lines: list[str] = []
     starts: list[int] = []
     broken: list[tuple[int, int, str]] = []
+    newer = False
     for text in _texts(document):
         code = _without_magics(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
-        problem = _problem("\n".join(code))
-        if problem is not None:
-            broken.append((len(starts) + 1, *problem))
+        problem = parse("\n".join(code).encode("utf-8", "surrogatepass"), top_level_await=True)
+        if isinstance(problem, Problem):
+            newer = newer or problem.newer_syntax
+            if not problem.newer_syntax:
+                broken.append((len(starts) + 1, problem.line, problem.text))
             code = [""] * len(code)
         starts.append(len(lines) + 1)
         lines += code
-    return Notebook("\n".join(lines) + "\n", tuple(starts), tuple(broken))
+    return Notebook("\n".join(lines) + "\n", tuple(starts), tuple(broken), has_newer_syntax=newer)
 
 
 def code_cells(data: bytes) -> list[str]:
@@ -106,15 +113,3 @@ def _without_magics(lines: list[str]) -> list[str]:
         else:
             code.append(line)
     return code
-
-
-def _problem(code: str) -> tuple[int, str] | None:
-    import ast
-
-    try:
-        ast.parse(code)
-    except SyntaxError as problem:
-        return problem.lineno or 1, problem.msg
-    except (ValueError, RecursionError, MemoryError) as problem:
-        return 1, str(problem)
-    return None
