@@ -64,6 +64,7 @@ class Calls:
         self._program = program
         self._results: dict[Function, Value | None] = {}
         self._asking: set[Function] = set()
+        self._fluent: set[Function] = set()  # those that return `Self`: the answer depends on the receiver
 
     def call(self, func: Value | None, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         """What calling `func` at `node` gives."""
@@ -375,10 +376,13 @@ class Calls:
             return self._library_result(function, func)
         receiver_class = func.receiver.cls if isinstance(func.receiver, Instance | ClassObject) else None
         owner = receiver_class if isinstance(receiver_class, Class) else function.owner
-        returns = function.facts.returns
-        if returns is not None and _mentions_self(returns) and owner is not None:
+        if function in self._fluent:
             return self._from_annotation(function, owner)
         if function not in self._results:
+            returns = function.facts.returns
+            if returns is not None and owner is not None and _mentions_self(returns):
+                self._fluent.add(function)
+                return self._from_annotation(function, owner)
             if function in self._asking:
                 return None
             self._asking.add(function)

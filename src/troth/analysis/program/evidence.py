@@ -57,8 +57,9 @@ class Evidence:
             else:
                 self._plain[name] += 1  # type: ignore[index]
             for callee in awaited:  # type: ignore[attr-defined]
-                if callee.startswith("await "):
-                    self.awaited_twice.add(callee.rpartition(".")[2].rpartition(" ")[2])
+                if " " in callee:
+                    if callee.startswith("await "):
+                        self.awaited_twice.add(callee.rpartition(".")[2].rpartition(" ")[2])
                     continue
                 key = _tail(callee)
                 self._awaited[key] += 1

@@ -19,11 +19,16 @@ from troth.analysis.program.values import (
     AsyncGenerator,
     Awaitable,
     Builtin,
+    CallableType,
     ClassObject,
     Coroutine,
+    External,
     FunctionValue,
     Instance,
+    Lambda,
+    ModuleValue,
     Nothing,
+    SuperOf,
     Table,
     TupleOf,
     Union,
@@ -44,6 +49,8 @@ __all__ = ["Flow", "holds_promise", "promises"]
 State = tuple[dict[str, Value | None], dict[Site, int]]
 
 _PROMISES = (Coroutine, AsyncGenerator, AsyncContext)
+# Values that neither are promises nor hold any.
+_NEVER = frozenset({FunctionValue, Instance, External, ClassObject, ModuleValue, Nothing, Lambda, CallableType, SuperOf})
 # Misuses that raise an error, which a broad `except` would then hide.
 _RAISING = frozenset(
     {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
@@ -72,6 +79,8 @@ def promises(value: Value | None, depth: int = 0) -> Iterator[Coroutine | AsyncG
 
 def holds_promise(value: Value | None) -> bool:
     """Whether there is any promise in `value`."""
+    if value is None or type(value) in _NEVER:
+        return False
     return next(promises(value), None) is not None
 
 
@@ -122,7 +131,7 @@ class Flow(Evaluator):
         return known
 
     def keep(self, value: Value | None) -> None:
-        if value is None:
+        if value is None or not self.pending or type(value) in _NEVER:
             return
         for promise in promises(value):
             site = promise.site
@@ -143,7 +152,7 @@ class Flow(Evaluator):
                 self.incident("handed over", site, detail=text, sure=False)
 
     def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
-        if value is None:
+        if value is None or type(value) in _NEVER:
             return
         if isinstance(value, Union):
             real = [m for m in value.members if not isinstance(m, Nothing)]
@@ -221,7 +230,7 @@ class Flow(Evaluator):
 
     def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
         for position, (name, value) in enumerate(values):
-            if value is None or not holds_promise(value):
+            if value is None or type(value) in _NEVER or not holds_promise(value):
                 continue
             if name in {"*", "**"} and isinstance(value, _PROMISES):
                 self.misuse(value, "unpacking", node[-1])
@@ -260,6 +269,8 @@ class Flow(Evaluator):
 
     def _hold(self, variable: str, value: Value | None) -> None:
         """A variable now holds the promises in `value`."""
+        if not holds_promise(value):
+            return
         if variable in self._globals or self.function.index == 0:
             self.keep(value)
             return

@@ -83,6 +83,7 @@ class Program:
         self._text_of = text_of
         self._cell_of = cell_of
         self.paths = tuple(paths)
+        self._known_paths = frozenset(paths)
         self.finder = ModuleFinder(paths, source_roots)
         self.nowhere = Module("", "", _EMPTY, own=False)
         self._facts_of = facts_of
@@ -194,7 +195,7 @@ class Program:
         if found is not None:
             return found
         folder = module.path.rpartition("/")[0]
-        known = set(self.paths)
+        known = self._known_paths
         while True:
             path = f"{folder}/conftest.py" if folder else "conftest.py"
             if path in known and path != module.path:

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
+from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import (
     Builtin,
     ClassObject,
     External,
     FunctionValue,
+    Instance,
     ModuleValue,
     Nothing,
     Table,
@@ -38,6 +41,17 @@ _ALWAYS = frozenset({"create_task", "ensure_future", "gather"})
 _NOWHERE = (0, 0, 0, 0)
 
 
+# Methods of strings, lists, dicts and paths that hardly any library has in another color.
+_OF_BUILTINS = frozenset(
+    """
+    append extend keys values items join split rsplit splitlines strip lstrip rstrip lower upper title startswith endswith
+    replace encode decode format setdefault sort reverse isdigit isalpha zfill casefold partition rpartition discard
+    write_text read_text write_bytes read_bytes mkdir exists is_file is_dir touch resolve joinpath with_suffix as_posix
+    total_seconds isoformat strftime
+    """.split()
+)
+
+
 class Suspicion:
     """Names that may make promises, and functions that call one of them without awaiting it."""
 
@@ -45,8 +59,11 @@ class Suspicion:
         self._program = program
         self.names: set[str] = program.evidence.async_names() | _ALWAYS
         self.returners: set[str] = set()  # plain functions that were seen to return promises
+        self._coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
         for top in {i.module.partition(".")[0] for m in modules for i in m.facts.imports if not i.level and i.module}:
             self.names |= library.async_names(top)
+            self._coroutines |= library.async_names(top, "a")
+        self._own = program.evidence.async_names()
         for module in modules:
             for c in module.facts.classes:
                 methods = {name for name, _ in c.methods}
@@ -65,20 +82,30 @@ class Suspicion:
         for callee in facts.calls:
             if callee.rpartition(".")[2] in names and not self._is_clear(function, callee):
                 return True
-        generators = self._generators
-        return any(callee.rpartition(".")[2] in generators for callee in facts.awaited)
+        for callee in facts.awaited:
+            last = callee.rpartition(".")[2]
+            if " " in callee:
+                if last.rpartition(" ")[2] in self._coroutines and not self._is_clear(function, callee.partition(" ")[2]):
+                    return True
+            elif last in self._generators:
+                return True
+        return False
 
     def _is_clear(self, function: Function, callee: str) -> bool:
         root, _, rest = callee.partition(".")
+        if rest and rest.rpartition(".")[2] in _OF_BUILTINS and rest.rpartition(".")[2] not in self._own:
+            return True
         if root == "?":
             return False
+        if not rest and root in BUILTIN_FUNCTIONS and root not in function.module.bindings and not _binds(function, root):
+            return True
         owner = self._owner(function)
         scope: object
         if owner is not None and owner[0] == root and rest:
             scope = owner[1]
         elif root in function.params:
             scope = function
-        elif function.parent is None and root in function.module.bindings and root not in function.module.inner(function.index):
+        elif root in function.module.bindings and not _binds(function, root):
             scope = function.module
         else:
             return False
@@ -115,11 +142,17 @@ class Suspicion:
                 return not any(flag in called.flags for flag in "agmw") and called.qualname not in SPAWNERS and called.name not in _ALWAYS
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
-            return name not in self.returners and not called.facts.returns
+            returns = called.facts.returns
+            return name not in self.returners and (returns is None or not mentions_awaitable(returns))
         if isinstance(value, ClassObject):
             return self._program.classes.has(value.cls, "__aenter__") is not True
         if isinstance(value, External):
             return not self._program.evidence.speaks_for("", callee, function)
+        if isinstance(value, Instance):
+            called_value = self._program.classes.member(value.cls, "__call__", value)
+            return called_value is not None and all(
+                self._is_plain(member, name, callee, function) for member in members_of(called_value)
+            )
         return isinstance(value, Builtin | TupleOf | Table | ModuleValue | Nothing)
 
     def grow(self, names: set[str]) -> None:
@@ -127,3 +160,12 @@ class Suspicion:
         self.names |= names
         self.returners |= names
         self._cleared.clear()
+
+
+def _binds(function: Function | None, name: str) -> bool:
+    """Whether a function, or one around it, has a parameter or a definition of that name."""
+    while function is not None:
+        if name in function.params or name in function.module.inner(function.index):
+            return True
+        function = function.parent
+    return False
