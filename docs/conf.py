@@ -1,0 +1,17 @@
+"""How the documentation is built: `make docs`, with every warning an error."""
+
+from troth import __version__
+
+project = "Troth"
+author = "The Troth contributors"
+copyright = "2026, The Troth contributors"
+release = version = __version__
+
+extensions = ["myst_parser"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build", "_ext"]
+myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence"]
+html_theme = "furo"
+html_title = "Troth"
+nitpicky = True

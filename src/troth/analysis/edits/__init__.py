@@ -1,0 +1,1 @@
+"""Text changes: applied exactly, and written to many files as one."""
