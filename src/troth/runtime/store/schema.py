@@ -103,8 +103,10 @@ def inspect_file(path: Path) -> int:
     """The version of the file, 0 for a new one. Opens it for reading only, so what is refused stays untouched."""
     if not path.exists() or path.stat().st_size == 0:
         return 0
+    # Without a log the file is the whole truth, and reading it as immutable leaves no side files behind.
+    how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
     try:
-        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=5.0)
+        connection = sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True, timeout=5.0)
         try:
             version, application = version_of(connection)
             tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

@@ -72,7 +72,7 @@ class SqliteStore:
         _open_stores.add(self)
 
     def _prepare(self) -> None:
-        with contextlib.closing(sqlite3.connect(":memory:")) as memory:
+        with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
             schema.probe(memory)
         if not self.path.parent.is_dir():
             raise MisuseError(
