@@ -1,0 +1,1 @@
+"""Agents at work: decisions as generators, an engine that performs them, a store that remembers."""
