@@ -106,13 +106,17 @@ class Conversation:
         """`send` for a loop."""
         return await self._aappend(log.MESSAGE, Message(_sender(role), text).to_json())
 
-    def say(self, message: Message | str) -> int:
-        """For the agent: add to the talk. A text is what the assistant says."""
-        return self._append(log.MESSAGE, _said(message).to_json())
+    def say(self, message: Message | str, *, with_events: Sequence[tuple[str, Mapping[str, Any]]] = ()) -> int:
+        """For the agent: add to the talk. A text is what the assistant says. `with_events` is kept with it, or not."""
+        return self._append(log.MESSAGE, _said(message).to_json(), with_events)
 
-    async def asay(self, message: Message | str) -> int:
+    async def asay(self, message: Message | str, *, with_events: Sequence[tuple[str, Mapping[str, Any]]] = ()) -> int:
         """`say` for a loop."""
-        return await self._aappend(log.MESSAGE, _said(message).to_json())
+        return await self._aappend(log.MESSAGE, _said(message).to_json(), with_events)
+
+    def now(self) -> float:
+        """The time by the store's clock, which stamps the log."""
+        return self._home.store.clock()
 
     def token(self, piece: str) -> None:
         """For the agent: a piece of an answer as it comes. Pieces are gathered before they are written."""
@@ -193,39 +197,45 @@ class Conversation:
 
     # Writing
 
-    def _append(self, kind: str, payload: Mapping[str, Any]) -> int:
+    def _append(self, kind: str, payload: Mapping[str, Any], more: Sequence[tuple[str, Mapping[str, Any]]] = ()) -> int:
         current = self._current
         if current is not None and kind is not log.TOKENS:
             current.tokens.flush()
-        event = self._home.store.commit(SAY, self._entry(kind, payload))
-        self._tell(event)
-        return event.seq
+        events = self._home.store.commit(SAY, self._entries([(kind, payload), *more]))
+        self._tell(events)
+        return events[0].seq
 
-    async def _aappend(self, kind: str, payload: Mapping[str, Any]) -> int:
+    async def _aappend(
+        self, kind: str, payload: Mapping[str, Any], more: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    ) -> int:
         current = self._current
         if current is not None:
             current.tokens.flush()
-        event = await self._home.store.acommit(SAY, self._entry(kind, payload))
-        self._tell(event)
-        return event.seq
+        events = await self._home.store.acommit(SAY, self._entries([(kind, payload), *more]))
+        self._tell(events)
+        return events[0].seq
 
-    def _entry(self, kind: str, payload: Mapping[str, Any]) -> Callable[[Any], Event]:
+    def _entries(self, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Callable[[Any], list[Event]]:
         self._home.check_open(self)
         stream = stream_of(self.id)
 
-        def work(tx: Any) -> Event:
+        def work(tx: Any) -> list[Event]:
             now = self._home.store.clock()
-            seq = tx.append_event(stream, kind, payload, now)
-            return Event(0, stream, seq, kind, payload, now)
+            return [
+                Event(0, stream, tx.append_event(stream, kind, payload, now), kind, payload, now)
+                for kind, payload in rows
+            ]
 
         return work
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, events: Sequence[Event]) -> None:
         current = self._current
-        if current is not None:
+        if current is None:
+            return
+        for event in events:
             current.callbacks.tell(event)
-            if current.is_here():
-                current.callbacks_now()
+        if current.is_here():
+            current.callbacks_now()
 
 
 def _sender(role: str) -> Any:
