@@ -1,11 +1,14 @@
 """Knows how much an agent may use, and refuses the next turn when it is used up."""
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
 
 from troth.errors import MisuseError, RunError
 from troth.runtime.agents.model import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Budget", "BudgetExceeded", "Spent"]
 
@@ -19,7 +22,7 @@ class Spent:
     """What was used so far."""
 
     turns: int = 0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     since: float | None = None
     """When the first turn was taken, in seconds since the epoch."""
 
@@ -38,12 +41,12 @@ class Budget:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            limit = getattr(self, field.name)
+        for one in fields(self):
+            limit = getattr(self, one.name)
             if limit is not None and not limit > 0:
                 raise MisuseError(
-                    f"The budget allows {limit!r} {field.name}, so that not even one turn could be taken.\n"
-                    f"Give `{field.name}` a number above 0, or None for no limit."
+                    f"The budget allows {limit!r} {one.name}, so that not even one turn could be taken.\n"
+                    f"Give `{one.name}` a number above 0, or None for no limit."
                 )
 
     def check(self, spent: Spent, now: float | None = None) -> None:

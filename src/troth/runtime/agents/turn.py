@@ -5,10 +5,12 @@ A generator that never waits: it yields what it needs and is sent the answer, so
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from troth.runtime.agents.model import Message, Reply, ToolCall
-from troth.runtime.tools import ToolOutcome
+
+if TYPE_CHECKING:
+    from troth.runtime.tools import ToolOutcome
 
 __all__ = ["AskModel", "CallTools", "Say", "pending_calls", "turn"]
 

@@ -294,9 +294,6 @@ async def _astep(handle: RunHandle) -> Any:
         task.cancel()
     try:
         result = await task
-        if isinstance(result, _Left):
-            raise result.how
-        return result
     except asyncio.CancelledError:
         me = asyncio.current_task()
         if handle.is_stopping and not (me is not None and me.cancelling()):
