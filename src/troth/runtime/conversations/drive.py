@@ -301,6 +301,9 @@ async def _astep(handle: RunHandle) -> Any:
         raise
     finally:
         handle._task = None
+    if isinstance(result, _Left):
+        raise result.how
+    return result
 
 
 class _Left:

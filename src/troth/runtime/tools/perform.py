@@ -63,8 +63,9 @@ async def _one(wish: Wish, tools: Mapping[str, Tool], workers: Workers) -> ToolO
     tool, arguments, refused = _prepared(wish, tools)
     if refused is not None or tool is None:
         return refused or ToolOutcome(wish.id, wish.name, error="unknown tool")
+    limit = asyncio.timeout(tool.timeout)
     try:
-        async with asyncio.timeout(tool.timeout) as limit:
+        async with limit:
             if tool.color is Color.ASYNC:
                 value = await tool.function(**arguments)
             else:
