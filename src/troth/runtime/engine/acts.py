@@ -1,4 +1,4 @@
-"""What a conducted run needs from whoever drives it. Six words: sync and async drivers differ only in performing them."""
+"""What a conducted run needs from whoever drives it. Six words, performed by two drivers."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass

@@ -100,7 +100,7 @@ class Start:
 
     decision: "Decision | str"
     args: tuple[object, ...]
-    id: str | None
+    run_id: str | None
     label: str | None
 
     def __init__(
@@ -108,13 +108,13 @@ class Start:
         decision: "Decision | str",
         /,
         *args: object,
-        id: str | None = None,
+        run_id: str | None = None,
         label: str | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "decision", decision)
         put(self, "args", args)
-        put(self, "id", id)
+        put(self, "run_id", run_id)
         put(self, "label", label)
 
 

@@ -1,7 +1,9 @@
 """Knows whether a run is to be cancelled, and reaches the async steps that are in flight for it."""
 
-import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Cancellation"]
 

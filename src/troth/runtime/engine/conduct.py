@@ -317,9 +317,10 @@ class Strand:
                 raise self._cancelled(place)
             yield Pause(seen, moment)
 
-    def _begin_wait(self, kind: str, name: str, args: str, place: Place, wake_at: float | None, why: str) -> None:
+    def _begin_wait(self, ask: Ask, place: Place, wake_at: float | None, why: str) -> None:
         """Write down that this strand waits; the run waits when all its strands do."""
         run, now = self._run, self._run.clock()
+        kind, name, args = what_is_asked(ask, run.name_of)
         self.write(
             lambda tx: tx.begin_step(
                 place,
@@ -353,8 +354,7 @@ class Strand:
             return self._answer(record)
         wake_at = run.clock() + ask.seconds
         if record is None:
-            _, _, args = what_is_asked(ask, run.name_of)
-            self._begin_wait("sleep", "sleep", args, place, wake_at, "a moment")
+            self._begin_wait(ask, place, wake_at, "a moment")
         else:
             wake_at = record.wake_at or wake_at
             self._wait_for("a moment", wake_at)
@@ -375,8 +375,7 @@ class Strand:
             return self._answer(record)
         wake_at = None if ask.timeout is None else run.clock() + ask.timeout
         if record is None:
-            _, _, args = what_is_asked(ask, run.name_of)
-            self._begin_wait("wait", ask.signal, args, place, wake_at, f"signal {ask.signal!r}")
+            self._begin_wait(ask, place, wake_at, f"signal {ask.signal!r}")
         else:
             wake_at = record.wake_at
             self._wait_for(f"signal {ask.signal!r}", wake_at)
@@ -420,7 +419,7 @@ class Strand:
             answer = self._answer(record)
             yield Launch(str(answer))
             return answer
-        child = ask.id or f"{run.run_id}.{place}"
+        child = ask.run_id or f"{run.run_id}.{place}"
         kind, name, args = what_is_asked(ask, run.name_of)
         given, _ = keep(list(ask.args), f"arguments of run {child!r}")
         now = run.clock()
@@ -440,8 +439,7 @@ class Strand:
         if record is not None and record.state.is_settled:
             return self._answer(record)
         if record is None:
-            kind, name, args = what_is_asked(ask, run.name_of)
-            self._begin_wait(kind, name, args, place, None, f"run {ask.run_id!r}")
+            self._begin_wait(ask, place, None, f"run {ask.run_id!r}")
         else:
             self._wait_for(f"run {ask.run_id!r}", None)
         yield Listen(f"run:{ask.run_id}")

@@ -1,4 +1,4 @@
-"""Knows how to drive a conducted run: two short loops around the same generator, one that blocks and one that awaits."""
+"""Knows how to drive a conducted run: two short loops around one generator, one that blocks and one that awaits."""
 
 import asyncio
 from collections.abc import Callable

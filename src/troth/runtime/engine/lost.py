@@ -10,10 +10,12 @@ import gc
 import threading
 import warnings
 from collections.abc import Callable
-from types import CoroutineType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from troth.runtime.engine.current import CURRENT, CurrentStep
+
+if TYPE_CHECKING:
+    from types import CoroutineType
 
 __all__ = ["begin_step", "end_step", "start_watching", "stop_watching"]
 

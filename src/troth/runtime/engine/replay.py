@@ -22,7 +22,7 @@ def what_is_asked(ask: Ask, name_of: Callable[[Any], str]) -> tuple[str, str, st
         case Wait():
             return "wait", ask.signal, json.dumps([ask.timeout])
         case Start():
-            given = [list(ask.args), ask.id]
+            given = [list(ask.args), ask.run_id]
             return "start", name_of(ask.decision), keep(given, "arguments of the run to start")[0]
         case Join():
             return "join", ask.run_id, "[]"

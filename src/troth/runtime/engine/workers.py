@@ -79,8 +79,8 @@ class Job:
             return True
         if timeout is None:
             return done.wait()
-        while not self.is_done and (left := self.left(timeout)) > 0:
-            done.wait(left)
+        while (left := self.left(timeout)) > 0 and not done.wait(left):
+            continue  # it may have begun later than we began to wait
         return self.is_done
 
     async def await_done(self, timeout: float | None) -> bool:
@@ -102,7 +102,7 @@ class Job:
         if timeout is None:
             await done
             return True
-        while not self.is_done and (left := self.left(timeout)) > 0:
+        while (left := self.left(timeout)) > 0 and not done.done():
             await asyncio.wait([done], timeout=left)
         return self.is_done
 
@@ -146,8 +146,8 @@ class Workers:
                 raise ThreadsExhaustedError(
                     f"{job.name} was not started: {len(self._abandoned)} threads are stuck in steps that timed out, "
                     "which is the limit.\n"
-                    f"They are stuck in {', '.join(sorted({stuck.name for stuck in self._abandoned}))}. A thread cannot "
-                    "be stopped from outside: give those calls a timeout of their own, or make them async."
+                    f"They are stuck in {', '.join(sorted({stuck.name for stuck in self._abandoned}))}.\n"
+                    "A thread cannot be stopped from outside: give those calls a timeout of their own, or make them async."
                 )
             self._queue.append(job)
             if self._idle >= len(self._queue):

@@ -56,6 +56,9 @@ class Transaction(Protocol):
     def state_of(self, run_id: str) -> RunState | None:
         """The run's written state, as this transaction sees it."""
 
+    def asked_of(self, run_id: str) -> tuple[str, str, RunState] | None:
+        """Decision, arguments and written state of a run."""
+
     def ending_of(self, run_id: str) -> tuple[RunState, str | None, str | None] | None:
         """State, result and error of a run that is over; nothing while it is not."""
 
@@ -201,6 +204,10 @@ class Store(Protocol):
 
     def orphans(self, decisions: Iterable[str]) -> Sequence[tuple[str, str]]:
         """Runs of these decisions that are not over and that nobody living holds, as (id, decision)."""
+        ...
+
+    def cancelling(self) -> Sequence[str]:
+        """Runs that are to be cancelled and are not over."""
         ...
 
     def listening(self, bell: Bell, *topics: str) -> AbstractContextManager[Bell]:

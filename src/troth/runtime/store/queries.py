@@ -10,6 +10,7 @@ from troth.runtime.store.records import Attempt, Event, Place, RunRecord, RunSta
 from troth.runtime.store.transaction import run_topic
 
 __all__ = [
+    "cancelling",
     "events_after",
     "find_run",
     "find_runs",
@@ -136,6 +137,12 @@ def orphans(connection: sqlite3.Connection, decisions: Iterable[str], now: float
         names,
     ).fetchall()
     return [(row[0], row[1]) for row in rows if row[2] is None or not is_alive(Owner(*row[2:]), now)]
+
+
+def cancelling(connection: sqlite3.Connection) -> list[str]:
+    """Runs that are to be cancelled and are not over."""
+    rows = connection.execute("SELECT id FROM runs WHERE cancel_requested = 1 AND state IN ('running', 'waiting')")
+    return [run_id for (run_id,) in rows]
 
 
 def steps_of(connection: sqlite3.Connection, run_id: str, *, with_attempts: bool) -> list[StepRecord]:

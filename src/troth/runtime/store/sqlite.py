@@ -235,6 +235,11 @@ class SqliteStore:
         with self._readers.lend() as connection:
             return queries.orphans(connection, decisions, self.clock())
 
+    def cancelling(self) -> list[str]:
+        """Runs that are to be cancelled and are not over."""
+        with self._readers.lend() as connection:
+            return queries.cancelling(connection)
+
     # Being told
 
     def listening(self, bell: Bell, *topics: str) -> contextlib.AbstractContextManager[Bell]:
