@@ -5,6 +5,7 @@ run takes notice between two steps. That is why `send`, `pause`, `interrupt` and
 """
 
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -181,15 +182,16 @@ class Conversation:
         giving the `seq` of the last entry as `after`.
         """
         with Follower(self._home.store, stream_of(self.id), after=after) as follower:
-            while events := follower.take(timeout):
-                yield from events
+            while waiting := deque(follower.take(timeout)):
+                while waiting:
+                    yield waiting.popleft()  # an idle follower keeps nothing
 
     async def asubscribe(self, *, after: int = 0, timeout: float | None = None) -> AsyncIterator[Event]:
         """`subscribe` for a loop, whichever loop that is."""
         with Follower(self._home.store, stream_of(self.id), after=after) as follower:
-            while events := await follower.atake(timeout):
-                for event in events:
-                    yield event
+            while waiting := deque(await follower.atake(timeout)):
+                while waiting:
+                    yield waiting.popleft()
 
     def close(self, timeout: float = 5.0) -> list[str]:
         """End the run, if there is one, waiting at most `timeout` seconds; the answer names what was abandoned."""
