@@ -45,22 +45,21 @@ class Handoff(Generic[T]):
         """Put the work on the other loop, which calls `adopt` with the task it becomes. RuntimeError: it is closed."""
         self._loop.call_soon_threadsafe(self._start, adopt)
 
-    def outcome(self, overdue: Callable[[float], BaseException | None]) -> T:
+    def outcome(self, patience: Callable[[], Callable[[float], BaseException | None]]) -> T:
         """Wait for the end and give the result or raise the exception, the very object the coroutine raised.
 
-        `overdue(seconds)` is asked now and then while nothing comes back; what it returns is raised. Whatever ends
-        the wait early (that, or Ctrl-C) cancels the work first and waits for its `finally` blocks.
+        If nothing comes back for a while, what `patience()` makes is asked now and then with the seconds waited; what
+        it returns is raised. Whatever ends the wait early (that, or Ctrl-C) cancels the work first and waits for its
+        `finally` blocks.
         """
-        park()
         try:
             if not self._gate.acquire(timeout=_GLANCE):
-                self._keep_waiting(overdue)
+                self._keep_waiting(patience())
         except BaseException:
             self.cancel()
             self._wait_for_end()
             raise
         finally:
-            unpark()
             bring_back(self._context)
         if self._error is not None:
             try:
@@ -78,15 +77,18 @@ class Handoff(Generic[T]):
             self._work.close()
 
     def _keep_waiting(self, overdue: Callable[[float], BaseException | None]) -> None:
-        waited = _GLANCE
-        began = time.monotonic() - waited
-        while not self._gate.acquire(timeout=_GLANCE):
-            waited = time.monotonic() - began
-            error = overdue(waited)
-            if error is None and self._timeout is not None and not self.is_picked_up and waited > self._timeout:
-                error = RunTimeoutError(f"no result in {self._timeout} s: the loop that should run it is not turning")
-            if error is not None:
-                raise error
+        began = time.monotonic() - _GLANCE
+        park()
+        try:
+            while not self._gate.acquire(timeout=_GLANCE):
+                waited = time.monotonic() - began
+                error = overdue(waited)
+                if error is None and self._timeout is not None and not self.is_picked_up and waited > self._timeout:
+                    error = RunTimeoutError(f"no result in {self._timeout} s: its loop does not turn")
+                if error is not None:
+                    raise error
+        finally:
+            unpark()
 
     def _wait_for_end(self) -> None:
         deadline = time.monotonic() + _LAST_GRACE
@@ -101,13 +103,16 @@ class Handoff(Generic[T]):
             self._gate.release()
             return
         self._task = task = self._loop.create_task(self._body(), context=self._context)
-        task.add_done_callback(self._ended)
         if adopt is not None:
             adopt(task)
+            task.add_done_callback(self._ended)
 
     async def _body(self) -> None:
         self.is_picked_up = True
         try:
+            if self._withdrawn:
+                self._work.close()
+                raise asyncio.CancelledError
             if self._timeout is None:
                 self._value = await self._work
             else:
@@ -124,7 +129,7 @@ class Handoff(Generic[T]):
             self._gate.release()
 
     def _cancel_task(self) -> None:
-        if self._task is not None:
+        if self._task is not None and self.is_picked_up:
             self._task.cancel()
 
 

@@ -28,9 +28,10 @@ _RUNNERS_ANSWER = getattr(asyncio.Runner, "_on_sigint", None)
 class Interrupt:
     """The answer to Ctrl-C while one call waits."""
 
-    __slots__ = ("_cancel", "_is_second", "_previous", "has_cancelled")
+    __slots__ = ("_cancel", "_is_second", "_loop", "_previous", "has_cancelled")
 
-    def __init__(self, cancel: Callable[[], object], previous: Any) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, cancel: Callable[[], object], previous: Any) -> None:
+        self._loop = loop
         self._cancel = cancel
         self._previous = previous
         self._is_second = False
@@ -42,15 +43,15 @@ class Interrupt:
         if is_second or frame is None or not is_machinery(frame):
             raise KeyboardInterrupt
         self.has_cancelled = True
-        self._cancel()
+        self._loop.call_soon_threadsafe(self._cancel)
 
     def restore(self) -> None:
         """Put back the answer that was there before."""
         _signal.signal(_SIGINT, self._previous)
 
 
-def catch_interrupts(cancel: Callable[[], object]) -> Interrupt | None:
-    """Answer Ctrl-C with `cancel`, which is called between any two instructions of the main thread.
+def catch_interrupts(loop: asyncio.AbstractEventLoop, cancel: Callable[[], object]) -> Interrupt | None:
+    """Answer Ctrl-C with `cancel`, called on `loop`.
 
     None where there is nothing to answer: in other threads, which no signal reaches, or under a handler that has a
     meaning of its own.
@@ -60,7 +61,7 @@ def catch_interrupts(cancel: Callable[[], object]) -> Interrupt | None:
     previous = _signal.getsignal(_SIGINT)
     if previous is not signal.default_int_handler and type(previous) is not Interrupt and not _is_runners(previous):
         return None
-    answer = Interrupt(cancel, previous)
+    answer = Interrupt(loop, cancel, previous)
     _signal.signal(_SIGINT, answer)
     return answer
 

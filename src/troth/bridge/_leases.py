@@ -10,7 +10,8 @@ import atexit
 import os
 import threading
 
-from troth.bridge._loop import ThreadLoop, is_exiting
+from troth.bridge._aside import set_aside
+from troth.bridge._loop import ThreadLoop
 
 __all__ = ["lease", "lease_again", "release"]
 
@@ -22,7 +23,6 @@ class _Idle:
     """The loops of one thread that are not running now, the outermost last."""
 
     def __init__(self) -> None:
-        self.pid = os.getpid()
         self.loops: list[ThreadLoop] = []
 
     def close(self) -> None:
@@ -39,16 +39,14 @@ class _Local(threading.local):
 
 
 _LOCAL = _Local()
+_has_exited = False
 
 
 def lease() -> ThreadLoop:
     """Take this thread's next loop that is not running."""
-    idle = _LOCAL.idle
-    if idle.pid != os.getpid():
-        idle.close()  # closes the copies only; see `ThreadLoop.close`
-        idle = _LOCAL.idle = _Idle()
-    while idle.loops:
-        loop = idle.loops.pop()
+    loops = _LOCAL.idle.loops
+    while loops:
+        loop = loops.pop()
         if not loop.is_closed():  # by the user's own coroutine
             return loop
     return ThreadLoop()
@@ -57,7 +55,7 @@ def lease() -> ThreadLoop:
 def lease_again(loop: ThreadLoop) -> bool:
     """Take a certain loop of this thread; False if it is running, is closed or belongs to another thread."""
     idle = _LOCAL.idle
-    if idle.pid != os.getpid() or loop.is_closed() or loop not in idle.loops:
+    if loop.is_closed() or loop not in idle.loops:
         return False
     idle.loops.remove(loop)
     return True
@@ -65,9 +63,11 @@ def lease_again(loop: ThreadLoop) -> bool:
 
 def release(loop: ThreadLoop) -> None:
     """Give a loop back to this thread. At interpreter exit nobody comes back for it, so it is closed."""
-    idle = _LOCAL.idle
-    if loop.residents or (len(idle.loops) < _KEPT and not is_exiting()):
-        idle.loops.append(loop)
+    loops = _LOCAL.idle.loops
+    if loop.is_copy:
+        loop.close()
+    elif loop.residents or (len(loops) < _KEPT and not _has_exited):
+        loops.append(loop)
     elif not loop.is_closed():
         _close(loop)
 
@@ -76,23 +76,37 @@ def _close(loop: ThreadLoop) -> None:
     """End what was left on the loop, its generators first to last, and close it."""
     if loop.is_closed():
         return
-    if loop._pid == os.getpid():
+    if loop.is_copy:
+        loop.close()
+    else:
         left = (*loop.spawned, *loop.residents)
         for task in left:
             task.cancel()
-        outer = asyncio._get_running_loop()  # a thread may end inside somebody's loop, for all we know
-        asyncio._set_running_loop(None)
+        aside = set_aside()
         try:
             if left:
                 loop.run_until_complete(asyncio.wait(left, timeout=_CLOSING_TIME))
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:
-            asyncio._set_running_loop(outer)
+            if aside is not None:
+                aside.put_back()
             loop.close()
-    else:
+
+
+def _start_afresh() -> None:
+    """In a forked child, close the copies of the parent's loops; see `ThreadLoop.close` for what that leaves alone."""
+    for loop in _LOCAL.idle.loops:
         loop.close()
+    _LOCAL.idle = _Idle()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_afresh)
 
 
 @atexit.register
 def _close_main_loops() -> None:
+    """Close them before the functions that were registered earlier run; a loop those need is closed after each use."""
+    global _has_exited  # noqa: PLW0603 - it happens once in a process
+    _has_exited = True
     _LOCAL.idle.close()

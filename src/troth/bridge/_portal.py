@@ -6,6 +6,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, Self, TypeVar, TypeVarTuple, overload
 
 from troth.bridge._blocked import PATIENCE, endless, name_of, report
@@ -14,10 +15,12 @@ from troth.bridge._errors import InterpreterExitError, LoopGoneError, PortalClos
 from troth.bridge._handoff import Handoff
 from troth.bridge._home import home_of_this_thread
 from troth.bridge._interrupt import catch_interrupts
-from troth.bridge._loop import ThreadLoop, is_exiting
+from troth.bridge._leases import lease
+from troth.bridge._loop import is_exiting
 from troth.bridge._parked import anybody_else_awake, is_parked
 from troth.bridge._promise import close_refused, promise
-from troth.bridge._run import refuse_blocking, run_on_this_thread
+from troth.bridge._resting import RestingLoop
+from troth.bridge._run import refuse_blocking, run_on
 from troth.bridge._ways import choose
 from troth.bridge._where import doing
 
@@ -88,8 +91,7 @@ class Portal:
         engine = self._turning(work)
         coroutine = promise(work, args, "Portal.run")
         if threading.current_thread() is engine.thread:
-            return run_on_this_thread(coroutine, timeout, deadlock_after, blocks_loop=explanation.blocks_loop)
-        waiting = _Waiting(engine, coroutine, deadlock_after, blocks_loop=explanation.blocks_loop)
+            return run_on(lease(), coroutine, timeout, deadlock_after, blocks_loop=explanation.blocks_loop)
         handoff = Handoff(coroutine, engine.loop, timeout)
         try:
             handoff.send()
@@ -98,9 +100,9 @@ class Portal:
             raise self._closed(work) from closed
         home = home_of_this_thread() if asyncio._get_running_loop() is None else None
         let_go = home.adopt_elsewhere(handoff.cancel) if home is not None else None
-        answer = catch_interrupts(handoff.cancel)
+        answer = catch_interrupts(engine.loop, handoff.cancel)
         try:
-            return handoff.outcome(waiting.overdue)
+            return handoff.outcome(partial(_Waiting, engine, coroutine, deadlock_after, explanation.blocks_loop))
         except asyncio.CancelledError:
             if self._is_closed and not (answer is not None and answer.has_cancelled):
                 raise LoopGoneError(
@@ -163,7 +165,11 @@ class _Waiting:
     """What a caller thinks of while nothing comes back from the portal."""
 
     def __init__(
-        self, engine: Engine, work: Coroutine[Any, Any, Any], deadlock_after: float | None, *, blocks_loop: bool
+        self,
+        engine: Engine,
+        work: Coroutine[Any, Any, Any],
+        deadlock_after: float | None,
+        blocks_loop: bool,  # noqa: FBT001
     ) -> None:
         self._engine = engine
         self._work = work
@@ -172,7 +178,7 @@ class _Waiting:
         self._is_reported = False
         self._resting_since: float | None = None
 
-    def overdue(self, seconds: float) -> BaseException | None:
+    def __call__(self, seconds: float) -> BaseException | None:
         if not self._engine.thread.is_alive():
             return LoopGoneError(f"the portal's thread ended before `{name_of(self._work)}` did.")
         is_resting = is_parked(self._engine.thread)
@@ -203,7 +209,7 @@ _LOST_IN_FORK: list[Engine] = []
 
 
 def _make_loop() -> asyncio.AbstractEventLoop:
-    return ThreadLoop(rests_when_starved=True)
+    return RestingLoop()
 
 
 def _start_afresh() -> None:

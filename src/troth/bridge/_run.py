@@ -18,7 +18,7 @@ from troth.bridge._promise import close_refused, promise
 from troth.bridge._ways import Choice, Explanation, Way, choose, record
 from troth.bridge._where import caller
 
-__all__ = ["go", "refuse_blocking", "run", "run_on", "run_on_this_thread"]
+__all__ = ["go", "refuse_blocking", "run", "run_on"]
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -66,16 +66,17 @@ def run(
     """
     choice = choose()
     record(choice)
-    if strict and choice.explanation.blocks_loop:
-        raise refuse_blocking(work, choice.explanation)
-    if choice.explanation.way is Way.REFUSED:
+    if choice.explanation.blocks_loop:
+        if strict:
+            raise refuse_blocking(work, choice.explanation)
+        if _is_pending_below(work):
+            raise endless(work, "It is a future of that very loop.")
+    elif choice.explanation.way is Way.REFUSED:
         close_refused(work)
         raise InterpreterExitError(
             f"`bridge.run` cannot run `{name_of(work)}`: {choice.explanation.because}.\nIt was not started. Run it "
             "earlier: from a `with` block, or from a function registered with `atexit`."
         )
-    if choice.explanation.blocks_loop and _is_pending_below(work):
-        raise endless(work, "It is a future of that very loop.")
     return go(choice, promise(work, args, "bridge.run"), timeout, deadlock_after)
 
 
@@ -86,14 +87,7 @@ def go(choice: Choice, work: Coroutine[Any, Any, T], timeout: float | None, dead
     if choice.explanation.way is Way.GREENBACK:
         limited = work if timeout is None else within(work, timeout)
         return cast("T", sys.modules["greenback"].await_(limited))
-    return run_on_this_thread(work, timeout, deadlock_after, blocks_loop=choice.explanation.blocks_loop)
-
-
-def run_on_this_thread(
-    work: Coroutine[Any, Any, T], timeout: float | None, deadlock_after: float | None, *, blocks_loop: bool
-) -> T:
-    """Run `work` on a loop of this thread, stacked on the running one if there is one."""
-    return run_on(lease(), work, timeout, deadlock_after, blocks_loop=blocks_loop)
+    return run_on(lease(), work, timeout, deadlock_after, blocks_loop=choice.explanation.blocks_loop)
 
 
 def run_on(
