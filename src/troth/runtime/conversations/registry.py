@@ -18,7 +18,7 @@ from troth.runtime.conversations.conversation import Conversation
 from troth.runtime.conversations.drive import RunHandle
 from troth.runtime.conversations.errors import AlreadyRunning, ConversationClosed, TooManyRuns
 from troth.runtime.conversations.log import stream_of
-from troth.runtime.store import Store, commit_point
+from troth.runtime.store import SqliteStore, Store, commit_point
 from troth.runtime.store.identity import BEAT_EVERY, is_alive, new_owner, retire
 
 __all__ = ["Conversations"]
@@ -31,26 +31,28 @@ RUN_START = commit_point("conversation.start", "the lease of a run, its start, a
 
 
 class Conversations:
-    """The conversations kept in one store. At most `max_concurrent_runs` run in this process at once.
+    """The conversations kept in one store, or in the file at a path. Close them in the end, or use `with`.
 
-    One more is refused rather than kept waiting: a caller that is refused can say so, one that waits cannot.
+    At most `max_concurrent_runs` run in this process at once. One more is refused rather than kept waiting: a caller
+    that is refused can say so, one that waits cannot.
     """
 
-    def __init__(self, store: Store, *, max_concurrent_runs: int = 100) -> None:
+    def __init__(self, store: Store | str | os.PathLike[str], *, max_concurrent_runs: int = 100) -> None:
         if max_concurrent_runs < 1:
             raise MisuseError(
                 f"`max_concurrent_runs` is {max_concurrent_runs!r}, so that nothing could ever run.\nGive 1 or more."
             )
-        self.store = store
+        self._owns_store = isinstance(store, str | os.PathLike)
+        self.store: Store = SqliteStore(store) if isinstance(store, str | os.PathLike) else store
         self._limit = max_concurrent_runs
         self._lock = threading.Lock()
         self._running: set[RunHandle] = set()
         self._closed_ones: weakref.WeakSet[Conversation] = weakref.WeakSet()
         self._is_closed = False
-        self._owner = new_owner(store.clock())
+        self._owner = new_owner(self.store.clock())
         self._pid = os.getpid()
-        store.commit(ENROLL, lambda tx: tx.enroll(self._owner))
-        self._stop_beating = store.chore(BEAT_EVERY, self._beat)
+        self.store.commit(ENROLL, lambda tx: tx.enroll(self._owner))
+        self._stop_beating = self.store.chore(BEAT_EVERY, self._beat)
 
     def open(
         self, agent: object, conversation_id: str | None = None, *, on_event: Sequence[Callback] = ()
@@ -235,6 +237,8 @@ class Conversations:
         self._stop_beating()
         self.store.commit(RETIRE, lambda tx: tx.retire(self._owner.id))
         retire(self._owner)
+        if self._owns_store:
+            self.store.close()
 
     def _beat(self) -> None:
         self.store.commit(BEAT, lambda tx: tx.beat(self._owner.id, self.store.clock()))
