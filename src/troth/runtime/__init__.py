@@ -1,0 +1,1 @@
+"""Agents at work: workflows, sagas and conversations, executed durably."""
