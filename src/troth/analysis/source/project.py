@@ -1,0 +1,20 @@
+"""Knows what a project is: a root, its files and the folders that imports start from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Project"]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The whole program around what is reported.
+
+    `files` are all `.py`, `.pyi` and `.ipynb` files of the program, relative to `root`, with forward slashes on every
+    system, sorted. `source_roots` are the folders that absolute imports start from, relative to `root` (`""` is the
+    root itself), most specific first where they nest.
+    """
+
+    root: Path
+    files: tuple[str, ...]
+    source_roots: tuple[str, ...] = ("",)

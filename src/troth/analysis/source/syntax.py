@@ -1,0 +1,23 @@
+"""Knows whether a file still holds a program, without keeping anything of it."""
+
+import ast
+import json
+import warnings
+
+from troth.analysis.source.encoding import decode
+
+__all__ = ["problem_in"]
+
+
+def problem_in(path: str, data: bytes) -> str | None:
+    """What keeps `data` from being a Python file (or, as `.ipynb`, a notebook), or None."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape in somebody's string is not our subject
+            if path.endswith(".ipynb"):
+                json.loads(data)
+            else:
+                ast.parse(decode(data).text, path)
+    except (SyntaxError, ValueError, RecursionError) as problem:
+        return f"{path}: {problem}"
+    return None
