@@ -33,7 +33,9 @@ def turn_of(agent: object, name: str) -> Callable[..., object]:
     if not methods:
         if callable(agent) and not isinstance(agent, type):
             return agent
-        raise NotFound(f"the agent {name!r} has neither `step` nor `astep`", "Give it one of them, or register a function.")
+        raise NotFound(
+            f"the agent {name!r} has neither `step` nor `astep`", "Give it one of them, or register a function."
+        )
     colors = {method: color_of(found) for method, found in methods.items()}
     if colors.get("step") is Color.ASYNC:
         raise NotFound(f"the agent {name!r} has an `async def step`", "Call it `astep`, or make `step` a plain `def`.")

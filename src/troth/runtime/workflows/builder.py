@@ -1,5 +1,7 @@
-"""Knows how a workflow is built in Python. The keys are those of YAML and the spec is the same value; a function may
-stand where YAML has a function's name, and another `Workflow` where it has a file.
+"""Knows how a workflow is built in Python.
+
+The keys are those of YAML and the spec is the same value; a function may stand where YAML has a function's name, and
+another `Workflow` where it has a file.
 """
 
 import sys
@@ -13,7 +15,7 @@ from troth.runtime.workflows.document import dump_workflow, read_checked
 from troth.runtime.workflows.durations import show_duration
 from troth.runtime.workflows.functions import reference_of
 from troth.runtime.workflows.nodes import Entry, ListNode, MapNode, Mark, Node, ScalarNode
-from troth.runtime.workflows.problems import Problems, Unreadable
+from troth.runtime.workflows.problems import InvalidWorkflowError, Problems, Unreadable
 from troth.runtime.workflows.spec import SCHEMA_VERSION, WorkflowSpec
 
 __all__ = ["StepDraft", "Workflow", "step"]
@@ -43,7 +45,7 @@ class Workflow:
         try:
             spec = read_checked(_node(whole, mark, names), Path.cwd(), problems)
         except Unreadable as unreadable:
-            problems.found.append(unreadable.problem)
+            raise InvalidWorkflowError([*problems.found, unreadable.problem]) from None
         problems.raise_any()
         self.spec: WorkflowSpec = spec
         self.functions: Mapping[str, Callable[..., object]] = names.table
@@ -90,5 +92,5 @@ def _node(value: object, mark: Mark, names: _FunctionNames) -> Node:
 
 
 def _caller() -> Mark:
-    frame = sys._getframe(2)  # noqa: SLF001 -- the line the user wrote is the place of its problems
+    frame = sys._getframe(2)
     return Mark(frame.f_code.co_filename, frame.f_lineno)

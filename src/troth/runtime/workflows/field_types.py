@@ -5,7 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from troth.runtime.workflows.contracts import Contract, read_contract
+from troth.runtime.engine.retry import ONCE, Retry
+from troth.runtime.workflows.contracts import Contract, contract_schema, read_contract
 from troth.runtime.workflows.contracts import read_fields as read_contracts
 from troth.runtime.workflows.durations import DURATION, parse_duration, show_duration
 from troth.runtime.workflows.expressions import Expression, parse_expression
@@ -13,8 +14,8 @@ from troth.runtime.workflows.fields import Desk, Field, dump_fields, fields_sche
 from troth.runtime.workflows.nodes import ListNode, MapNode, Node, ScalarNode, plain
 from troth.runtime.workflows.paths import NAME
 from troth.runtime.workflows.problems import Unreadable, did_you_mean
-from troth.runtime.workflows.sources import Source, read_source
-from troth.runtime.workflows.spec import Retry, Target, TargetKind, Undo
+from troth.runtime.workflows.sources import Source, read_source, source_schema
+from troth.runtime.workflows.spec import Target, TargetKind, Undo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ __all__ = [
     "TargetType",
     "Text",
     "UndoType",
+    "shared_schemas",
 ]
 
 
@@ -377,7 +379,7 @@ class Steps:
 
 
 class _ExceptionNames:
-    """Exceptions by name: `ConnectionError`, or `module:Class` for one's own."""
+    """Exceptions by name: `ConnectionError`, or `httpx.ConnectError` for one that is not Python's own."""
 
     def read(self, node: Node, desk: Desk) -> tuple[str, ...]:
         items = node.items if isinstance(node, ListNode) else (node,)
@@ -385,9 +387,9 @@ class _ExceptionNames:
         for item in items:
             name = Text().read(item, desk)
             known = [one for one, value in vars(builtins).items() if _is_exception(value)]
-            if ":" not in name and name not in known:
+            if "." not in name and name not in known:
                 advice = did_you_mean(name, known, kind="exception") if name[:1].isupper() else ""
-                what = f"{name!r} is no exception that Python has; one of your own is written `module:{name}`"
+                what = f"{name!r} is no exception that Python has; one of your own is written `module.{name}`"
                 raise Unreadable(item.mark, what, advice if advice.startswith("Did") else "")
             names.append(name)
         return tuple(names)
@@ -409,8 +411,8 @@ RETRY_FIELDS = (
     Field("backoff", Choice(("fixed", "exponential")), "whether the wait grows", default="exponential"),
     Field("factor", Number(1.0, 100.0), "how much the wait grows each time", default=2.0),
     Field("max_delay", Duration(), "the longest wait", default=60.0),
-    Field("jitter", Number(0.0, 1.0), "how much of the wait is left to chance, from 0 to 1", default=0.0),
-    Field("on", _ExceptionNames(), "the exceptions worth another try; all, if absent", default=()),
+    Field("jitter", Number(0.0, 1.0), "how much of the wait is left to chance, from 0 to 1", default=0.1),
+    Field("on", _ExceptionNames(), "the exceptions worth another try; all, if absent", default=("Exception",)),
 )
 
 
@@ -421,7 +423,8 @@ class RetryType:
     def read(self, node: Node, desk: Desk) -> Retry:
         """The policy."""
         if not isinstance(node, MapNode):
-            return Retry(attempts=Count(1, 1000).read(node, desk))
+            attempts = Count(1, 1000).read(node, desk)
+            return ONCE if attempts == 1 else Retry(attempts=attempts, on=("Exception",))
         values, _ = read_fields(node, RETRY_FIELDS, desk, "`retry`")
         if values["attempts"] is None:
             values["attempts"] = 1
@@ -434,14 +437,15 @@ class RetryType:
 
     def schema(self) -> dict[str, object]:
         """A number or a map."""
-        return {"anyOf": [Count(1, 1000).schema(), fields_schema(RETRY_FIELDS)]}
+        return {"$ref": "#/$defs/retry"}
 
 
+_UNDO_RETRY = Retry(attempts=3, on=("Exception",))
 UNDO_FIELDS = (
     Field("function", TargetType("function"), "the function that takes the effect back"),
     Field("tool", TargetType("tool"), "or the tool that does"),
     Field("inputs", SourceMap(), "what it is given; without it, what the step was given"),
-    Field("retry", RetryType(), "how often it is tried; three times, if absent", default=Retry(attempts=3)),
+    Field("retry", RetryType(), "how often it is tried; three times, if absent", default=_UNDO_RETRY),
     Field("timeout", Duration(), "how long one try may take"),
 )
 
@@ -469,7 +473,17 @@ class UndoType:
 
     def schema(self) -> dict[str, object]:
         """A name or a map."""
-        return {"anyOf": [Text().schema(), fields_schema(UNDO_FIELDS)]}
+        return {"$ref": "#/$defs/undo"}
+
+
+def shared_schemas() -> dict[str, object]:
+    """The schemas that the types above refer to."""
+    return {
+        "source": source_schema(),
+        "contract": contract_schema(),
+        "retry": {"anyOf": [Count(1, 1000).schema(), fields_schema(RETRY_FIELDS)]},
+        "undo": {"anyOf": [Text().schema(), fields_schema(UNDO_FIELDS)]},
+    }
 
 
 def _shown(node: Node) -> str:

@@ -1,4 +1,4 @@
-"""Knows how to get a workflow that can run from a file, a text or the Python builder: read, check, link, all or nothing."""
+"""Knows how to get a workflow that can run from a file, a text or the builder: read, check, link, all or nothing."""
 
 from pathlib import Path
 
@@ -6,8 +6,7 @@ from troth.errors import MisuseError
 from troth.runtime.workflows.builder import Workflow
 from troth.runtime.workflows.document import read_workflow_file
 from troth.runtime.workflows.link import LinkedWorkflow, Registry, link
-from troth.runtime.workflows.nodes import Mark
-from troth.runtime.workflows.problems import Problems, Unreadable, did_you_mean
+from troth.runtime.workflows.problems import InvalidWorkflowError, Problems, Unreadable, did_you_mean
 from troth.runtime.workflows.spec import WorkflowSpec
 
 __all__ = ["WorkflowNotFoundError", "load_workflow", "parse_workflow", "read_spec"]
@@ -65,9 +64,7 @@ def _collect(text: str, file: str, problems: Problems, open_files: tuple[str, ..
     try:
         return read_workflow_file(text, file, problems, open_files)
     except Unreadable as unreadable:
-        problems.found.append(unreadable.problem)
-        problems.raise_any()
-        raise AssertionError(Mark(file)) from unreadable  # not reached: there is a problem
+        raise InvalidWorkflowError([*problems.found, unreadable.problem]) from None
 
 
 def _missing(path: Path, why: Exception) -> str:

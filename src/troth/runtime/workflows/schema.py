@@ -7,10 +7,9 @@ written down for editors; a test holds both together, and `python -m troth.runti
 import json
 from importlib import resources
 
-from troth.runtime.workflows.contracts import contract_schema
 from troth.runtime.workflows.document import WORKFLOW_FIELDS
+from troth.runtime.workflows.field_types import shared_schemas
 from troth.runtime.workflows.fields import fields_schema
-from troth.runtime.workflows.sources import source_schema
 from troth.runtime.workflows.spec import SCHEMA_VERSION
 from troth.runtime.workflows.steps import step_schema
 
@@ -25,7 +24,7 @@ def workflow_schema() -> dict[str, object]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Troth workflow, version {SCHEMA_VERSION}",
         **fields_schema(WORKFLOW_FIELDS),
-        "$defs": {"step": step_schema(), "source": source_schema(), "contract": contract_schema()},
+        "$defs": {"step": step_schema(), **shared_schemas()},
     }
 
 

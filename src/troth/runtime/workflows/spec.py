@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from troth.runtime.engine.retry import ONCE, Retry
 from troth.runtime.workflows.contracts import Contract
 from troth.runtime.workflows.expressions import Expression
 from troth.runtime.workflows.nodes import Mark
@@ -18,20 +19,6 @@ SCHEMA_VERSION = 1
 
 OnError = Literal["undo", "stop", "continue"]
 TargetKind = Literal["function", "tool", "agent"]
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """How often an action is tried, and how long is waited before each retry, the first included."""
-
-    attempts: int = 1
-    delay: float = 1.0
-    backoff: Literal["fixed", "exponential"] = "exponential"
-    factor: float = 2.0
-    max_delay: float = 60.0
-    jitter: float = 0.0
-    on: tuple[str, ...] = ()
-    """Names of the exceptions that are worth another try; none means all but contract errors, which never are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +36,7 @@ class Undo:
 
     target: Target
     inputs: Mapping[str, Source] | None = None
-    retry: Retry = field(default=Retry(attempts=3))
+    retry: Retry = field(default=Retry(attempts=3, on=("Exception",)))
     timeout: float | None = None
 
 
@@ -61,7 +48,7 @@ class Step:
     kind: str
     body: object
     mark: Mark = field(compare=False)
-    retry: Retry = field(default=Retry())
+    retry: Retry = ONCE
     timeout: float | None = None
     optional: bool = False
     default: object = None

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, cast
 
+from troth.runtime.engine.retry import ONCE
 from troth.runtime.workflows.field_types import (
     AnyValue,
     ContractType,
@@ -18,7 +19,7 @@ from troth.runtime.workflows.fields import Desk, Field, dump_fields, fields_sche
 from troth.runtime.workflows.kinds import Kind, kind_of, kinds
 from troth.runtime.workflows.nodes import ListNode, MapNode, Node
 from troth.runtime.workflows.problems import Unreadable, did_you_mean, nearest
-from troth.runtime.workflows.spec import Retry, Step
+from troth.runtime.workflows.spec import Step
 
 __all__ = ["dump_steps", "read_steps", "step_fields", "step_schema"]
 
@@ -31,7 +32,7 @@ _COMMON = (
     Field("undo", UndoType(), "how its effect is taken back when the run fails later"),
     Field("after", Names(), "in a parallel block: the members it waits for", default=()),
 )
-_RETRY = Field("retry", RetryType(), "how often it is tried", default=Retry())
+_RETRY = Field("retry", RetryType(), "how often it is tried", default=ONCE)
 _TIMEOUT = Field("timeout", Duration(), "how long one try may take")
 
 

@@ -62,9 +62,9 @@ def _convert(node: "yaml.Node", file: str, problems: Problems, depth: int) -> No
         )
     if not node.tag.startswith(_STANDARD) and node.tag != "!":
         problems.add(mark, f"the tag `{node.tag}` means nothing here", "Write plain texts, numbers, lists and maps.")
-    if node.id == "scalar":
+    if node.id == "scalar":  # type: ignore[attr-defined]  # each class of nodes has one; the stubs leave it out
         return _scalar(node, mark)
-    if node.id == "sequence":
+    if node.id == "sequence":  # type: ignore[attr-defined]
         return ListNode(tuple(_convert(item, file, problems, depth + 1) for item in node.value), mark)
     return _mapping(node, mark, file, problems, depth)
 
@@ -88,8 +88,9 @@ def _mapping(node: "yaml.Node", mark: Mark, file: str, problems: Problems, depth
 
 def _scalar(node: "yaml.Node", mark: Mark) -> ScalarNode:
     text: str = node.value
-    if node.style not in (None, ""):  # the C loader says "" where the Python one says None
-        return ScalarNode(text, mark, quoted=node.style in ("'", '"'))
+    style = getattr(node, "style", None)
+    if style:  # plain is "" for the C loader and None for the Python one
+        return ScalarNode(text, mark, quoted=style in ("'", '"'))
     return ScalarNode(_meaning(text), mark)
 
 
