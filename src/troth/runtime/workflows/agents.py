@@ -42,7 +42,8 @@ def turn_of(agent: object, name: str) -> Callable[..., object]:
     if "astep" in colors and colors["astep"] is Color.SYNC:
         raise NotFound(f"the agent {name!r} has a plain `def astep`", "Call it `step`, or make `astep` an `async def`.")
     chosen = min(methods, key=lambda method: (_depth(agent, method), method != "astep"))
-    return methods[chosen]
+    turn: Callable[..., object] = methods[chosen]
+    return turn
 
 
 def _depth(agent: object, method: str) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Protocol
 
 from troth.runtime.workflows.nodes import MapNode, Node
-from troth.runtime.workflows.problems import Problems, Unreadable, did_you_mean
+from troth.runtime.workflows.problems import Problems, Unreadable, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from troth.runtime.workflows.spec import Step, WorkflowSpec
@@ -62,8 +62,10 @@ def read_fields(node: MapNode, fields: Sequence[Field], desk: Desk, what: str) -
     """The values of all `fields` in `node`, and whether all of them could be read. Each problem is noted."""
     known = [one.name for one in fields]
     before = len(desk.problems.found)
+    meant: set[str | None] = set()
     for entry in node.entries:
         if entry.key not in known:
+            meant.add(nearest(entry.key, known))
             advice = did_you_mean(entry.key, known, kind="key")
             desk.problems.add(entry.mark, f"unknown key `{entry.key}` in {what}", advice)
     values: dict[str, object] = {}
@@ -71,7 +73,7 @@ def read_fields(node: MapNode, fields: Sequence[Field], desk: Desk, what: str) -
         values[one.name] = one.default
         found = node.get(one.name)
         if found is None:
-            if one.required:
+            if one.required and one.name not in meant:
                 desk.problems.add(node.mark, f"`{one.name}` is missing in {what}: {one.says}")
             continue
         try:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from troth.runtime.sagas.action import Action, WrongColorError, judge
 from troth.runtime.workflows.agents import turn_of
+from troth.runtime.workflows.fingerprint import fingerprint
 from troth.runtime.workflows.functions import NotFound, find_function
 from troth.runtime.workflows.kinds import kind_of
-from troth.runtime.workflows.problems import Problems, did_you_mean
+from troth.runtime.workflows.problems import Problems, did_you_mean, nearest
 from troth.runtime.workflows.spec import Step, Target, WorkflowSpec
 
 __all__ = ["Callee", "LinkedWorkflow", "Registry", "link"]
@@ -43,10 +44,15 @@ class LinkedWorkflow:
 
     spec: WorkflowSpec
     callees: Mapping[tuple[str, str], Callee]
+    codes: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
 
     def callee(self, target: Target) -> Callee:
         """What `target` names."""
         return self.callees[target.kind, target.name]
+
+    def code(self, target: Target) -> str | None:
+        """The fingerprint of what `target` names, as it is now."""
+        return self.codes.get((target.kind, target.name))
 
 
 def link(spec: WorkflowSpec, registry: Registry, folder: Path, problems: Problems) -> LinkedWorkflow:
@@ -55,13 +61,13 @@ def link(spec: WorkflowSpec, registry: Registry, folder: Path, problems: Problem
     for step in _steps(spec):
         for target, inputs in kind_of(step).calls(step.body):
             callee = _callee(target, registry, folder, callees, problems)
-            if callee is not None:
+            if callee is not None and step.is_whole:
                 _check_arguments(callee, set(inputs), target, f"step {step.id!r}", problems)
         if step.undo is not None:
             callee = _callee(step.undo.target, registry, folder, callees, problems)
-            if callee is not None:
+            if callee is not None and step.is_whole:
                 _check_undo(callee, step, problems)
-    return LinkedWorkflow(spec, callees)
+    return LinkedWorkflow(spec, callees, {name: fingerprint(one.action.call) for name, one in callees.items()})
 
 
 def _steps(spec: WorkflowSpec) -> Iterator[Step]:
@@ -111,10 +117,12 @@ def _find(target: Target, registry: Registry, folder: Path) -> Callee:
 def _check_arguments(callee: Callee, given: set[str], target: Target, who: str, problems: Problems) -> None:
     if callee.is_turn:
         return
+    meant: set[str | None] = set()
     for name in callee.action.surplus(given):
+        meant.add(nearest(name, callee.action.takes or ()))
         advice = did_you_mean(name, callee.action.takes or (), kind="parameter")
         problems.add(target.mark, f"{who} gives `{target.name}` the argument {name!r}, which it does not take", advice)
-    for name in callee.action.missing(given):
+    for name in set(callee.action.missing(given)) - meant:
         problems.add(target.mark, f"{who} does not give `{target.name}` the argument {name!r}, which it needs")
 
 

@@ -56,6 +56,8 @@ class Step:
     undo: Undo | None = None
     after: tuple[str, ...] = ()
     description: str = ""
+    is_whole: bool = field(default=True, compare=False)
+    """False where a part of it could not be read: what else is wrong with it may be a consequence."""
 
 
 @dataclass(frozen=True, slots=True)

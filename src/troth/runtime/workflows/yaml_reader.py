@@ -20,7 +20,10 @@ _NULL = re.compile(r"null|Null|NULL|~|")
 _BOOL = re.compile(r"(?P<true>true|True|TRUE)|false|False|FALSE")
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_STANDARD = "tag:yaml.org,2002:"
+_PLAIN_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}"
+    for name in ("str", "int", "float", "bool", "null", "seq", "map", "timestamp", "merge", "value")
+) | {"!"}  # what PyYAML itself says of words without a tag
 _DEEPEST = 100  # nobody nests so far by hand; a document that does would end in Python's own recursion limit
 
 
@@ -60,7 +63,7 @@ def _convert(node: "yaml.Node", file: str, problems: Problems, depth: int) -> No
         raise InvalidWorkflowError(
             [Problem(mark, f"nested more than {_DEEPEST} deep, or an alias that contains itself")]
         )
-    if not node.tag.startswith(_STANDARD) and node.tag != "!":
+    if node.tag not in _PLAIN_TAGS:
         problems.add(mark, f"the tag `{node.tag}` means nothing here", "Write plain texts, numbers, lists and maps.")
     if node.id == "scalar":  # type: ignore[attr-defined]  # each class of nodes has one; the stubs leave it out
         return _scalar(node, mark)

@@ -104,7 +104,7 @@ def perform(step: Step, body: BranchBody, frame: "Frame") -> Decision:
     """Take one way and no other; the output is that of its last step."""
     for number, way in enumerate(body.branch):
         if way.when is None or way.when.holds(frame.state):
-            frame.note_way(step, _label(way, number))
+            yield from frame.took(step, _label(way, number))
             return (yield from frame.run_steps(way.steps))
     raise AssertionError("a branch ends with `otherwise`")  # the loader sees to it
 

@@ -23,9 +23,9 @@ class ParallelBody:
     at_once: int | None = None
 
 
-def perform(step: Step, body: ParallelBody, frame: "Frame") -> Decision:
+def perform(_: Step, body: ParallelBody, frame: "Frame") -> Decision:
     """Run every member as soon as those it comes after are done; the output has each member's output by its id."""
-    return frame.run_members(step, body.parallel, needed=_needed(body.join, len(body.parallel)), at_once=body.at_once)
+    return frame.run_members(body.parallel, needed=_needed(body.join, len(body.parallel)), at_once=body.at_once)
 
 
 def _needed(join: Literal["all", "any"] | int, members: int) -> int:
