@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 
 from troth.bridge._context import bring_back, take_along
 from troth.bridge._errors import RunTimeoutError
-from troth.bridge._parked import PARKED
+from troth.bridge._parked import park, unpark
 
-__all__ = ["Handoff"]
+__all__ = ["Handoff", "within"]
 
 T = TypeVar("T")
 
@@ -51,8 +51,7 @@ class Handoff(Generic[T]):
         `overdue(seconds)` is asked now and then while nothing comes back; what it returns is raised. Whatever ends
         the wait early (that, or Ctrl-C) cancels the work first and waits for its `finally` blocks.
         """
-        me = threading.get_ident()
-        PARKED.add(me)
+        park()
         try:
             if not self._gate.acquire(timeout=_GLANCE):
                 self._keep_waiting(overdue)
@@ -61,7 +60,7 @@ class Handoff(Generic[T]):
             self._wait_for_end()
             raise
         finally:
-            PARKED.discard(me)
+            unpark()
             bring_back(self._context)
         if self._error is not None:
             try:
@@ -112,7 +111,7 @@ class Handoff(Generic[T]):
             if self._timeout is None:
                 self._value = await self._work
             else:
-                self._value = await _within(self._work, self._timeout)
+                self._value = await within(self._work, self._timeout)
         except BaseException as error:  # noqa: BLE001 - it is the caller's, who raises it in the caller's own thread
             self._error = error
         finally:
@@ -129,7 +128,8 @@ class Handoff(Generic[T]):
             self._task.cancel()
 
 
-async def _within(work: Coroutine[object, object, T], seconds: float) -> T:
+async def within(work: Coroutine[object, object, T], seconds: float) -> T:
+    """Await `work` for so many seconds at most, in the current task."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:

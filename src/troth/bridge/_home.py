@@ -8,13 +8,13 @@ import asyncio
 import os
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Protocol, TypeVar
 
 from troth.bridge._errors import BlockedLoopWarning, DeadlockError, LoopGoneError
 from troth.bridge._handoff import Handoff
+from troth.bridge._report import warn_at_caller
 from troth.bridge._slots import Slots
 from troth.bridge._where import caller, doing
 
@@ -196,15 +196,12 @@ def run_at_home(
             )
         if seconds >= _PATIENCE and not is_reported:
             is_reported = True
-            place = caller(sys._getframe())
-            warnings.warn_explicit(
+            warn_at_caller(
+                sys._getframe(),
                 f"the loop that sent this worker thread has not turned since `{_name(work)}` was given to it; "
                 f"it is held up at {stuck_at}. If that waits for this thread, neither ends: `deadlock_after=` makes "
                 "it an error.",
                 BlockedLoopWarning,
-                place.filename,
-                place.line,
-                place.module,
             )
         return None
 

@@ -1,16 +1,32 @@
 """Which threads are waiting on the bridge and so can wake nobody.
 
 A wait can be proved endless only if no other thread is left that could end it. Threads the bridge itself keeps
-(a worker without work, a caller waiting for its portal) are not such threads. Everybody else is.
+(a worker without work, a caller waiting for its portal, a portal with nothing to do) are not such threads. Everybody
+else is.
 """
 
 import sys
 import threading
 
-__all__ = ["PARKED", "anybody_else_awake"]
+__all__ = ["anybody_else_awake", "is_parked", "park", "unpark"]
 
-PARKED: set[int] = set()
-"""Idents of threads that do nothing until the bridge wakes them. Added and removed by the thread itself."""
+# By ident, with the thread it was then: idents are used again, and a new thread is not parked because an old one was.
+_PARKED: dict[int, threading.Thread] = {}
+
+
+def park() -> None:
+    """Say that this thread does nothing until the bridge wakes it."""
+    _PARKED[threading.get_ident()] = threading.current_thread()
+
+
+def unpark() -> None:
+    """Say that this thread is at work again."""
+    _PARKED.pop(threading.get_ident(), None)
+
+
+def is_parked(thread: threading.Thread) -> bool:
+    """Say whether `thread` does nothing until the bridge wakes it."""
+    return _PARKED.get(thread.ident or 0) is thread
 
 
 def anybody_else_awake() -> bool:
@@ -19,5 +35,8 @@ def anybody_else_awake() -> bool:
     `threading` knows the threads Python started, the interpreter the foreign ones that are inside Python code. A
     thread of an extension module that has never yet called into Python is in neither list.
     """
-    known = {thread.ident for thread in threading.enumerate()} | sys._current_frames().keys()
-    return bool(known - PARKED - {threading.get_ident()})
+    me = threading.get_ident()
+    threads = [thread for thread in threading.enumerate() if thread.ident != me]
+    if not all(is_parked(thread) for thread in threads):
+        return True
+    return bool(sys._current_frames().keys() - {thread.ident for thread in threads} - {me})

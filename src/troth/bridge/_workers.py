@@ -5,15 +5,17 @@ loops. The interpreter lets a function that has begun finish before it exits.
 """
 
 import os
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from troth.bridge._parked import PARKED
+from troth.bridge._parked import park, unpark
 from troth.bridge._slots import Slots
 
-__all__ = ["LIMIT", "Pool", "pool"]
+__all__ = ["LIMIT", "Pool", "at_work", "pool"]
+
+T = TypeVar("T")
 
 LIMIT = 40  # what anyio and Starlette allow; a server's threads are then bounded by one number, not by two
 
@@ -27,7 +29,7 @@ class Pool:
     # The executor is unbounded because `slots` bounds it: a worker that waits for its home loop has lent its slot, so
     # there are as many threads as are at work, and one for each level of calls that nest.
     threads: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(1_000_000, "troth-worker", initializer=_park)
+        default_factory=lambda: ThreadPoolExecutor(1_000_000, "troth-worker", initializer=park)
     )
 
 
@@ -38,20 +40,14 @@ def pool() -> Pool:
     """The pool of this process: a forked child has none of its parent's threads, and starts its own."""
     global _pool  # noqa: PLW0603 - one pool per process is what is meant
     if _pool is None or _pool.pid != os.getpid():
-        PARKED.clear()
         _pool = Pool()
     return _pool
 
 
-def at_work(job: Callable[[], None]) -> None:
+def at_work(job: Callable[[], T]) -> T:
     """Run `job` in this worker thread, and rest again."""
-    me = threading.get_ident()
-    PARKED.discard(me)
+    unpark()
     try:
-        job()
+        return job()
     finally:
-        PARKED.add(me)
-
-
-def _park() -> None:
-    PARKED.add(threading.get_ident())
+        park()

@@ -23,7 +23,7 @@ from troth.runtime.store.follow import Follower
 from troth.runtime.store.identity import Owner
 from troth.runtime.store.notices import Bell
 from troth.runtime.store.port import Store, Transaction
-from troth.runtime.store.records import Attempt, Event, Run, RunState, Signal, Step, StepState
+from troth.runtime.store.records import Attempt, Event, RunRecord, RunState, Signal, StepRecord, StepState
 from troth.runtime.store.sqlite import SqliteStore
 
 __all__ = [
@@ -37,11 +37,11 @@ __all__ = [
     "NotAStoreError",
     "NotJsonError",
     "Owner",
-    "Run",
+    "RunRecord",
     "RunState",
     "Signal",
     "SqliteStore",
-    "Step",
+    "StepRecord",
     "StepState",
     "Store",
     "StoreBusyError",

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from troth.runtime.store.failpoints import CommitPoint
 from troth.runtime.store.identity import Owner
 from troth.runtime.store.notices import Bell
-from troth.runtime.store.records import Event, Place, Run, RunState, Signal, Step, StepState
+from troth.runtime.store.records import Event, Place, RunRecord, RunState, Signal, StepRecord, StepState
 
 __all__ = ["Store", "Transaction"]
 
@@ -55,6 +55,12 @@ class Transaction(Protocol):
 
     def state_of(self, run_id: str) -> RunState | None:
         """The run's written state, as this transaction sees it."""
+
+    def asked_of(self, run_id: str) -> tuple[str, str, RunState] | None:
+        """Decision, arguments and written state of a run."""
+
+    def ending_of(self, run_id: str) -> tuple[RunState, str | None, str | None] | None:
+        """State, result and error of a run that is over; nothing while it is not."""
 
     def begin_step(
         self,
@@ -159,7 +165,7 @@ class Store(Protocol):
         """Several writes in one commit, as a block. Nothing inside may wait or run user code."""
         ...
 
-    def run(self, run_id: str) -> Run | None:
+    def run(self, run_id: str) -> RunRecord | None:
         """One run, with its state as it is now."""
         ...
 
@@ -172,11 +178,11 @@ class Store(Protocol):
         parent: str | None = None,
         before: tuple[float, str] | None = None,
         limit: int = 100,
-    ) -> Sequence[Run]:
+    ) -> Sequence[RunRecord]:
         """Runs, newest first."""
         ...
 
-    def steps(self, run_id: str, *, with_attempts: bool = True) -> Sequence[Step]:
+    def steps(self, run_id: str, *, with_attempts: bool = True) -> Sequence[StepRecord]:
         """The steps of a run, in the order in which they were asked for."""
         ...
 
@@ -198,6 +204,10 @@ class Store(Protocol):
 
     def orphans(self, decisions: Iterable[str]) -> Sequence[tuple[str, str]]:
         """Runs of these decisions that are not over and that nobody living holds, as (id, decision)."""
+        ...
+
+    def cancelling(self) -> Sequence[str]:
+        """Runs that are to be cancelled and are not over."""
         ...
 
     def listening(self, bell: Bell, *topics: str) -> AbstractContextManager[Bell]:

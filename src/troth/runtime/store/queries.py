@@ -6,10 +6,11 @@ from typing import Any
 
 from troth.runtime.store.identity import Owner, is_alive
 from troth.runtime.store.payload import read
-from troth.runtime.store.records import Attempt, Event, Place, Run, RunState, Signal, Step, StepState
+from troth.runtime.store.records import Attempt, Event, Place, RunRecord, RunState, Signal, StepRecord, StepState
 from troth.runtime.store.transaction import run_topic
 
 __all__ = [
+    "cancelling",
     "events_after",
     "find_run",
     "find_runs",
@@ -30,11 +31,11 @@ _STEP = (
 )
 
 
-def _run(row: tuple[Any, ...], *, is_owned: bool) -> Run:
+def _run(row: tuple[Any, ...], *, is_owned: bool) -> RunRecord:
     state = RunState(row[3])
     if state is RunState.RUNNING and not is_owned:
         state = RunState.INTERRUPTED
-    return Run(
+    return RunRecord(
         id=row[0],
         decision=row[1],
         label=row[2],
@@ -69,7 +70,7 @@ def _is_owned(connection: sqlite3.Connection, run_id: str, now: float) -> bool:
     return holder is not None and is_alive(holder, now)
 
 
-def find_run(connection: sqlite3.Connection, run_id: str, now: float) -> Run | None:
+def find_run(connection: sqlite3.Connection, run_id: str, now: float) -> RunRecord | None:
     """One run, with its state as it is now: what a dead owner left running is interrupted."""
     row = connection.execute(f"SELECT {_RUN} FROM runs WHERE id = ?", (run_id,)).fetchone()  # noqa: S608
     return None if row is None else _run(row, is_owned=_is_owned(connection, run_id, now))
@@ -85,7 +86,7 @@ def find_runs(
     parent: str | None,
     before: tuple[float, str] | None,
     limit: int,
-) -> list[Run]:
+) -> list[RunRecord]:
     """Runs, newest first. `before` is the `(created_at, id)` of the last one of the page before."""
     wanted = None if states is None else set(states)
     where = ["1"]
@@ -98,7 +99,7 @@ def find_runs(
         if value is not None:
             where.append(f"{column} = ?")
             values.append(value)
-    found: list[Run] = []
+    found: list[RunRecord] = []
     for row in _pages(connection, where, values, before, limit):
         run = _run(row, is_owned=row[3] != RunState.RUNNING.value or _is_owned(connection, row[0], now))
         if wanted is None or run.state in wanted:
@@ -138,7 +139,13 @@ def orphans(connection: sqlite3.Connection, decisions: Iterable[str], now: float
     return [(row[0], row[1]) for row in rows if row[2] is None or not is_alive(Owner(*row[2:]), now)]
 
 
-def steps_of(connection: sqlite3.Connection, run_id: str, *, with_attempts: bool) -> list[Step]:
+def cancelling(connection: sqlite3.Connection) -> list[str]:
+    """Runs that are to be cancelled and are not over."""
+    rows = connection.execute("SELECT id FROM runs WHERE cancel_requested = 1 AND state IN ('running', 'waiting')")
+    return [run_id for (run_id,) in rows]
+
+
+def steps_of(connection: sqlite3.Connection, run_id: str, *, with_attempts: bool) -> list[StepRecord]:
     """The steps of a run in the order in which they were asked for; branches after the step that opened them."""
     attempts: dict[tuple[str, int], list[Attempt]] = {}
     if with_attempts:
@@ -155,11 +162,11 @@ def steps_of(connection: sqlite3.Connection, run_id: str, *, with_attempts: bool
     return sorted(steps, key=_place)
 
 
-def _step(row: tuple[Any, ...], attempts: tuple[Attempt, ...]) -> Step:
+def _step(row: tuple[Any, ...], attempts: tuple[Attempt, ...]) -> StepRecord:
     run_id, branch, seq, kind, name, state, key, attempt, args, code, color, result, error, started, finished, wake = (
         row
     )
-    return Step(
+    return StepRecord(
         place=Place(run_id, branch, seq),
         kind=kind,
         name=name,
@@ -178,7 +185,7 @@ def _step(row: tuple[Any, ...], attempts: tuple[Attempt, ...]) -> Step:
     )
 
 
-def _place(step: Step) -> tuple[int, ...]:
+def _place(step: StepRecord) -> tuple[int, ...]:
     """`3.0/2.1/` and 4 as (3, 0, 2, 1, 4): the order in which a reader expects steps."""
     branch = step.place.branch
     return (*(int(part) for pair in branch.split("/")[:-1] for part in pair.split(".")), step.place.seq)

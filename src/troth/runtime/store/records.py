@@ -9,10 +9,10 @@ __all__ = [
     "Attempt",
     "Event",
     "Place",
-    "Run",
+    "RunRecord",
     "RunState",
     "Signal",
-    "Step",
+    "StepRecord",
     "StepState",
 ]
 
@@ -93,7 +93,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepRecord:
     """One ask of a decision and what became of it. `args` is JSON text, compared when a run is replayed."""
 
     place: Place
@@ -114,7 +114,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunRecord:
     """One run of a decision. `args` is what it was started with; `waiting_for` says in words what it waits for."""
 
     id: str

@@ -28,6 +28,7 @@ CREATE INDEX runs_by_age ON runs (created_at, id);
 CREATE INDEX runs_by_state ON runs (state, created_at, id);
 CREATE INDEX runs_by_decision ON runs (decision, created_at, id);
 CREATE INDEX runs_by_label ON runs (label, created_at, id) WHERE label IS NOT NULL;
+CREATE INDEX runs_to_cancel ON runs (state) WHERE cancel_requested = 1;
 CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
 
 CREATE TABLE steps (

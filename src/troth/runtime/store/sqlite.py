@@ -24,7 +24,7 @@ from troth.runtime.store.identity import Owner
 from troth.runtime.store.keeper import Chore, Keeper
 from troth.runtime.store.notices import Bell, Notices
 from troth.runtime.store.readers import Readers
-from troth.runtime.store.records import Event, Run, RunState, Signal, Step
+from troth.runtime.store.records import Event, RunRecord, RunState, Signal, StepRecord
 from troth.runtime.store.transaction import SqliteTransaction
 from troth.runtime.store.writer import Unit, Writer
 
@@ -177,7 +177,7 @@ class SqliteStore:
 
     # Reading
 
-    def run(self, run_id: str) -> Run | None:
+    def run(self, run_id: str) -> RunRecord | None:
         """One run, with its state as it is now."""
         with self._readers.lend() as connection:
             return queries.find_run(connection, run_id, self.clock())
@@ -191,7 +191,7 @@ class SqliteStore:
         parent: str | None = None,
         before: tuple[float, str] | None = None,
         limit: int = 100,
-    ) -> list[Run]:
+    ) -> list[RunRecord]:
         """Runs, newest first. `before` is the `(created_at, id)` of the last one of the page before."""
         with self._readers.lend() as connection:
             return queries.find_runs(
@@ -205,7 +205,7 @@ class SqliteStore:
                 limit=limit,
             )
 
-    def steps(self, run_id: str, *, with_attempts: bool = True) -> list[Step]:
+    def steps(self, run_id: str, *, with_attempts: bool = True) -> list[StepRecord]:
         """The steps of a run, in the order in which they were asked for."""
         with self._readers.lend() as connection:
             return queries.steps_of(connection, run_id, with_attempts=with_attempts)
@@ -234,6 +234,11 @@ class SqliteStore:
         """Runs of these decisions that are not over and that nobody living holds, as (id, decision)."""
         with self._readers.lend() as connection:
             return queries.orphans(connection, decisions, self.clock())
+
+    def cancelling(self) -> list[str]:
+        """Runs that are to be cancelled and are not over."""
+        with self._readers.lend() as connection:
+            return queries.cancelling(connection)
 
     # Being told
 

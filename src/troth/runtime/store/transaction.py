@@ -103,6 +103,18 @@ class SqliteTransaction:
         row = self._execute("SELECT state FROM runs WHERE id = ?", (run_id,)).fetchone()
         return None if row is None else RunState(row[0])
 
+    def asked_of(self, run_id: str) -> tuple[str, str, RunState] | None:
+        """Decision, arguments and written state of a run."""
+        row = self._execute("SELECT decision, args, state FROM runs WHERE id = ?", (run_id,)).fetchone()
+        return None if row is None else (row[0], row[1], RunState(row[2]))
+
+    def ending_of(self, run_id: str) -> tuple[RunState, str | None, str | None] | None:
+        """State, result and error of a run that is over; nothing while it is not."""
+        row = self._execute("SELECT state, result, error FROM runs WHERE id = ?", (run_id,)).fetchone()
+        if row is None or not RunState(row[0]).is_over:
+            return None
+        return RunState(row[0]), row[1], row[2]
+
     # Steps
 
     def begin_step(
