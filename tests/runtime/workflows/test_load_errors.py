@@ -160,9 +160,7 @@ def test_all_problems_are_told_at_once(written):
 
 def test_a_step_that_cannot_be_read_is_told_once(written):
     """Paths to a step with a problem of its own are not called wrong as well."""
-    found = problems(
-        written("- {id: a, slep: 1s}\n- {id: b, function: shop:ship, inputs: {order: steps.a}}")
-    )
+    found = problems(written("- {id: a, slep: 1s}\n- {id: b, function: shop:ship, inputs: {order: steps.a}}"))
     assert len(found) == 1
 
 

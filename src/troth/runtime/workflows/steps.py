@@ -79,7 +79,9 @@ def _read_step(node: Node, desk: Desk) -> Step | None:
         desk.broken.add(name)
         if any(one.required and own[one.name] is None for one in kind.fields) or values["id"] is None:
             return None
-    return Step(kind=kind.name, body=kind.body(**own), mark=node.mark, is_whole=is_whole, **cast("dict[str, Any]", values))
+    return Step(
+        kind=kind.name, body=kind.body(**own), mark=node.mark, is_whole=is_whole, **cast("dict[str, Any]", values)
+    )
 
 
 def _name(node: MapNode, desk: Desk) -> str:
