@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from troth.errors import RunError
 from troth.runtime.sagas.rollback import StepFailed
 
-__all__ = ["SagaOutcome", "SagaState"]
+__all__ = ["SagaFailedError", "SagaOutcome", "SagaState"]
 
 
 class SagaState(StrEnum):
@@ -43,3 +44,11 @@ class SagaOutcome:
             lines.append(f"kept, having no undo: {', '.join(self.kept)}")
         lines += [f"NOT undone: {left.step}, because its undo failed with {left}" for left in self.not_undone]
         return "\n".join(lines)
+
+
+class SagaFailedError(RunError):
+    """A saga did not complete. `outcome` names what was done, undone and left."""
+
+    def __init__(self, outcome: SagaOutcome) -> None:
+        super().__init__(str(outcome))
+        self.outcome = outcome

@@ -45,6 +45,8 @@ class LinkedWorkflow:
     spec: WorkflowSpec
     callees: Mapping[tuple[str, str], Callee]
     codes: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
+    source: str = ""
+    """The file it was read from; empty for one built in Python."""
 
     def callee(self, target: Target) -> Callee:
         """What `target` names."""

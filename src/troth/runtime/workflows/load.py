@@ -1,15 +1,24 @@
 """Knows how to get a workflow that can run from a file, a text or the builder: read, check, link, all or nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from troth.errors import MisuseError
 from troth.runtime.workflows.builder import Workflow
-from troth.runtime.workflows.document import read_workflow_file
+from troth.runtime.workflows.document import read_checked, read_workflow_file
 from troth.runtime.workflows.link import LinkedWorkflow, Registry, link
+from troth.runtime.workflows.nodes import Mark, node_of
 from troth.runtime.workflows.problems import InvalidWorkflowError, Problems, Unreadable, did_you_mean
 from troth.runtime.workflows.spec import WorkflowSpec
 
-__all__ = ["WorkflowNotFoundError", "load_workflow", "parse_workflow", "read_spec"]
+__all__ = [
+    "WorkflowNotFoundError",
+    "load_recorded",
+    "load_workflow",
+    "parse_workflow",
+    "read_spec",
+    "spec_of_document",
+]
 
 
 class WorkflowNotFoundError(MisuseError):
@@ -29,7 +38,7 @@ def load_workflow(source: str | Path | Workflow, registry: Registry | None = Non
     else:
         path = Path(source)
         spec = _read(path, problems)
-        linked = link(spec, given, path.parent, problems)
+        linked = replace(link(spec, given, path.parent, problems), source=str(path.resolve()))
     problems.raise_any()
     return linked
 
@@ -73,3 +82,16 @@ def _missing(path: Path, why: Exception) -> str:
     names = [str(one) for pattern in ("*.yaml", "*.yml") for one in folder.glob(pattern)]
     advice = did_you_mean(str(path), names, kind="workflow") if names else "`troth init` writes one that runs."
     return f"{str(path)!r} {reason}. Nothing was started.\n{advice}"
+
+
+def spec_of_document(document: object) -> WorkflowSpec:
+    """The workflow in a document that was kept with a run."""
+    return read_checked(node_of(document, Mark("<the record>")), Path(), Problems())
+
+
+def load_recorded(document: object, registry: Registry, folder: Path) -> LinkedWorkflow:
+    """The workflow that was kept with a run, joined with the functions there are now."""
+    problems = Problems()
+    linked = link(spec_of_document(document), registry, folder, problems)
+    problems.raise_any()
+    return linked

@@ -36,9 +36,12 @@ def perform(step: Step, body: LoopBody, frame: "Frame") -> Decision:
     output: object = None
     for number in range(body.at_most):
         if number and body.pause is not None:
-            yield from frame.sleep(f"{step.id}.pause", body.pause)
-        inner = frame.inside({"round": number})
-        output = yield from inner.run_steps_here(body.loop)
+            yield from frame.sleep(f"{step.id}[{number}].pause", body.pause)
+        inner = frame.inside({"round": number}, f"{step.id}[{number}].")
+        try:
+            output = yield from inner.run_steps_here(body.loop)
+        finally:
+            frame.take_in(inner)
         if body.until is not None and body.until.holds(inner.state):
             return output
     if body.until is not None and body.on_limit == "fail":
