@@ -20,6 +20,10 @@ from troth.errors import InternalError, MisuseError, RunError
 __all__ = ["COMMANDS", "load", "parser_of", "run"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("troth.cli.init", "write a first workflow that runs"),
+    "validate": ("troth.cli.validate", "check workflows without running them"),
+    "run": ("troth.cli.run", "run a workflow durably"),
+    "runs": ("troth.cli.runs", "look at runs and go on with them"),
     "completion": ("troth.cli.completion", "print the completion script for a shell"),
 }
 

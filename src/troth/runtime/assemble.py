@@ -22,11 +22,14 @@ from troth.bridge import call
 from troth.errors import MisuseError, RunError
 from troth.runtime.engine import EmbeddedEngine, ResultTimeoutError, RunFailedError
 from troth.runtime.engine.errors import UnknownRunError
+from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
+from troth.runtime.sagas.saga import Saga
 from troth.runtime.store import RunRecord, RunState, SqliteStore, Transaction
 from troth.runtime.store.transaction import run_topic
 from troth.runtime.workflows.again import to_ask_again, trunk_step
 from troth.runtime.workflows.failures import check_inputs
 from troth.runtime.workflows.frame import approval_signal
+from troth.runtime.workflows.from_saga import outcome_of
 from troth.runtime.workflows.ids import new_id
 from troth.runtime.workflows.link import LinkedWorkflow, Registry
 from troth.runtime.workflows.picture.summary import explain
@@ -451,7 +454,7 @@ def run_workflow(
     store: str | os.PathLike[str] | SqliteStore = DEFAULT_STORE,
     **parts: Any,
 ) -> RunReport:
-    """Open a runtime, run one workflow to its end, close it. `parts` are passed to `Runtime`: functions, tools, agents."""
+    """Open a runtime, run one workflow to its end, close it. `parts` go to `Runtime`: functions, tools, agents."""
     with Runtime(store, **parts) as runtime:
         try:
             return runtime.run(workflow, inputs, run_id=run_id, check=check)

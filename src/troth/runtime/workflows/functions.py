@@ -15,7 +15,7 @@ from types import ModuleType
 
 from troth.runtime.workflows.problems import did_you_mean
 
-__all__ = ["NotFound", "find_function", "reference_of"]
+__all__ = ["NotFound", "find_function", "find_value", "reference_of"]
 
 
 class NotFound(Exception):  # noqa: N818 -- never leaves the loader: it becomes a problem at the place of the name
@@ -42,6 +42,14 @@ def find_function(name: str, given: Mapping[str, Callable[..., object]], folder:
     if not colon:
         near = did_you_mean(name, given, kind="function that the runtime was given")
         raise NotFound(f"there is no function {name!r}", f"{near} One of a module is written `module:{name}`.")
+    found = find_value(module_name, attribute, folder)
+    if not callable(found):
+        raise NotFound(f"`{name}` is a value of type {type(found).__name__}, not a function")
+    return found
+
+
+def find_value(module_name: str, attribute: str, folder: Path) -> object:
+    """What a module calls `attribute`, which may have dots; raises `NotFound`."""
     module = _module(module_name, folder)
     found: object = module
     for part in attribute.split("."):
@@ -50,8 +58,6 @@ def find_function(name: str, given: Mapping[str, Callable[..., object]], folder:
             advice = did_you_mean(attribute, names, kind="function")
             raise NotFound(f"the module {module_name!r} has no function {attribute!r}", advice)
         found = getattr(found, part)
-    if not callable(found):
-        raise NotFound(f"`{name}` is a value of type {type(found).__name__}, not a function")
     return found
 
 

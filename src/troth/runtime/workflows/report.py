@@ -81,6 +81,8 @@ class StepReport:
     wake_at: float | None = None
     is_undo: bool = False
     is_block: bool = False
+    way: str = ""
+    """In a branch: the label of the way it is on."""
     question: str = ""
     shown: Mapping[str, object] = field(default_factory=dict)
 

@@ -137,8 +137,11 @@ def _inside(step: Step, prefix: str, depth: int, rows: _Rows, *, is_alive: bool)
                 yield from _walk(block.steps, f"{part}.", depth, rows, is_alive=is_alive)
             continue
         children = list(_walk(block.steps, prefix, depth, rows, is_alive=is_alive))
-        if step.kind == "branch" and taken is not None and block.label != taken:
-            children = [replace(one, state=StepWord.NOT_TAKEN) for one in children]
+        if step.kind == "branch":
+            is_missed = taken is not None and block.label != taken
+            children = [
+                replace(one, way=block.label, state=StepWord.NOT_TAKEN if is_missed else one.state) for one in children
+            ]
         yield from children
 
 

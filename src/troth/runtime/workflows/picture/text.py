@@ -66,7 +66,7 @@ def _news(run: RunReport, width: int, paint: Paint) -> Iterator[str]:
         yield paint(f"{MARKS[StepWord.FAILED]} {step.place} failed{tries}", "red", "bold")
         if step.error is not None:
             if step.error.place:
-                yield f"  {short_place(step.error.place)}  {step.error.line}".rstrip()
+                yield value(f"  {short_place(step.error.place)}  {step.error.line}".rstrip(), width)
             yield from (f"  {line}" for line in _folded(str(step.error), width - 2))
         if len(step.attempts) > 1:
             yield from (f"  {line}" for attempt in attempts_of(step) for line in _folded(attempt, width - 2, "    "))
