@@ -8,8 +8,10 @@ import json
 from collections.abc import Iterator
 from html import escape
 
+from troth.runtime.workflows.picture.bars import STYLE as BAR_STYLE
+from troth.runtime.workflows.picture.bars import bars
 from troth.runtime.workflows.picture.summary import attempts_of
-from troth.runtime.workflows.picture.svg import graph_svg, timeline_svg
+from troth.runtime.workflows.picture.svg import graph_svg
 from troth.runtime.workflows.picture.words import MARKS, RUN_MARKS, at, short_place, span
 from troth.runtime.workflows.report import RunReport, StepReport, StepWord
 
@@ -32,7 +34,8 @@ pre { margin: .3rem 0; white-space: pre-wrap; overflow-wrap: anywhere; }
 .soft { color: var(--soft); }
 .panel { background: var(--panel); border: 1px solid var(--line); border-left: 5px solid var(--line);
   border-radius: 5px; padding: .6rem .8rem; margin: .8rem 0; }
-.panel.failed { border-left-color: var(--bad); }
+.panel.failed { border-left-color: var(--bad); } .panel.failed pre { color: var(--ink); }
+.panel.failed pre.soft { color: var(--soft); }
 .panel.next { border-left-color: var(--now); }
 .scroll { overflow-x: auto; }
 svg { max-width: none; display: block; }
@@ -44,9 +47,6 @@ svg .edge { fill: none; stroke: var(--soft); stroke-width: 1.3; }
 .waiting, .resting, .interrupted, .cancelled, .passed-over { color: var(--wait); }
 .undone, .rolled-back { color: var(--back); } .running { color: var(--now); }
 svg g[class] rect { stroke: currentColor; }
-svg g[class] rect.work { fill: currentColor; stroke: none; }
-svg g[class] rect.wait { fill: url(#wait); stroke: currentColor; stroke-width: 1; }
-svg rect.hatch { fill: var(--soft); stroke: none; }
 svg .not-reached, svg .not-taken { color: var(--soft); }
 svg .not-reached text, svg .not-taken text { fill: var(--soft); }
 table { border-collapse: collapse; width: 100%; }
@@ -67,7 +67,7 @@ def _page(run: RunReport) -> Iterator[str]:
     title = f"{run.workflow} · {run.id} · {run.state}"
     yield '<!doctype html><html lang="en"><head><meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
+    yield f"<title>{escape(title)}</title><style>{_STYLE}{BAR_STYLE}</style></head><body>"
     yield f"<h1>{escape(run.workflow)} <span class='soft mono'>{escape(run.id)}</span></h1>"
     took = f", took {span(run.ended_at - run.created_at)}" if run.ended_at is not None else ""
     forked = f", forked from {escape(run.forked_from)}" if run.forked_from else ""
@@ -89,16 +89,18 @@ def _page(run: RunReport) -> Iterator[str]:
         )
         yield "</div>"
     yield f"<h2>Graph</h2><div class='scroll'>{graph_svg(run)}</div>"
-    timeline = timeline_svg(run.steps)
+    timeline = bars(run.steps)
     if timeline:
         yield "<h2>Timeline</h2><p class='soft'>solid: working, hatched: waiting</p>"
-        yield f"<div class='scroll'>{timeline}</div>"
+        yield timeline
     yield "<h2>Steps</h2><table><tr><th>step</th><th>state</th><th>kind</th><th>time</th></tr>"
     for step in run.steps:
         yield from _row(step)
     yield "</table>"
     yield f"<h2>Inputs</h2><pre>{_json(dict(run.inputs))}</pre>"
-    yield f"<h2>Output</h2><pre>{_json(run.output)}</pre></body></html>\n"
+    if run.output is not None:
+        yield f"<h2>Output</h2><pre>{_json(run.output)}</pre>"
+    yield "</body></html>\n"
 
 
 def _failure(step: StepReport) -> Iterator[str]:

@@ -1,30 +1,25 @@
-"""Knows how to draw a run's graph and timeline as SVG. Each state has a word, a mark and an outline of its own."""
+"""Knows how to draw a run's graph as SVG. Each state has a word, a mark and an outline of its own."""
 
-from collections.abc import Sequence
 from html import escape
 
 from troth.runtime.workflows.picture.graph import GraphNode, layout
-from troth.runtime.workflows.picture.words import MARKS, span
+from troth.runtime.workflows.picture.words import MARKS
 from troth.runtime.workflows.report import RunReport, StepReport, StepWord
 
-__all__ = ["graph_svg", "timeline_svg"]
+__all__ = ["graph_svg"]
 
 _WIDE, _HIGH, _ACROSS, _DOWN, _EDGE = 172, 46, 188, 70, 8
 _OUTLINES = {
     StepWord.DONE: 'rx="6"',
-    StepWord.FAILED: 'rx="0" stroke-width="3"',
+    StepWord.FAILED: 'rx="0" style="stroke-width:3"',
     StepWord.UNDONE: 'rx="6" stroke-dasharray="7 3"',
     StepWord.PASSED_OVER: 'rx="0" stroke-dasharray="7 3"',
     StepWord.WAITING: 'rx="22"',
     StepWord.RESTING: 'rx="22"',
-    StepWord.RUNNING: 'rx="22" stroke-width="3"',
+    StepWord.RUNNING: 'rx="22" style="stroke-width:3"',
     StepWord.INTERRUPTED: 'rx="22" stroke-dasharray="2 3"',
     StepWord.CANCELLED: 'rx="0" stroke-dasharray="2 3"',
 }
-_HATCH = (
-    '<defs><pattern id="wait" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<rect width="2" height="6" class="hatch"/></pattern></defs>'
-)
 _FAINT = 'rx="6" stroke-dasharray="1 4"'
 
 
@@ -67,35 +62,3 @@ def _box(step: StepReport, x: int, y: int) -> str:
 
 def _css(state: str) -> str:
     return state.replace(" ", "-")
-
-
-def timeline_svg(steps: Sequence[StepReport]) -> str:
-    """A bar for each step on one scale: work is solid, waiting is hatched and thin."""
-    timed = [step for step in steps if step.spans() and not step.is_block]
-    if not timed:
-        return ""
-    every = [one for step in timed for one in step.spans()]
-    start, end = min(one[0] for one in every), max(one[1] for one in every)
-    whole = max(end - start, 1e-6)
-    left, room, high = 150, 440, 24
-    parts = [
-        _HATCH,
-        f'<text x="{left}" y="14">0</text><text x="{left + room}" y="14" text-anchor="end">{span(whole)}</text>',
-    ]
-    for row, step in enumerate(timed):
-        y = 24 + row * high
-        name = step.place if len(step.place) <= 19 else "…" + step.place[-18:]
-        parts.append(f'<text x="0" y="{y + 14}">{escape(name)}</text>')
-        for begun, ended, what in step.spans():
-            x = left + (begun - start) / whole * room
-            wide = max((ended - begun) / whole * room, 2.0)
-            shape = f'x="{x:.1f}" width="{wide:.1f}"'
-            bar = f'y="{y + 3}" height="14" class="work"' if what == "work" else f'y="{y + 6}" height="8" class="wait"'
-            title = f"{step.place}: {'working' if what == 'work' else 'waiting'} for {span(ended - begun)}"
-            parts.append(f'<g class="{_css(step.state)}"><rect {shape} {bar}><title>{escape(title)}</title></rect></g>')
-        parts.append(f'<text x="{left + room + 8}" y="{y + 14}">{MARKS[step.state]} {escape(step.state)}</text>')
-    height = 24 + len(timed) * high
-    return (
-        f'<svg role="img" aria-label="timeline" viewBox="0 0 {left + room + 110} {height}" '
-        f'width="{left + room + 110}" height="{height}">{"".join(parts)}</svg>'
-    )
