@@ -68,6 +68,7 @@ class Shelf:
         self._known: dict[str, Known] = {}
         self._specs: dict[str, WorkflowSpec] = {}
         self._accepted: dict[str, tuple[Known, Mapping[str, str]]] = {}
+        self._registered: set[str] = set()
         self._lock = threading.Lock()
 
     def take(self, source: Runnable) -> tuple[str, Known, bool]:
@@ -77,11 +78,16 @@ class Shelf:
         with self._lock:
             before = self._known.get(name)
             self._known[name] = known
+            if name not in self._registered:
+                self._register(name)
             if before is None:
                 document = dump_workflow(known.spec)
-                self._engine.register(self._decision(name), name)
                 self._engine.store.commit(WORKFLOW_KEEP, lambda tx: tx.set_meta(name, document))
         return name, known, before is None
+
+    def _register(self, name: str) -> None:
+        self._engine.register(self._decision(name), name)
+        self._registered.add(name)
 
     def _read(self, source: Runnable) -> Known:
         if isinstance(source, LinkedWorkflow):
@@ -156,9 +162,8 @@ class Shelf:
             )
         self._accepted[run.id] = (known, changes.codes)
         with self._lock:
-            if run.decision not in self._known:
-                self._known[run.decision] = known
-                self._engine.register(self._decision(run.decision), run.decision)
+            if run.decision not in self._registered:
+                self._register(run.decision)
 
     def known_for(self, run: RunRecord, source: Runnable | None = None, *, as_recorded: bool = False) -> Known:
         """The workflow to go on with: the one given, the file as it is now, what is known already, or the record."""
