@@ -1,8 +1,8 @@
 """What can be kept, and what is refused with the path to it."""
 
-import datetime
+import datetime as dt
 import enum
-from collections import namedtuple
+from typing import NamedTuple
 
 import pytest
 
@@ -14,7 +14,9 @@ class Color(enum.StrEnum):
     RED = "red"
 
 
-Point = namedtuple("Point", "x y")
+class Point(NamedTuple):
+    x: int
+    y: int
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def deep():
         pytest.param([float("nan")], "result[0]", "no such number", id="not a number"),
         pytest.param({"x": float("inf")}, "result['x']", "no such number", id="infinity"),
         pytest.param(b"x", "result", "bytes", id="bytes"),
-        pytest.param(datetime.date(2026, 1, 1), "result", "isoformat", id="a date"),
+        pytest.param(dt.date(2026, 1, 1), "result", "isoformat", id="a date"),
         pytest.param((1, object()), "result[1]", "a object", id="an object in a tuple"),
         pytest.param(circle(), "result['self'][0]", "contains itself", id="a circle"),
         pytest.param(deep(), "result", "nested too deeply", id="too deep"),

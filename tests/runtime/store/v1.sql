@@ -37,16 +37,17 @@ CREATE TABLE steps (
     run_id TEXT NOT NULL, branch TEXT NOT NULL, seq INTEGER NOT NULL,
     kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, key TEXT NOT NULL, attempt INTEGER NOT NULL,
     args TEXT NOT NULL, code TEXT, color TEXT, result TEXT, error TEXT,
-    started_at REAL NOT NULL, finished_at REAL, wake_at REAL
-);
+    started_at REAL NOT NULL, finished_at REAL, wake_at REAL,
+    PRIMARY KEY (run_id, branch, seq)
+) WITHOUT ROWID;
 INSERT INTO "steps" VALUES('order-1','',1,'step','charge','done','order-1:1:charge',1,'["o-1"]',NULL,'sync','42',NULL,1001.0,1002.0,NULL);
 INSERT INTO "steps" VALUES('order-1','',2,'step','ship','done','order-1:2:ship',2,'[]',NULL,'async','null',NULL,1004.0,1005.0,NULL);
 CREATE INDEX runs_by_age ON runs (created_at, id);
 CREATE INDEX runs_by_state ON runs (state, created_at, id);
 CREATE INDEX runs_by_decision ON runs (decision, created_at, id);
 CREATE INDEX runs_by_label ON runs (label, created_at, id) WHERE label IS NOT NULL;
+CREATE INDEX runs_to_cancel ON runs (state) WHERE cancel_requested = 1;
 CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
-CREATE UNIQUE INDEX steps_by_place ON steps (run_id, branch, seq);
 CREATE INDEX attempts_by_place ON attempts (run_id, branch, seq);
 CREATE INDEX signals_untaken ON signals (run_id, name, id) WHERE taken_by IS NULL;
 CREATE INDEX signals_by_run ON signals (run_id, id);

@@ -1,8 +1,7 @@
 """What a conducted run needs from whoever drives it. Six words, performed by two drivers."""
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from troth.runtime.engine.asks import Step
 from troth.runtime.engine.cancellation import Cancellation
@@ -12,16 +11,14 @@ from troth.runtime.store import CommitPoint, Transaction
 __all__ = ["Act", "Acts", "Commit", "Fan", "Invoke", "Launch", "Listen", "Pause"]
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """Keep what `work` writes; the answer is what `work` returned."""
 
     point: CommitPoint
     work: Callable[[Transaction], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Invoke:
+class Invoke(NamedTuple):
     """Make one attempt of a step; the answer is its Outcome."""
 
     step: Step
@@ -29,31 +26,27 @@ class Invoke:
     cancellation: Cancellation
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(NamedTuple):
     """Wait until the moment `until`, or until there is news of the run since its bell had rung `seen` times."""
 
     seen: int
     until: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Fan:
+class Fan(NamedTuple):
     """Drive several strands at once; the answer is the list of what each returned or raised."""
 
     strands: "tuple[Acts, ...]"
     limit: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """Begin to work on a run that has been written down."""
 
     run_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Listen:
+class Listen(NamedTuple):
     """Ring the run's bell for news of `topic` too, from now on."""
 
     topic: str

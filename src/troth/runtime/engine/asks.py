@@ -10,14 +10,16 @@ def order(id, amount):
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from troth import bridge
 from troth.color import Color
 from troth.errors import MisuseError
 from troth.runtime.engine.errors import UnknownColorError
 from troth.runtime.engine.retry import ONCE, Retry
-from troth.runtime.store.payload import keep
+from troth.runtime.store.payload import keep, keep_all
 
 __all__ = ["Append", "Ask", "Decision", "Join", "Sleep", "Start", "Step", "Together", "Wait"]
 
@@ -58,13 +60,15 @@ class Step:
         after_crash: Literal["rerun", "fail"] = "rerun",
         code: str | None = None,
     ) -> None:
-        color = bridge.color_of(call)
+        color = _color_of(call)
         if color is Color.UNKNOWN:
             raise _unknown_color(name, call)
         if timeout is not None and timeout <= 0:
             raise MisuseError(f"Step {name!r} has a timeout of {timeout!r} s; it would fail before it begins.")
-        given: object = [list(args), dict(kwargs)] if kwargs else args
-        recorded, _ = keep(given, f"arguments of step {name!r}") if given else ("[]", None)
+        if kwargs:
+            recorded, _ = keep([list(args), dict(kwargs)], f"arguments of step {name!r}")
+        else:
+            recorded = keep_all(args, f"arguments of step {name!r}") if args else "[]"
         put = object.__setattr__
         put(self, "name", name)
         put(self, "call", call)
@@ -159,6 +163,19 @@ class Append:
 
 Ask = Step | Sleep | Wait | Start | Join | Together | Append
 Decision = Callable[..., Generator[Ask, Any, object]]
+
+
+def _color_of(call: Callable[..., object]) -> Color:
+    """The color of a plain function is told once; a decision in a loop asks for the same one again and again."""
+    if type(call) is not FunctionType:
+        return bridge.color_of(call)
+    color = _colors.get(call)
+    if color is None:
+        color = _colors[call] = bridge.color_of(call)
+    return color
+
+
+_colors: WeakKeyDictionary[FunctionType, Color] = WeakKeyDictionary()
 
 
 def _unknown_color(name: str, call: object) -> UnknownColorError:

@@ -59,7 +59,7 @@ def call(step: Step, info: CurrentStep, workers: Workers, cancellation: Cancella
 
 def _call_here(step: Step) -> Outcome:
     try:
-        return Outcome("done", step.call(*step.args, **step.kwargs))
+        return Outcome("done", step.call(*step.args, **step.kwargs) if step.kwargs else step.call(*step.args))
     except (KeyboardInterrupt, GeneratorExit):
         raise  # meant for whoever drives, not for the step
     except BaseException as error:  # noqa: BLE001  SystemExit too: a step does not end the program
@@ -217,7 +217,7 @@ def _timeout(step: Step, what: str) -> StepTimeoutError:
     )
 
 
-def _lossless(outcome: Outcome, step: Step, losses: list[str]) -> Outcome:
+def _lossless(outcome: Outcome, step: Step, losses: tuple[str, ...]) -> Outcome:
     if outcome.ended != "done":
         return outcome
     several = "coroutines that were" if len(losses) > 1 else "a coroutine that was"

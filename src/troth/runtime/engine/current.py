@@ -1,7 +1,7 @@
 """Knows which step the code that asks is running in."""
 
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from troth.errors import MisuseError
 from troth.runtime.store.payload import keep
@@ -20,13 +20,13 @@ class CurrentStep:
     key: str
     attempt: int
     started_at: float
-    appended: list[tuple[str, str, object]] = field(default_factory=list)
-    losses: list[str] = field(default_factory=list)
+    appended: tuple[tuple[str, str, object], ...] = ()
+    losses: tuple[str, ...] = ()
 
     def append(self, stream: str, kind: str, payload: object = None) -> None:
         """Append an event to a stream, in the same commit as this step's result; not at all if the attempt fails."""
         keep(payload, f"event {kind!r}")
-        self.appended.append((stream, kind, payload))
+        self.appended = (*self.appended, (stream, kind, payload))
 
 
 CURRENT: ContextVar[CurrentStep | None] = ContextVar("troth.current_step", default=None)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from troth import bridge
 from troth.runtime.engine.acts import Act, Acts, Commit, Fan, Invoke, Launch, Listen, Pause
 from troth.runtime.engine.calling import acall, call
-from troth.runtime.engine.conduct import Conductor
+from troth.runtime.engine.strand import RunInProgress
 from troth.runtime.engine.workers import Workers
 from troth.runtime.store import Store
 
@@ -21,7 +21,7 @@ class Driven(Protocol):
 
     store: Store
     workers: Workers
-    conductor: Conductor
+    run: RunInProgress
 
     def launch(self, run_id: str) -> None:
         """Begin to work on another run, beside this one."""
@@ -55,7 +55,7 @@ def _perform(act: Act, driven: Driven) -> Any:
     if type(act) is Invoke:
         return call(act.step, act.info, driven.workers, act.cancellation)
     if type(act) is Pause:
-        return driven.conductor.bell.wait(act.seen, _left(act, driven.conductor.clock))
+        return driven.run.bell.wait(act.seen, _left(act, driven.run.clock))
     if type(act) is Fan:
         return bridge.run(_afan(act, driven))  # several at once is what a loop is for; sync steps go to threads
     return _tell(act, driven)
@@ -88,7 +88,7 @@ async def _aperform(act: Act, driven: Driven) -> Any:
     if type(act) is Invoke:
         return await acall(act.step, act.info, driven.workers, act.cancellation)
     if type(act) is Pause:
-        return await driven.conductor.bell.await_ring(act.seen, _left(act, driven.conductor.clock))
+        return await driven.run.bell.await_ring(act.seen, _left(act, driven.run.clock))
     if type(act) is Fan:
         return await _afan(act, driven)
     return _tell(act, driven)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from troth.runtime.engine.conduct import Conductor
+from troth.runtime.engine.strand import RunInProgress
 from troth.runtime.engine.workers import Workers
 from troth.runtime.store import Store
 
@@ -17,13 +17,13 @@ class DrivenRun:
         self,
         store: Store,
         workers: Workers,
-        conductor: Conductor,
+        run: RunInProgress,
         launch: Callable[[str], None],
         company: Callable[[], int],
     ) -> None:
         self.store = store
         self.workers = workers
-        self.conductor = conductor
+        self.run = run
         self._launch = launch
         self._company = company
         self._listening = ExitStack()
@@ -37,11 +37,11 @@ class DrivenRun:
         """Ring the run's bell for news of `topic` too."""
         if topic not in self._topics:
             self._topics.add(topic)
-            self._listening.enter_context(self.store.listening(self.conductor.bell, topic))
+            self._listening.enter_context(self.store.listening(self.run.bell, topic))
 
     def is_alone(self) -> bool:
         """Whether no other run is being driven, so that nobody else is about to commit."""
-        return self._company() == 1 and self.conductor.strands == 1
+        return self._company() == 1 and self.run.strands == 1
 
     def close(self) -> None:
         """Listen no more."""

@@ -20,7 +20,7 @@ from typing import Any, Self, TypeVar
 from troth.errors import MisuseError
 from troth.runtime.engine import lost
 from troth.runtime.engine.asks import Decision
-from troth.runtime.engine.conduct import Conductor
+from troth.runtime.engine.conduct import conduct
 from troth.runtime.engine.decisions import Decisions
 from troth.runtime.engine.drive import adrive, drive
 from troth.runtime.engine.driven import DrivenRun
@@ -35,6 +35,7 @@ from troth.runtime.engine.errors import (
 from troth.runtime.engine.home import Home
 from troth.runtime.engine.ownership import Ownership, new_token
 from troth.runtime.engine.points import RUN_CANCEL, RUN_CLAIM, RUN_FORK, RUN_RESUME, RUN_START, SIGNAL_SEND
+from troth.runtime.engine.strand import RunInProgress
 from troth.runtime.engine.verdict import failure_of
 from troth.runtime.engine.workers import Job, Workers
 from troth.runtime.store import (
@@ -217,7 +218,7 @@ class EmbeddedEngine:
     @contextlib.contextmanager
     def _driving(self, claimed: _Claimed) -> Iterator[DrivenRun]:
         steps = () if claimed.is_new else self.store.steps(claimed.run_id)
-        conductor = Conductor(
+        run = RunInProgress(
             claimed.run_id,
             claimed.token,
             clock=self.store.clock,
@@ -225,7 +226,7 @@ class EmbeddedEngine:
             recorded={(step.place.branch, step.place.seq): step for step in steps},
             name_of=self._decisions.name_of,
         )
-        driven = DrivenRun(self.store, self.workers, conductor, self._launch, lambda: len(self._driven))
+        driven = DrivenRun(self.store, self.workers, run, self._launch, lambda: len(self._driven))
         driven.listen(run_topic(claimed.run_id))
         self._driven[claimed.run_id] = driven
         try:
@@ -238,7 +239,7 @@ class EmbeddedEngine:
         with self._driving(claimed) as driven:
             try:
                 decision = self._decisions.begin(claimed.decision, claimed.args)
-                drive(driven.conductor.conduct(decision), driven)
+                drive(conduct(driven.run, decision), driven)
             except BaseException as error:
                 self._let_go(claimed, error)
                 raise
@@ -251,7 +252,7 @@ class EmbeddedEngine:
         with self._driving(claimed) as driven:
             try:
                 decision = self._decisions.begin(claimed.decision, claimed.args)
-                await adrive(driven.conductor.conduct(decision), driven)
+                await adrive(conduct(driven.run, decision), driven)
             except BaseException as error:
                 if not isinstance(error, LeaseLostError) and not self._is_closed:
                     release = self._ownership.arelease(run_topic(claimed.run_id), claimed.token)
@@ -307,7 +308,7 @@ class EmbeddedEngine:
             for run_id in self.store.cancelling():
                 driven = self._driven.get(run_id)
                 if driven is not None:
-                    driven.conductor.cancellation.ask()
+                    driven.run.cancellation.ask()
         if self._recover:
             self._look_after_orphans()
 
@@ -420,7 +421,7 @@ class EmbeddedEngine:
     def _reach(self, run_id: str) -> None:
         driven = self._driven.get(run_id)
         if driven is not None:
-            driven.conductor.cancellation.ask()
+            driven.run.cancellation.ask()
 
     # Going on, and going another way
 

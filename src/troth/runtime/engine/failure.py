@@ -11,7 +11,7 @@ import troth
 
 __all__ = ["describe"]
 
-_OURS = str(Path(troth.__file__).parent) + os.sep
+_OURS = tuple(str(Path(troth.__file__).parent / part) + os.sep for part in ("runtime", "bridge", "guard"))
 _LIBRARIES = tuple({str(Path(sysconfig.get_path(name))) + os.sep for name in ("stdlib", "purelib", "platlib")})
 _LONGEST = 20_000
 

@@ -35,7 +35,6 @@ def start_watching() -> None:
         if _watchers == 1:
             _theirs = warnings._warn_unawaited_coroutine  # type: ignore[attr-defined]
             warnings._warn_unawaited_coroutine = _heard  # type: ignore[attr-defined]
-            gc.callbacks.append(_collection)
 
 
 def stop_watching() -> None:
@@ -45,7 +44,6 @@ def stop_watching() -> None:
         _watchers -= 1
         if _watchers == 0:
             warnings._warn_unawaited_coroutine = _theirs  # type: ignore[attr-defined]
-            gc.callbacks.remove(_collection)
 
 
 def begin_step(step: CurrentStep) -> None:
@@ -53,7 +51,7 @@ def begin_step(step: CurrentStep) -> None:
     _running.add(id(step))
 
 
-def end_step(step: CurrentStep) -> list[str]:
+def end_step(step: CurrentStep) -> tuple[str, ...]:
     """What `step` has lost, each in words with its place."""
     if len(_running) == 1:
         _collecting.step = step
@@ -65,15 +63,25 @@ def end_step(step: CurrentStep) -> list[str]:
     return step.losses
 
 
-def _collection(phase: str, _: object) -> None:
-    _collecting.is_on = phase == "start"
+def _is_collecting() -> bool:
+    """Whether the garbage collector is at work: while it is, asking it to work does not even make it begin."""
+    begun: list[str] = []
+
+    def begin(phase: str, _: object) -> None:
+        begun.append(phase)
+
+    gc.callbacks.append(begin)
+    try:
+        gc.collect(0)
+    finally:
+        gc.callbacks.remove(begin)
+    return not begun
 
 
 def _heard(coroutine: "CoroutineType[Any, Any, Any]") -> None:
-    is_collection = getattr(_collecting, "is_on", False)
-    step = getattr(_collecting, "step", None) if is_collection else CURRENT.get()
+    step = getattr(_collecting, "step", None) if _is_collecting() else CURRENT.get()
     if step is not None:
         code = coroutine.cr_code
-        step.losses.append(f"`{coroutine.__qualname__}` ({code.co_filename}:{code.co_firstlineno})")
+        step.losses = (*step.losses, f"`{coroutine.__qualname__}` ({code.co_filename}:{code.co_firstlineno})")
     elif _theirs is not None:
         _theirs(coroutine)

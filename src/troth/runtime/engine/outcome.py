@@ -1,15 +1,13 @@
 """How one attempt of a step ended."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 __all__ = ["Ended", "Outcome"]
 
 Ended = Literal["done", "failed", "timeout", "late", "lost", "refused", "cancelled"]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What came of one attempt.
 
     done       `value` is what it returned

@@ -144,10 +144,10 @@ class Workers:
                 raise EngineClosedError(f"{job.name} was not started: the engine is closed.")
             if len(self._abandoned) >= self._abandoned_limit:
                 raise ThreadsExhaustedError(
-                    f"{job.name} was not started: {len(self._abandoned)} threads are stuck in steps that timed out, "
-                    "which is the limit.\n"
+                    f"{job.name} was not started: {len(self._abandoned)} threads, as many as allowed, are stuck in "
+                    "steps that timed out.\n"
                     f"They are stuck in {', '.join(sorted({stuck.name for stuck in self._abandoned}))}.\n"
-                    "A thread cannot be stopped from outside: give those calls a timeout of their own, or make them async."
+                    "A thread cannot be stopped: give those calls timeouts of their own, or make them async."
                 )
             self._queue.append(job)
             if self._idle >= len(self._queue):

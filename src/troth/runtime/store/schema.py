@@ -35,9 +35,9 @@ CREATE TABLE steps (
     run_id TEXT NOT NULL, branch TEXT NOT NULL, seq INTEGER NOT NULL,
     kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, key TEXT NOT NULL, attempt INTEGER NOT NULL,
     args TEXT NOT NULL, code TEXT, color TEXT, result TEXT, error TEXT,
-    started_at REAL NOT NULL, finished_at REAL, wake_at REAL
-);
-CREATE UNIQUE INDEX steps_by_place ON steps (run_id, branch, seq);
+    started_at REAL NOT NULL, finished_at REAL, wake_at REAL,
+    PRIMARY KEY (run_id, branch, seq)
+) WITHOUT ROWID;
 
 CREATE TABLE attempts (
     run_id TEXT NOT NULL, branch TEXT NOT NULL, seq INTEGER NOT NULL, number INTEGER NOT NULL,

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from troth.errors import MisuseError
 from troth.runtime.store import queries, schema
-from troth.runtime.store.errors import StoreError, UnsupportedSqliteError
+from troth.runtime.store.errors import StoreBusyError, StoreError, UnsupportedSqliteError
 from troth.runtime.store.failpoints import CommitPoint, commit_point
 from troth.runtime.store.identity import Owner
 from troth.runtime.store.keeper import Chore, Keeper
@@ -26,7 +26,7 @@ from troth.runtime.store.notices import Bell, Notices
 from troth.runtime.store.readers import Readers
 from troth.runtime.store.records import Event, RunRecord, RunState, Signal, StepRecord
 from troth.runtime.store.transaction import SqliteTransaction
-from troth.runtime.store.writer import Unit, Writer
+from troth.runtime.store.writer import CHECKPOINT_EVERY, Unit, Writer
 
 __all__ = ["SqliteStore"]
 
@@ -79,7 +79,7 @@ class SqliteStore:
                 f"The store {str(self.path)!r} cannot be made: the directory {str(self.path.parent)!r} does not exist."
             )
         if schema.inspect_file(self.path) != schema.VERSION:
-            self._writer.commit(Unit(STORE_MIGRATE, lambda tx: tx.migrate()))
+            self._writer.commit(STORE_MIGRATE, lambda tx: tx.migrate())
         else:
             self._writer.has_foreign_changes()  # opens the connection, so what is wrong is said now
 
@@ -115,10 +115,12 @@ class SqliteStore:
 
     def commit(self, point: CommitPoint, work: Callable[[SqliteTransaction], T]) -> T:
         """Do `work` in a transaction and return its answer once it is kept. Blocks; may share the transaction."""
-        self._check_open()
-        answer = self._writer.commit(Unit(point, work))
-        if self._writer.wants_checkpoint:
-            self._writer.checkpoint()
+        if self._is_closed:
+            self._check_open()
+        writer = self._writer
+        answer = writer.commit(point, work)
+        if writer.since_checkpoint >= CHECKPOINT_EVERY:
+            writer.checkpoint()
         return answer
 
     @contextlib.contextmanager
@@ -136,10 +138,12 @@ class SqliteStore:
         wait for. A cancelled `acommit` may have been kept all the same.
         """
         self._check_open()
+        if alone and self.synchronous == "NORMAL":
+            with contextlib.suppress(StoreBusyError):  # then like everybody else
+                answer = self._writer.commit_alone_now(work)
+                self._checkpoint_soon()
+                return answer
         unit = Unit(point, work)
-        if alone and self.synchronous == "NORMAL" and self._writer.commit_now([unit]):
-            self._checkpoint_soon()
-            return unit.outcome()
         loop = asyncio.get_running_loop()
         batch = self._batches.get(loop)
         if batch is None:
@@ -150,7 +154,14 @@ class SqliteStore:
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         batch = self._batches.pop(loop)
-        if self.synchronous == "NORMAL" and self._writer.commit_now(batch.units):
+        try:
+            is_committed = self.synchronous == "NORMAL" and self._writer.commit_now(batch.units)
+        except BaseException as error:
+            batch.resolve(error)
+            if isinstance(error, Exception):
+                return  # whoever awaits has heard of it
+            raise
+        if is_committed:
             self._checkpoint_soon()
             batch.resolve()
         else:
@@ -161,9 +172,13 @@ class SqliteStore:
         batches, self._given_away = self._given_away, []
         if not batches:
             return  # an earlier turn has taken them all
-        self._writer.commit_all([unit for batch in batches for unit in batch.units])
+        error: Exception | None = None
+        try:
+            self._writer.commit_all([unit for batch in batches for unit in batch.units])
+        except Exception as raised:  # noqa: BLE001  it belongs to those who await
+            error = raised
         for batch in batches:
-            batch.resolve_threadsafe()
+            batch.resolve_threadsafe(error)
         if self._writer.wants_checkpoint:
             self._writer.checkpoint()
 
@@ -310,14 +325,14 @@ class _Batch:
         self._futures.append(future)
         return future
 
-    def resolve(self) -> None:
+    def resolve(self, error: BaseException | None = None) -> None:
         for future in self._futures:
             if not future.done():
-                future.set_result(None)
+                future.set_result(None) if error is None else future.set_exception(error)
 
-    def resolve_threadsafe(self) -> None:
+    def resolve_threadsafe(self, error: BaseException | None = None) -> None:
         with contextlib.suppress(RuntimeError):  # that loop is closed: nobody waits there any more
-            self._loop.call_soon_threadsafe(self.resolve)
+            self._loop.call_soon_threadsafe(self.resolve, error)
 
 
 def _forked() -> None:

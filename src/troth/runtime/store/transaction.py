@@ -17,6 +17,10 @@ from troth.runtime.store.records import Place, RunState, StepState
 __all__ = ["SqliteTransaction", "run_topic", "stream_topic"]
 
 
+# A member's text, without the property that an enum's `value` is: it is read for every step that is written.
+_BEGUN, _RESTING, _RUNNING = StepState.BEGUN._value_, StepState.RESTING._value_, RunState.RUNNING._value_
+
+
 def run_topic(run_id: str) -> str:
     """What is published when something happens to a run that its waiters should look at."""
     return f"run:{run_id}"
@@ -56,7 +60,7 @@ class SqliteTransaction:
         done = self._execute(
             "INSERT INTO runs (id, decision, label, state, args, code, parent, forked_from, created_at, updated_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
-            (run_id, decision, label, state.value, args, code, parent, forked_from, now, now),
+            (run_id, decision, label, state._value_, args, code, parent, forked_from, now, now),
         )
         return done.rowcount == 1
 
@@ -66,7 +70,7 @@ class SqliteTransaction:
         """Say that the run works or waits, and for what."""
         self._execute(
             "UPDATE runs SET state = ?, waiting_for = ?, wake_at = ?, updated_at = ? WHERE id = ?",
-            (state.value, waiting_for, wake_at, now, run_id),
+            (state._value_, waiting_for, wake_at, now, run_id),
         )
 
     def finish_run(
@@ -76,7 +80,7 @@ class SqliteTransaction:
         self._execute(
             "UPDATE runs SET state = ?, result = ?, error = ?, waiting_for = NULL, wake_at = NULL, updated_at = ?, "
             "finished_at = ? WHERE id = ?",
-            (state.value, result, error, now, now, run_id),
+            (state._value_, result, error, now, now, run_id),
         )
         self.topics.add(run_topic(run_id))
 
@@ -85,7 +89,7 @@ class SqliteTransaction:
         self._execute(
             "UPDATE runs SET state = ?, result = NULL, error = NULL, cancel_requested = 0, finished_at = NULL, "
             "updated_at = ? WHERE id = ?",
-            (RunState.RUNNING.value, now, run_id),
+            (_RUNNING, now, run_id),
         )
         self.topics.add(run_topic(run_id))
 
@@ -135,7 +139,7 @@ class SqliteTransaction:
         self._execute(
             "INSERT INTO steps (run_id, branch, seq, kind, name, state, key, attempt, args, code, color, started_at, "
             "wake_at) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)",
-            (*place, kind, name, state.value, key, args, code, color, now, wake_at),
+            (*place, kind, name, state._value_, key, args, code, color, now, wake_at),
         )
 
     def settle_step(
@@ -151,7 +155,7 @@ class SqliteTransaction:
         self._execute(
             "UPDATE steps SET state = ?, result = ?, error = ?, finished_at = ?, wake_at = NULL "
             "WHERE run_id = ? AND branch = ? AND seq = ?",
-            (state.value, result, error, now, *place),
+            (state._value_, result, error, now, *place),
         )
 
     def begin_attempt(self, place: Place, attempt: int, now: float) -> None:
@@ -159,14 +163,14 @@ class SqliteTransaction:
         self._execute(
             "UPDATE steps SET state = ?, attempt = ?, started_at = ?, wake_at = NULL "
             "WHERE run_id = ? AND branch = ? AND seq = ?",
-            (StepState.BEGUN.value, attempt, now, *place),
+            (_BEGUN, attempt, now, *place),
         )
 
     def rest_step(self, place: Place, next_at: float) -> None:
         """Write down when a step is tried again."""
         self._execute(
             "UPDATE steps SET state = ?, wake_at = ? WHERE run_id = ? AND branch = ? AND seq = ?",
-            (StepState.RESTING.value, next_at, *place),
+            (_RESTING, next_at, *place),
         )
 
     def add_attempt(

@@ -23,11 +23,11 @@ from troth.runtime.store.transaction import SqliteTransaction
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Unit", "Writer"]
+__all__ = ["CHECKPOINT_EVERY", "Unit", "Writer"]
 
 T = TypeVar("T")
 
-_CHECKPOINT_EVERY = 1000  # transactions; SQLite itself checkpoints about every 1000 pages
+CHECKPOINT_EVERY = 1000  # transactions; SQLite itself checkpoints about every 1000 pages
 _forked: list[sqlite3.Connection] = []
 """Connections that came with a fork. They are the parent's: not used, not closed, never collected."""
 
@@ -73,7 +73,7 @@ class Writer:
         self._queue: deque[Unit[Any]] = deque()
         self._connection: sqlite3.Connection | None = None
         self._holder: int | None = None
-        self._since_checkpoint = 0
+        self.since_checkpoint = 0
         self._seen_version: int | None = None
 
     def after_fork(self) -> None:
@@ -82,11 +82,15 @@ class Writer:
             _forked.append(self._connection)
         self._fresh()
 
-    def commit(self, unit: Unit[T]) -> T:
-        """Commit `unit`, with whatever else is queued; returns when it is kept. Waits for the lock and for the disk."""
+    def commit(self, point: CommitPoint, work: Callable[[SqliteTransaction], T]) -> T:
+        """Commit `work`, with whatever else is queued; returns when it is kept. Waits for the lock and for the disk."""
         if self._lock.acquire(blocking=False):
+            if not self._queue and not failpoints.armed:
+                return self._alone(work, self._busy_timeout)
+            unit = Unit(point, work)
             self._locked([unit], self._busy_timeout)
             return unit.outcome()
+        unit = Unit(point, work)
         if self._holder == threading.get_ident():
             raise MisuseError(
                 f"A commit ({unit.point.name!r}) was asked for inside `with store.transaction(…)` of the same thread.\n"
@@ -99,6 +103,38 @@ class Writer:
         else:
             self._locked([], self._busy_timeout)
         return unit.outcome()
+
+    def commit_alone_now(self, work: Callable[[SqliteTransaction], T]) -> T:
+        """Commit one piece of work if that needs no waiting; if it does, StoreBusyError, and nothing is done."""
+        if not self._lock.acquire(blocking=False):
+            raise StoreBusyError("Somebody else is writing.")
+        if self._queue or failpoints.armed:
+            self._lock.release()
+            raise StoreBusyError("There is more to write than this.")
+        return self._alone(work, 0.0)
+
+    def _alone(self, work: Callable[[SqliteTransaction], T], patience: float) -> T:
+        """Commit one piece of work that nobody else shares; the lock is held, and is given back.
+
+        What `_locked` does for one unit while no failpoint is armed, with less ceremony: this is most commits.
+        """
+        try:
+            connection = self._open()
+            self._begin(connection, patience)
+            tx = SqliteTransaction(connection)
+            try:
+                answer = work(tx)
+                self._end(connection)
+            except BaseException as error:
+                _rollback(connection)
+                if isinstance(error, sqlite3.Error):
+                    raise self._named(error) from error
+                raise
+        finally:
+            self._lock.release()
+        if tx.topics:
+            self._committed(tx.topics)
+        return answer
 
     def commit_now(self, units: list[Unit[Any]]) -> bool:
         """Commit if that needs no waiting for anybody; otherwise do nothing and say so. For event loops."""
@@ -253,7 +289,7 @@ class Writer:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._named(error) from error
-        self._since_checkpoint += 1
+        self.since_checkpoint += 1
 
     def _named(self, error: sqlite3.Error) -> StoreError:
         named = StoreError(
@@ -266,7 +302,7 @@ class Writer:
     @property
     def wants_checkpoint(self) -> bool:
         """Whether enough was written that the log should be folded into the file."""
-        return self._since_checkpoint >= _CHECKPOINT_EVERY
+        return self.since_checkpoint >= CHECKPOINT_EVERY
 
     def checkpoint(self) -> None:
         """Fold the log into the file, if nobody needs it otherwise; with the disk's fsync, so never on a loop.
@@ -275,7 +311,7 @@ class Writer:
         where SQLite had its rare WAL-reset fault.
         """
         with self._lock:
-            self._since_checkpoint = 0
+            self.since_checkpoint = 0
             connection = self._open()
             with contextlib.suppress(sqlite3.OperationalError):  # busy: another process is at it; next time
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
