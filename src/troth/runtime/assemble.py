@@ -11,10 +11,11 @@ its first step begins. One that did not complete raises `RunNotCompletedError` w
 `check=False`.
 """
 
+import asyncio
 import logging
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -165,12 +166,33 @@ class Runtime:
     async def _adrive(self, name: str, args: tuple[object, ...], run_id: str, label: str, *, wait: bool) -> None:
         try:
             if wait:
-                await self.engine.arun(name, *args, run_id=run_id, label=label)
+                await self._interruptible(self.engine.arun(name, *args, run_id=run_id, label=label), run_id)
             else:
                 await self.engine.astart(name, *args, run_id=run_id, label=label)
                 await self._awatch(run_id)
         except RunFailedError as failed:
             log.debug("%s", failed)
+
+    async def _interruptible(self, work: Coroutine[Any, Any, object], run_id: str) -> None:
+        """Await `work`; a cancellation reaches it once the run is being carried out.
+
+        Before that, the engine may have taken the run's lease and not yet have begun to work on it. Cancelled there,
+        the run would stay ours with nobody at work on it. It is a matter of a few turns of the loop.
+        """
+        self._shelf.begun.discard(run_id)
+        driving = asyncio.ensure_future(work)
+        try:
+            await asyncio.shield(driving)
+        except asyncio.CancelledError:
+            for _ in range(50):
+                if driving.done() or run_id in self._shelf.begun:
+                    break
+                await asyncio.sleep(0.002)
+            driving.cancel()
+            await asyncio.wait([driving])
+            if not driving.cancelled() and (error := driving.exception()) is not None:
+                log.debug("%s", error)  # it ended by itself while we were cancelled; the record has it
+            raise
 
     def _watch(self, run_id: str) -> None:
         """Wait until a run is over or has come to a question."""
@@ -300,7 +322,7 @@ class Runtime:
     async def _ago_on(self, run_id: str, *, wait: bool) -> RunReport:
         try:
             if wait:
-                await self.engine.aresume(run_id)
+                await self._interruptible(self.engine.aresume(run_id), run_id)
             else:
                 await self._awatch(run_id)
         except RunFailedError as failed:

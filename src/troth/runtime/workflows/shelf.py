@@ -69,6 +69,8 @@ class Shelf:
         self._specs: dict[str, WorkflowSpec] = {}
         self._accepted: dict[str, tuple[Known, Mapping[str, str]]] = {}
         self._registered: set[str] = set()
+        self.begun: set[str] = set()
+        """Runs that the engine has begun to carry out here."""
         self._lock = threading.Lock()
 
     def take(self, source: Runnable) -> tuple[str, Known, bool]:
@@ -98,6 +100,7 @@ class Shelf:
 
     def _decision(self, name: str) -> Callable[[str, dict[str, object], str], Generator[Ask, Any, object]]:
         def decision(run_id: str, inputs: dict[str, object], source: str) -> Generator[Ask, Any, object]:  # noqa: ARG001
+            self.begun.add(run_id)
             known, codes = self._accepted.get(run_id) or (self._known[name], {})
             return (yield from self.deciding(known, run_id, inputs, codes))
 
