@@ -31,6 +31,7 @@ CASES = [
     pytest.param(["a.py   "], id="trailing blanks"),
     pytest.param(["sub*"], id="a star that takes files and folders"),
     pytest.param(["/*/deep"], id="a star between slashes"),
+    pytest.param(["[a&&b].py", "[a||b].py", "[a~~b].py", "[[a].py"], id="sets with signs in them"),
     pytest.param(["foo**bar.py"], id="a double star that is none"),
 ]
 PATHS = [

@@ -63,6 +63,14 @@ def test_troth_toml_stands_before_pyproject(tmp_path):
         pytest.param("pyproject.toml", '[tool.troth]\nselect = "T1"\n', 2, "list of texts", id="a text for a list"),
         pytest.param("pyproject.toml", '[tool.troth]\nconfidence = "sure"\n', 2, "certain", id="no such confidence"),
         pytest.param("pyproject.toml", "[tool.troth]\nforce-exclude = 1\n", 2, "true", id="a number for yes"),
+        pytest.param(
+            "pyproject.toml",
+            '[tool.x]\n"a.py" = 1\n[tool.troth.per-file-ignores]\n"b.py" = []\n"a.py" = "T1"\n',
+            5,
+            "list of texts",
+            id="inside a table",
+        ),
+        pytest.param("troth.toml", '[per-file-ignores]\n"a/**" = 1\n', 2, "list of texts", id="a table of troth.toml"),
         pytest.param("pyproject.toml", "[tool.troth]\nselect = [\n", 2, "not TOML", id="broken TOML"),
     ],
 )

@@ -121,6 +121,8 @@ def test_settings_are_used(buggy):
     done = buggy.troth("check", "service.py", "--force-exclude")
     assert (done.code, done.out) == (0, "")
     assert "excluded" in done.err
+    buggy.write({"pyproject.toml": '[tool.troth]\nexclude = ["service.py"]\nforce-exclude = true\n'})
+    assert buggy.troth("check", "service.py").code == 0
     buggy.write({"pyproject.toml": '[tool.troth]\nselect = ["T0"]\n'})
     assert buggy.troth("check").code == 0
     buggy.write({"pyproject.toml": "[tool.troth]\n\nselct = []\n"})
@@ -226,6 +228,22 @@ def test_baseline(buggy):
     assert "1 entry is stale in troth-baseline.json" in done.out
     done = buggy.troth("check", "--output-format", "json")
     assert (done.out, "stale" in done.err) == ("[]\n", True)
+
+
+def test_a_baseline_knows_what_is_not_asked_for(buggy):
+    """Asking for other rules, or other files, makes nothing stale, and taking stock of them forgets nothing."""
+    buggy.write(
+        {"other.py": buggy.service.replace("save()", "load()"), "pyproject.toml": '[tool.troth]\nbaseline = "b"\n'}
+    )
+    buggy.troth("check", "--write-baseline")
+    for arguments in (["--select", "T0"], ["service.py"], ["store.py"], ["--confidence", "certain"]):
+        done = buggy.troth("check", *arguments)
+        assert (done.code, "stale" in done.out) == (0, False)
+    before = (buggy.root / "b").read_text()
+    assert before.count("T101") == 2
+    for arguments in (["--select", "T0"], ["service.py"]):
+        buggy.troth("check", "--write-baseline", *arguments)
+        assert (buggy.root / "b").read_text() == before
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin"])

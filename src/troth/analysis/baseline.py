@@ -17,19 +17,21 @@ _FIELDS = ("path", "symbol", "code", "subject", "text")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Findings that the baseline does not know, how many it does know, and what it knows that is repaired."""
+    """Findings that the baseline does not know, and what it knows that is repaired."""
 
     new: tuple[Finding, ...]
-    known: int
     repaired: tuple[Mark, ...]
 
 
 def compare(findings: Sequence[Finding], known: Sequence[Mark], lines: Lines, reported: Collection[str]) -> Compared:
-    """Hold findings against the baseline; what it says of files that were not looked at is left alone."""
+    """Hold findings against the baseline; what it says of files that were not looked at is left alone.
+
+    `findings` are all that were found in the reported files, of whatever rule: one that is not asked for this time is
+    not repaired.
+    """
     settled = settle(known, [mark(one, lines) for one in findings], still_defines(lines))
     repaired = tuple(one for one in settled.gone if one.path in reported or lines.data(one.path) is None)
-    new = tuple(findings[index] for index in settled.new)
-    return Compared(new=new, known=len(findings) - len(new), repaired=repaired)
+    return Compared(new=tuple(findings[index] for index in settled.new), repaired=repaired)
 
 
 def read_baseline(file: Path) -> list[Mark]:

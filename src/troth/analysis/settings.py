@@ -77,21 +77,15 @@ class _Place:
         """The line of `key` in the table; 1 where it is written in a way that only TOML itself understands."""
         import re
 
-        name = rf"[\"']?{re.escape(key)}[\"']?"
-        prefix = self.table
+        header = ""
         for number, line in enumerate(self.text.splitlines(), 1):
-            if header := re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]", line):
-                prefix = "" if self.table else header[1]
-                if self.table and re.fullmatch(rf"{re.escape(self.table)}\.{name}(\..*)?", header[1]):
-                    return number
-                if not self.table and re.fullmatch(rf"{name}(\..*)?", header[1]):
-                    return number
-                if self.table and header[1] == self.table:
-                    prefix = self.table
+            if found := re.match(r"\s*\[\[?([^\]]+)\]", line):
+                header = path = _unquoted(found[1])
+            elif found := re.match(r"\s*([^#=]+?)\s*=", line):
+                path = f"{header}.{_unquoted(found[1])}".strip(".")
+            else:
                 continue
-            inside = prefix == self.table
-            full = rf"\s*({re.escape(self.table)}\.)?{name}\s*[=.]" if inside else rf"\s*(tool\.)?troth\.{name}\s*[=.]"
-            if re.match(full, line):
+            if f"{path}.".startswith(f"{self.table}.".lstrip(".")) and f".{key}." in f".{path}.":
                 return number
         return 1
 
@@ -100,6 +94,10 @@ class _Place:
             f"{self.file}:{self.line_of(key)}: {why}\n"
             f"Nothing was checked, since it is not known what was meant.\n{advice}"
         )
+
+
+def _unquoted(name: str) -> str:
+    return name.replace('"', "").replace("'", "").replace(" ", "")
 
 
 def settings_in(folder: Path) -> Settings | None:

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         )
     )
     if not prepared.scope.reported:
-        return _nothing_to_check(args)
+        return _nothing_to_check(args, forced=args.force_exclude or bool(prepared.settings.force_exclude))
     if args.show_files:
         from troth.analysis.report.place import shown_from
 
@@ -130,9 +130,9 @@ def _source_on_stdin(args: argparse.Namespace) -> bytes | None:
     return sys.stdin.buffer.read()
 
 
-def _nothing_to_check(args: argparse.Namespace) -> int:
+def _nothing_to_check(args: argparse.Namespace, *, forced: bool) -> int:
     """Never call nothing clean. Only where the user wants excluded files left out is an empty list a good end."""
-    if args.force_exclude and args.paths:
+    if forced and args.paths:
         sys.stderr.write("Nothing was checked: all that was named is excluded.\n")
         return Exit.CLEAN
     where = ", ".join(f"`{path}`" for path in args.paths) or "the working folder"

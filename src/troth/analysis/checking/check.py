@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from troth.analysis.checking.analysed import analysed
 from troth.analysis.checking.prepare import Prepared
 from troth.analysis.checking.reported import Reported
 from troth.analysis.findings import Finding
 from troth.analysis.report.content import Report
 from troth.analysis.report.place import shown_from
-from troth.analysis.run import Analysis, analyse
+from troth.analysis.run import Analysis
 from troth.analysis.source.allow import Allow, allows_in
 from troth.analysis.source.lines import Lines
 from troth.analysis.source.project import Project
@@ -34,21 +35,21 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
     past = None if request.since is None else _past(request.since, prepared)
     python, cache = prepared.python(), prepared.cache()
 
-    def analysed(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
-        return analyse(project, python=python, jobs=request.jobs, cache=cache, overlay=overlay, progress=progress)
+    def look_at(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
+        return analysed(project, python=python, jobs=request.jobs, cache=cache, overlay=overlay, progress=progress)
 
     lines = Lines(root, prepared.overlay)
     is_reported = Reported(prepared)
-    result = analysed(scope.project, prepared.overlay)
+    result = look_at(scope.project, prepared.overlay)
     allows = _allows(scope.reported, lines)
     kept, silenced, used = silence(result.findings, allows)
     unread = {*result.unreadable, *result.newer_syntax}
     kept += _idle([one for one in allows if one.span.path not in unread], used, prepared, lines, is_reported)
     if past is not None:
-        kept = _new_since(past, kept, prepared, lines, analysed)
-    findings = tuple(dict.fromkeys(sorted((one for one in kept if is_reported(one)), key=_order)))
+        kept = _new_since(past, kept, prepared, lines, look_at)
+    everything = tuple(dict.fromkeys(sorted((one for one in kept if one.span.path in scope.reported), key=_order)))
     report = Report(
-        findings=findings,
+        findings=tuple(filter(is_reported, everything)),
         checked=len(scope.reported),
         lines=lines,
         rules=prepared.rules,
@@ -57,7 +58,7 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
         newer_syntax=tuple(path for path in result.newer_syntax if path in scope.reported),
         since=request.since,
     )
-    return report if prepared.baseline is None else _beside_baseline(report, prepared.baseline, known, prepared)
+    return report if prepared.baseline is None else _beside_baseline(report, everything, known, prepared)
 
 
 def _known(prepared: Prepared) -> "list[Mark]":
@@ -70,19 +71,30 @@ def _known(prepared: Prepared) -> "list[Mark]":
     return read_baseline(file)
 
 
-def _beside_baseline(report: Report, file: Path, known: "Sequence[Mark]", prepared: Prepared) -> Report:
-    """The report with what the baseline knows left out; or, if that is asked for, the baseline written from it."""
+def _beside_baseline(
+    report: Report, everything: Sequence[Finding], known: "Sequence[Mark]", prepared: Prepared
+) -> Report:
+    """The report with what the baseline knows left out; or, if that is asked for, the baseline written from it.
+
+    `everything` are the findings of the reported files, of rules that are not asked for as well: what the baseline
+    knows of them is neither repaired nor forgotten.
+    """
     from troth.analysis.baseline import compare, write_baseline
 
-    name = os.path.relpath(file, prepared.request.cwd).replace(os.sep, "/")
+    file = prepared.baseline or Path()
+    report = replace(report, baseline=os.path.relpath(file, prepared.request.cwd).replace(os.sep, "/"))
     reported = prepared.scope.reported
+    compared = compare(everything, known, report.lines, reported)
+    new = set(compared.new)
     if prepared.request.write_baseline:
-        write_baseline(file, report.findings, report.lines, reported, known)
-        return replace(report, baseline=name)
-    compared = compare(report.findings, known, report.lines, reported)
+        asked = set(report.findings)
+        stay = [one for one in everything if one in asked or one not in new]
+        write_baseline(file, stay, report.lines, reported, known)
+        return report
+    findings = tuple(one for one in report.findings if one in new)
     # What a change repaired is not asked for where only what it brought is.
     repaired = compared.repaired if prepared.request.since is None else ()
-    return replace(report, findings=compared.new, known=compared.known, repaired=repaired, baseline=name)
+    return replace(report, findings=findings, known=len(report.findings) - len(findings), repaired=repaired)
 
 
 def _past(revision: str, prepared: Prepared) -> "Past":
@@ -92,13 +104,13 @@ def _past(revision: str, prepared: Prepared) -> "Past":
 
 
 def _new_since(
-    past: "Past", today: Sequence[Finding], prepared: Prepared, lines: Lines, analysed: Analyse
+    past: "Past", today: Sequence[Finding], prepared: Prepared, lines: Lines, look_at: Analyse
 ) -> list[Finding]:
     from troth.analysis.since import introduced
 
     if past.is_same and not prepared.overlay:
         return []
-    before = analysed(past.project, past.overlay).findings
+    before = look_at(past.project, past.overlay).findings
     old_lines = Lines(prepared.root.path, past.overlay)
     before_kept, _, _ = silence(before, _allows(past.project.files, old_lines))
     return introduced(past, before_kept, today, lines)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from troth.analysis.source.lines import Lines
+from troth.analysis.source.tree import tree_of
 
 __all__ = ["Site", "Use", "calls_of", "definitions_of"]
 
@@ -76,10 +77,9 @@ def _trees(word: str, before: bytes, files: Sequence[str], lines: Lines) -> Iter
         data = None if path.endswith(".ipynb") else lines.data(path)
         if data is None or trace.search(data) is None:
             continue
-        try:
-            yield path, ast.parse(data)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
+        tree = tree_of(data)
+        if tree is not None:
+            yield path, tree
 
 
 def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from troth.analysis.findings import Finding, Span
-from troth.analysis.source.lines import BOM, cells_of, decode, split
+from troth.analysis.source.lines import BOM, decode, split
 
 __all__ = ["Allow", "allows_in"]
 
@@ -45,7 +45,9 @@ def allows_in(path: str, data: bytes) -> list[Allow]:
     if _TRACE not in data:
         return []
     if path.endswith(".ipynb"):
-        cells = enumerate(cells_of(data), 1)
+        from troth.analysis.source.notebook import code_cells
+
+        cells = enumerate(code_cells(data), 1)
         return [one for number, text in cells for one in _allows_in_text(path, text, number)]
     return _allows_in_text(path, decode(data), None)
 
@@ -92,7 +94,7 @@ def _comments(lines: Sequence[str]) -> list[tuple[int, int, str]]:
             for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline)
             if token.type == tokenize.COMMENT and _COMMENT.search(token.string)
         ]
-    except (tokenize.TokenError, SyntaxError):
+    except (tokenize.TokenError, SyntaxError, SystemError):  # the last on 3.12 and 3.13, for some bytes nobody writes
         return [
             (number, match.start(), line[match.start() :])
             for number, line in enumerate(lines, 1)
@@ -104,9 +106,10 @@ def _statements(text: str) -> dict[int, tuple[int, int]]:
     """For each line the first and last line of its statement; of a compound statement only the header counts."""
     import ast  # late: hardly any file has such a comment
 
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    from troth.analysis.source.tree import tree_of
+
+    tree = tree_of(text)
+    if tree is None:
         return {}
     ranges: dict[int, tuple[int, int]] = {}
     for node in ast.walk(tree):

@@ -19,9 +19,10 @@ def definitions_in(data: bytes) -> dict[str, Definition] | None:
     """All of them by qualified name, of several of one name the last; None if the file does not parse."""
     import ast
 
-    try:
-        tree = ast.parse(data)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    from troth.analysis.source.tree import tree_of
+
+    tree = tree_of(data)
+    if tree is None:
         return None
     found: dict[str, Definition] = {}
     stack: list[tuple[ast.AST, str]] = [(tree, "")]

@@ -156,4 +156,6 @@ def _end_of_set(text: str, start: int) -> int | None:
 def _posix(inner: str) -> str:
     for name, chars in (("alpha", "a-zA-Z"), ("digit", "0-9"), ("alnum", "a-zA-Z0-9"), ("space", r"\s")):
         inner = inner.replace(f"[:{name}:]", chars)
-    return inner.replace("[", "\\[")
+    for special in ("[", "&", "~", "|"):  # plain characters in a set, but with a meaning of their own to `re`
+        inner = inner.replace(special, f"\\{special}")
+    return inner.replace("--", "-\\-")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["BOM", "Lines", "cells_of", "decode", "split"]
+__all__ = ["BOM", "Lines", "decode", "split"]
 
 BOM = "\ufeff"
 
@@ -43,7 +43,9 @@ class Lines:
         if data is None:
             return {}
         if path.endswith(".ipynb"):
-            return {number: split(text) for number, text in enumerate(cells_of(data), 1)}
+            from troth.analysis.source.notebook import code_cells
+
+            return {number: split(text) for number, text in enumerate(code_cells(data), 1)}
         return {None: split(decode(data).removeprefix(BOM))}
 
 
@@ -67,20 +69,3 @@ def decode(data: bytes) -> str:
 def split(text: str) -> list[str]:
     r"""Lines as Python's own tokenizer ends them: a form feed or `\u2028` does not."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-
-def cells_of(data: bytes) -> list[str]:
-    """The texts of a notebook's code cells, in order; none if it is not a notebook."""
-    import json
-
-    try:
-        notebook = json.loads(data)
-    except ValueError:
-        return []
-    cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    texts = []
-    for cell in cells if isinstance(cells, list) else []:
-        if isinstance(cell, dict) and cell.get("cell_type") == "code":
-            source = cell.get("source", "")
-            texts.append("".join(map(str, source)) if isinstance(source, list) else str(source))
-    return texts
