@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,7 +81,7 @@ def _beside_baseline(
     from troth.analysis.baseline import compare, write_baseline
 
     file = prepared.baseline or Path()
-    report = replace(report, baseline=os.path.relpath(file, prepared.request.cwd).replace(os.sep, "/"))
+    report = report._replace(baseline=os.path.relpath(file, prepared.request.cwd).replace(os.sep, "/"))
     reported = prepared.scope.reported
     compared = compare(everything, known, report.lines, reported)
     new = set(compared.new)
@@ -94,7 +93,7 @@ def _beside_baseline(
     findings = tuple(one for one in report.findings if one in new)
     # What a change repaired is not asked for where only what it brought is.
     repaired = compared.repaired if prepared.request.since is None else ()
-    return replace(report, findings=findings, known=len(report.findings) - len(findings), repaired=repaired)
+    return report._replace(findings=findings, known=len(report.findings) - len(findings), repaired=repaired)
 
 
 def _past(revision: str, prepared: Prepared) -> "Past":
