@@ -15,7 +15,7 @@ from tools.knowledge.table import make_tables, write_table
 from troth.analysis import knowledge
 from troth.analysis.knowledge import Library, Tables
 
-__all__ = ["Report", "build_library", "build_stdlib"]
+__all__ = ["Report", "build_library", "build_stdlib", "stdlib_surface"]
 
 
 _NOBODYS = {"lib2to3", "distutils", "antigravity", "this", "xxlimited", "turtle", "tkinter"}
@@ -61,27 +61,27 @@ class Report:
         return f"{row}{len(self.wrong):7}{self.size:9}"
 
 
-def build_library(entry: Entry, environment: Environment, into: Path) -> Report:
-    """Read, look, and write the table of one package."""
+def build_library(entry: Entry, environment: Environment, into: Path, *, measure_reading: bool = True) -> Report:
+    """Read, look, and write the table of one package; `measure_reading` also judges what reading alone would give."""
     modules = read_package(environment.packages, entry.top, entry.only, entry.without)
     if not modules:
         raise FileNotFoundError(f"{entry.top!r} has no sources under {environment.packages}")
     observed = environment.observe(entry)
     versions = environment.versions(entry.install)
     tops = frozenset({entry.top})
-    unseen = make_tables(read_surface(modules, Observed()), tops)[entry.top]
+    unseen = make_tables(read_surface(modules, Observed()), tops) if measure_reading else {}
     surface = read_surface(modules, observed)
     for attribute, type_ in entry.declares:
         owner, _, name = attribute.rpartition(".")
         if owner not in surface.classes or type_ not in surface.classes:
             raise LookupError(f"The catalogue declares {attribute!r} as {type_!r}; {entry.top} has no such classes.")
         surface.classes[owner].attributes[name] = Type(type_)
-    table = make_tables(surface, tops)[entry.top]
+    table = make_tables(surface, tops).get(entry.top, {})
     size = write_table(into / f"{entry.top}.z", versions, table)
     made = _beside_bundled(Library(entry.top, tuple(versions), table))
     missing = tuple(name for name in observed.public if not _is_async(made, name))
     found = len(observed.public) - len(missing)
-    read_only = _beside_bundled(Library(entry.top, (), unseen))
+    read_only = _beside_bundled(Library(entry.top, (), unseen.get(entry.top, {})))
     read = sum(_is_async(read_only, name) for name in observed.public)
     wrong = tuple(_contradicted(surface, observed))
     knowledge.load.cache_clear()
@@ -121,22 +121,25 @@ def _contradicted(surface: Surface, observed: Observed) -> Iterator[str]:
                 yield f"{owner}.{method}"
 
 
-def build_stdlib(into: Path) -> Iterator[str]:
-    """Write one table for each public top-level module of the standard library."""
+def stdlib_surface() -> tuple[Surface, str]:
+    """The whole standard library, from the stubs that ship inside mypy, and their version."""
     stubs, version = stubs_of_mypy()
     modules: dict[str, ModuleSource] = {}
-    tops = sorted({path.name.partition(".")[0] for path in stubs.iterdir() if path.is_dir() or path.suffix == ".pyi"})
-    for top in tops:
+    for top in sorted({path.name.partition(".")[0] for path in stubs.iterdir()}):
         if top.isidentifier():
             modules |= read_package(stubs, top)
     for home in _LOOKERS:
         modules[home].accepts_both = True
-    surface = read_surface(modules, Observed(), _public_names(modules))
-    total = 0
+    return read_surface(modules, Observed(), _public_names(modules)), version
+
+
+def build_stdlib(into: Path) -> Iterator[str]:
+    """Write one table for each public top-level module of the standard library."""
+    surface, version = stdlib_surface()
+    tops = {name.partition(".")[0] for name in surface.names.modules}
     public = frozenset(top for top in tops if not top.startswith("_") and top not in _NOBODYS)
     tables = make_tables(surface, public, keep_plain=True)
-    for top, table in tables.items():
-        total += write_table(into / f"{top}.z", [version], table)
+    total = sum(write_table(into / f"{top}.z", [version], table) for top, table in tables.items())
     knowledge.load.cache_clear()
     knowledge.bundled.cache_clear()
     yield f"{'stdlib':24}{version.split()[-1]:>14}{'':31}{total:9}  in {len(tables)} tables"

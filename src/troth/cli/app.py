@@ -23,6 +23,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("troth.cli.check", "find calls that never happen"),
     "fix": ("troth.cli.fix", "repair what check finds"),
     "explain": ("troth.cli.explain", "tell about a rule, or find the calls behind a log"),
+    "mutate": ("troth.cli.mutate", "plant sync/async mismatches in a copy and see who notices"),
+    "init": ("troth.cli.init", "write a first workflow that runs"),
+    "validate": ("troth.cli.validate", "check workflows without running them"),
+    "run": ("troth.cli.run", "run a workflow durably"),
+    "runs": ("troth.cli.runs", "look at runs and go on with them"),
     "completion": ("troth.cli.completion", "print the completion script for a shell"),
 }
 
