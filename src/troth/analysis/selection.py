@@ -1,15 +1,14 @@
 """Knows which rules are meant by codes, beginnings of codes and names."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from troth.errors import MisuseError
 
 __all__ = ["Selection", "check_names", "nearest_rule"]
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """What is reported and what is not; the more exact of two that match decides, and `ignore` decides a draw."""
 
     select: tuple[str, ...] = ()

@@ -33,9 +33,10 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from troth.analysis.facts.model import At, Node, Param
+    from troth.analysis.program.installed import Installed
     from troth.analysis.source.text import Text
 
 __all__ = ["Program", "Summary"]
@@ -79,7 +80,9 @@ class Program:
         facts_of: Callable[[str], FileFacts | None],
         text_of: Callable[[str], Text],
         cell_of: Callable[[str, int], tuple[int | None, int]] = lambda _path, _line: (None, 0),
+        installed: Installed | None = None,
     ) -> None:
+        self._installed = installed
         self._text_of = text_of
         self._cell_of = cell_of
         self.paths = tuple(paths)
@@ -100,7 +103,10 @@ class Program:
         self._walking: set[Function] = set()
         self._parameters: dict[tuple[Function, str], Value | None] = {}
         self._fixtures: dict[tuple[str, str], Function | None] = {}
-        self._incidents: tuple[Incident, ...] | None = None
+        self._incidents: tuple[Incident, ...] = ()
+        self._walked: set[Function] = set()
+        self._suspicion: Suspicion | None = None
+        self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
         self._by_name: dict[str, list[Class]] | None = None
 
     # -- modules -------------------------------------------------------------------------------------------------------
@@ -120,8 +126,7 @@ class Program:
 
     def installed(self, dotted: str) -> Module | None:
         """The module of an installed package, read from its source."""
-        del dotted
-        return None
+        return None if self._installed is None else self._installed.module(dotted)
 
     # -- scopes --------------------------------------------------------------------------------------------------------
 
@@ -317,33 +322,61 @@ class Program:
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
-    def incidents(self) -> tuple[Incident, ...]:
-        """Everything that goes wrong with promises anywhere in the project."""
-        if self._incidents is None:
-            self._incidents = tuple(self._collect())
-        return self._incidents
+    def prepare(self) -> None:
+        """Take in what all files say about names, so that walks can begin."""
+        if self._suspicion is None:
+            modules = list(self.own_modules())
+            for module in modules:
+                self.evidence.count(module.path, module.facts.functions)
+            self._suspicion = Suspicion(self, modules)
 
-    def _collect(self) -> Iterator[Incident]:
-        modules = list(self.own_modules())
-        for module in modules:
-            self.evidence.count(module.path, module.facts.functions)
-        suspicion = Suspicion(self, modules)
-        waiting = [module.function(index) for module in modules for index in range(len(module.facts.functions))]
+    def walk(
+        self, paths: Sequence[str], beyond: Mapping[str, Sequence[int]] | None = None
+    ) -> tuple[set[str], dict[str, list[int]]]:
+        """Walk through the suspect functions of `paths`, except those in `beyond`; `incidents` then tells what was met.
+
+        Returned are the names of the plain functions that were found to return promises, and the functions walked.
+        """
+        self.prepare()
+        assert self._suspicion is not None
+        suspicion = self._suspicion
+        met: list[Incident] = []
+        walked: dict[str, list[int]] = {}
+        returning: set[str] = set()
+        skipped = {path: set(indices) for path, indices in (beyond or {}).items()}
+        waiting = [
+            module.function(index)
+            for module in map(self.module, paths)
+            for index in range(len(module.facts.functions))
+            if index not in skipped.get(module.path, ())
+        ]
         while True:
-            returning: set[str] = set()
             left: list[Function] = []
             for function in waiting:
                 if not suspicion.falls_on(function):
                     left.append(function)
                     continue
+                walked.setdefault(function.module.path, []).append(function.index)
                 summary = self.summary(function)
                 if not function.is_async and holds_promise(summary.returns):
                     returning.add(function.name)
-                yield from summary.incidents
-            if returning <= suspicion.returners:
-                return
-            suspicion.grow(returning)
+                met += summary.incidents
+            if not suspicion.grow(returning):
+                break
             waiting = left
+        self._incidents = tuple(met)
+        self._walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
+        return returning, walked
+
+    def learn(self, returning: set[str]) -> bool:
+        """Take in that these plain functions return promises; False where that was known."""
+        self.prepare()
+        assert self._suspicion is not None
+        return self._suspicion.grow(returning)
+
+    def incidents(self) -> tuple[Incident, ...]:
+        """Everything that went wrong with promises on the last walk."""
+        return self._incidents
 
     def incidents_of(self, *kinds: str) -> Iterator[Incident]:
         """The incidents of these kinds."""
@@ -375,10 +408,9 @@ class Program:
 
     def stored_incidents(self) -> Iterator[Incident]:
         """Coroutines set as attributes that the class never awaits nor gives away."""
-        self.incidents()
-        for function, summary in list(self._summaries.items()):
-            for target, value in summary.stored:
-                if function.module.own and isinstance(value, Coroutine) and value.site is not None:
+        for function in sorted(self._walked, key=lambda f: (f.module.path, f.index)):
+            for target, value in self.summary(function).stored:
+                if isinstance(value, Coroutine) and value.site is not None:
                     owner = self._class_around(function)
                     if owner is not None and self._attribute_is_lost(owner, target[2]):
                         yield Incident("stored", value.site, value.site.at, "", f"self.{target[2]}", False)

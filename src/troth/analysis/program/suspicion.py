@@ -155,11 +155,14 @@ class Suspicion:
             )
         return isinstance(value, Builtin | TupleOf | Table | ModuleValue | Nothing)
 
-    def grow(self, names: set[str]) -> None:
-        """These plain functions return promises: whoever calls them is suspect too."""
+    def grow(self, names: set[str]) -> bool:
+        """These plain functions return promises: whoever calls them is suspect too. False where that was known."""
+        if names <= self.returners:
+            return False
         self.names |= names
         self.returners |= names
         self._cleared.clear()
+        return True
 
 
 def _binds(function: Function | None, name: str) -> bool:
