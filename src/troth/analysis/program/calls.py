@@ -229,7 +229,7 @@ class Calls:
                 _first_result(values, scope), "task", scope.site(function, at, text, "task", reasons, sure=False)
             )
         if "w" in flags:
-            return result if isinstance(result, Awaitable) else Awaitable(result)
+            return result if result is not None else Awaitable(None)
         if name in _PASSING and values:
             value = values[-1][1]
             return value if name != "typing.cast" else self._cast(node, scope, value)
@@ -367,7 +367,7 @@ class Calls:
         if "a" in function.flags:
             return Coroutine(None, lambda: self._library_result(function, bound))
         result = self._library_result(function, bound)
-        return Awaitable(result) if "w" in function.flags and not isinstance(result, Awaitable) else result
+        return Awaitable(None) if "w" in function.flags and result is None else result
 
     def result(self, func: FunctionValue) -> Value | None:
         """What the function returns in the end: after awaiting, per item for generators, inside for contexts."""

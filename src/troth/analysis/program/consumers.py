@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
@@ -73,10 +74,14 @@ class Consumers:
             function = func.function
             if isinstance(function, LibraryFunction):
                 return True
-            if function.is_abstract or function.facts.decorators:
+            if function.is_abstract or (
+                function.facts.decorators and not function.decorated_with("staticmethod", "classmethod")
+            ):
                 return True
             param = self._param_of(func, function, position, keyword)
-            return param is None or self._fate(function, param[0]) == "kept"
+            if param is None:  # one of `*args` or `**kwargs`
+                return keyword is None or looks_like_keeper(function.name)
+            return self._fate(function, param[0]) == "kept"
         return looks_like_keeper(callee_text(node[1]))
 
     @staticmethod
@@ -180,7 +185,7 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
         return True
     if isinstance(value, Instance):
         if isinstance(value.cls, LibraryClass):
-            return False
+            return library.member(value.cls.qualified, "__await__") is None
         return program.classes.has(value.cls, "__await__") is False
     return False
 

@@ -237,9 +237,19 @@ class Evaluator:
             return value.result
         if isinstance(value, External):
             return value
+        if isinstance(value, Instance):
+            return self._awaited_object(value)
         if isinstance(value, Union):
             return union([self.awaited(m) for m in value.members if not isinstance(m, Nothing)])
         return None
+
+    def _awaited_object(self, value: Instance) -> Value | None:
+        """An object with `__await__` mostly gives what it is made of, or itself: `pool = await Pool()`."""
+        if not self.program.classes.has(value.cls, "__await__"):
+            return None
+        if value.args:
+            return value.args[0]
+        return Instance(value.cls, (), value.why, guess=True) if isinstance(value.cls, Class) else None
 
     # -- displays, operators -----------------------------------------------------------------------------------------
 
@@ -317,8 +327,9 @@ class Evaluator:
         self.misuse(left, "arithmetic", _at_of(node[1]))
         self.misuse(right, "arithmetic", _at_of(node[2]))
         if isinstance(left, Builtin) and left.name in {"str", "int", "float", "list"}:
-            if left.name == "list" and isinstance(right, Builtin):
-                return Builtin("list", (union([*left.args[:1], *right.args[:1]]),))
+            if left.name == "list":
+                other = right.args[:1] if isinstance(right, Builtin) and right.args else (None,)
+                return Builtin("list", (union([*left.args[:1], *other]),))
             return left
         return None
 

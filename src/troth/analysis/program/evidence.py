@@ -134,6 +134,8 @@ class Evidence:
         """Whether the receiver is called like a class that has the method: `event_manager` and `SecurityEventManager`."""
         base = callee[1]
         word = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
+        if word in {"self", "cls"}:
+            return True
         plain = word.replace("_", "").lower()
         return len(plain) > 3 and any(plain in owner for owner in self._owners.get(callee[2], ()))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import body_of
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.consumers import looks_like_keeper
+from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
 from troth.analysis.program.evaluate import Evaluator, _at_of
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Promise, Site
 from troth.analysis.program.values import (
@@ -541,11 +541,34 @@ class Flow(Evaluator):
             self.keep(member)
 
     def _return_container(self, value: Value, statement: Node) -> None:
-        """A dict of results with a promise among them is hardly meant; a list of promises may be."""
-        if any(isinstance(m, Table) or (isinstance(m, Builtin) and m.name == "dict") for m in members_of(value)):
+        """A dict of results with a promise among them is hardly meant, nor a list of both; a list of promises may be."""
+        if not holds_promise(value):
+            return
+        members = [m for m in members_of(value) if not isinstance(m, Nothing)]
+        if any(isinstance(m, _PROMISES) for m in members):
+            self.keep(value)
+        elif self._declared_otherwise():
+            for promise in promises(value):
+                self.misuse(promise, "returned inside", statement[2])
+        elif any(isinstance(m, Table) or (isinstance(m, Builtin) and m.name == "dict") for m in members):
             self.hand_over(value, "a dict that is returned", statement[2])
+        elif self.function.is_async and any(_is_mixed(m) for m in members):
+            self.hand_over(value, "a collection that is returned", statement[2])
         else:
             self.keep(value)
+
+    def _declared_otherwise(self) -> bool:
+        """Whether the annotation of the result says what its items are, and that they are no promises."""
+        returns = self.function.facts.returns
+        if returns is None:
+            return False
+        declared = self.program.types.annotated(returns, self.module, self.function.parent, self.function.owner)
+        members = [m for m in members_of(declared) if not isinstance(m, Nothing)]
+        return bool(members) and all(
+            (isinstance(m, Builtin) and bool(m.args) and never_awaitable(m.args[-1], self.program))
+            or (isinstance(m, TupleOf) and all(never_awaitable(i, self.program) for i in m.items))
+            for m in members
+        )
 
     def s_if(self, statement: Node) -> None:
         test = statement[1]
@@ -858,7 +881,7 @@ class Flow(Evaluator):
                 if any(m.kind == "iteration" for m in misuses) and site.promise == "generator":
                     self.incident("plain for", site, variable=variable)
                     continue
-                proven = not status & WEAK or any(m.kind in _RAISING for m in misuses)
+                proven = not status & WEAK or any(m.kind in _RAISING or m.kind == "returned inside" for m in misuses)
                 if not proven and site.promise != "coroutine":
                     continue
                 self.incident(
@@ -884,6 +907,12 @@ def _is_sure(value: Value | None) -> bool:
 _STATEMENTS: dict[str, Any] = {
     name.removeprefix("s_"): function for name, function in vars(Flow).items() if name.startswith("s_")
 }
+
+
+def _is_mixed(value: Value | None) -> bool:
+    """Whether a list or tuple holds promises beside other things."""
+    items = value.items if isinstance(value, TupleOf) else members_of(value.args[0]) if isinstance(value, Builtin) and value.args else ()
+    return any(isinstance(i, _PROMISES) for i in items) and not all(isinstance(i, _PROMISES) for i in items)
 
 
 def _is_broad(types: Node | None) -> bool:

@@ -16,12 +16,14 @@ from troth.analysis.program.evaluate import Evaluator, Plain
 from troth.analysis.program.evidence import Evidence
 from troth.analysis.program.flow import Flow, holds_promise
 from troth.analysis.program.imports import ModuleFinder
+from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.names import Names
 from troth.analysis.program.reasons import Reasons
 from troth.analysis.program.sites import PENDING, Incident, Site
 from troth.analysis.program.suspicion import Suspicion
 from troth.analysis.program.types import Types
 from troth.analysis.program.values import (
+    NONE,
     Awaitable,
     Builtin,
     ClassObject,
@@ -29,6 +31,7 @@ from troth.analysis.program.values import (
     FunctionValue,
     Instance,
     Value,
+    members_of,
     union,
 )
 
@@ -107,6 +110,7 @@ class Program:
         self._walked: set[Function] = set()
         self._suspicion: Suspicion | None = None
         self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
+        self._elsewhere: dict[tuple[str, str], Value | None] = {}
         self._by_name: dict[str, list[Class]] | None = None
 
     # -- modules -------------------------------------------------------------------------------------------------------
@@ -162,8 +166,27 @@ class Program:
         if value is None and annotation is None and _takes_fixtures(function):
             value = self._fixture_value(function, name)
         if value is None and (annotation is None or annotation == ("name", "Any")):
-            value = self.by_convention(name)
+            value = self._as_elsewhere(module, name) or self.by_convention(name)
         return value
+
+    def _as_elsewhere(self, module: Module, name: str) -> Value | None:
+        """The class that every annotated parameter of that name in the file has, where they agree."""
+        key = (module.path, name)
+        if key not in self._elsewhere:
+            self._elsewhere[key] = None
+            found: set[Class | LibraryClass] = set()
+            for index, f in enumerate(module.facts.functions):
+                for param in f.params:
+                    if param[0] == name and param[1] is not None and param[1] != ("name", "Any"):
+                        function = module.function(index)
+                        known = [m for m in members_of(self.parameter(function, param)) if m is not NONE]
+                        if len(known) != 1 or not isinstance(known[0], Instance):
+                            return None
+                        found.add(known[0].cls)
+            if len(found) == 1:
+                why = (f"`{name}` is annotated so in other functions of this file", module.path, 1)
+                self._elsewhere[key] = Instance(found.pop(), (), why, guess=True)
+        return self._elsewhere[key]
 
     def injected(self, nodes: Sequence[Node], module: Module, function: Function | None) -> Value | None:
         """What `Depends(get_store)` puts into a parameter."""

@@ -63,6 +63,7 @@ class Names:
         values = [self._binding(module, b) for b in self._settled(bindings)]
         if len(values) > 1:  # `X = None` before or in an `except ImportError` says nothing about the real one
             values = [v for v in values if v is not None and v is not NONE] or values[:1]
+            values = [v for v in values if not isinstance(v, External)] or values[:1]  # the other one is not installed
         return union(values)
 
     def _settled(self, bindings: list[object]) -> list[object]:

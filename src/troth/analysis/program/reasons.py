@@ -112,6 +112,7 @@ MISUSED = {
     "unpacking": "unpacked",
     "text": "turned into text",
     "argument": "given away as a result",
+    "returned inside": "returned in a collection of results",
     "with": "entered with `with`",
     "async with": "entered with `async with`",
 }

@@ -139,13 +139,13 @@ class Types:
         value = self._resolve(node, module, function)
         if isinstance(value, ClassObject):
             return self.instance(value.cls, (), why)
-        if isinstance(value, External) and last not in _CONTAINERS and last not in _SPECIAL:
-            return External(f"{value.path}()") if last != "Any" else None
         if node[0] == "name" and last in BUILTINS and last not in {"object", "type"}:
             return Builtin(last)
         alias = self._alias(node, module, function, owner, why, depth)
         if alias is not None:
             return alias
+        if isinstance(value, External) and last not in _CONTAINERS and last not in _SPECIAL:
+            return None if value.path.startswith(_TYPING) else External(f"{value.path}()")
         if last in _CONTAINERS:
             return Builtin(_CONTAINERS[last])
         if last in _SPECIAL:

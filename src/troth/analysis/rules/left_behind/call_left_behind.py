@@ -40,7 +40,7 @@ _SILENT = frozenset({"returned", "handed over", "async with", "async iteration",
 def check(program: Program) -> Iterator[Finding]:
     """Calls whose siblings are awaited."""
     for incident in program.incidents_by_siblings():
-        if incident.kind in _SILENT or incident.detail == "handed over":
+        if incident.kind in _SILENT:
             continue
         call = call_text(program, incident)
         message = (

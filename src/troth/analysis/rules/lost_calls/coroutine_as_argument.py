@@ -47,10 +47,12 @@ CASES = [
 @rule("T108", "coroutine-as-argument", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine given to something that never awaits it."""
-    for incident in program.incidents_of("argument", "handed over"):
+    for incident in program.incidents_of("argument", "handed over", "returned inside"):
         if incident.kind == "handed over" and not program.evidence.is_always_awaited(incident.site):
             continue
         call = call_text(program, incident)
+        if incident.kind == "returned inside":
+            incident.detail = "whoever gets the collection of results"
         message = f"`{call}` is given as a coroutine to {incident.detail}: `{incident.site.target_name}` never runs"
         fix = await_fix(program, incident, parentheses=False)
         yield tell(program, "T108", "coroutine-as-argument", incident, message, fix=fix)
