@@ -8,6 +8,7 @@ from pathlib import Path
 from tools.knowledge.build import build_library, build_stdlib
 from tools.knowledge.catalogue import CATALOGUE, entry_for
 from tools.knowledge.environment import installed, running
+from tools.knowledge.meaning import build_semantics
 
 TABLES = Path(__file__).parents[2] / "src" / "troth" / "analysis" / "knowledge" / "tables"
 
@@ -22,7 +23,7 @@ def main() -> int:
     build.add_argument("--here", action="store_true", help="read what is installed beside this tool; install nothing")
     build.add_argument("--why", action="store_true", help="also list what is missing, wrong, or could not be imported")
     options = parser.parse_args()
-    wanted = options.packages or ["stdlib", *(entry.top for entry in CATALOGUE)]
+    wanted = options.packages or ["stdlib", *(entry.top for entry in CATALOGUE), "semantics"]
     unknown = [name for name in wanted if name not in {"stdlib", "semantics"} and entry_for(name) is None]
     if unknown:
         print(f"Not in the catalogue: {', '.join(unknown)}. A library is added in tools/knowledge/catalogue.py.")
@@ -32,9 +33,10 @@ def main() -> int:
     print(f"{'package':24}{'version':>14}{'public':>8}{'read':>8}{'table':>8}{'wrong':>7}{'bytes':>9}{'seconds':>9}")
     for name in wanted:
         began = time.monotonic()
-        if name == "stdlib":
-            for line in build_stdlib(options.into):
-                print(line)
+        if name in {"stdlib", "semantics"}:
+            into = options.into
+            for line in build_stdlib(into) if name == "stdlib" else build_semantics(into.parent / "semantics.json"):
+                print(line, flush=True)
             continue
         entry = entry_for(name)
         assert entry is not None

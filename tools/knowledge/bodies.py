@@ -1,12 +1,13 @@
 """Knows what the body of an unannotated function shows about its result."""
 
 import ast
-from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from tools.knowledge.sources import Def
 
-__all__ = ["own_nodes", "passed_on", "promised", "returned_values", "yields"]
+__all__ = ["passed_on", "promised", "returned_values", "yields"]
 
 _FUTURE_MAKERS = {
     "create_future", "ensure_future", "create_task", "gather", "run_in_executor", "shield", "wrap_future",
@@ -14,26 +15,48 @@ _FUTURE_MAKERS = {
 }  # fmt: skip
 
 
-def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """What belongs to the function itself, not to functions inside it."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            continue
-        yield child
-        yield from own_nodes(child)
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What one look at a function's own statements shows; functions inside it are not its own."""
+
+    is_generator: bool
+    returned: tuple[ast.expr, ...]
+    stored: dict[str, list[ast.expr]]
 
 
-def yields(node: ast.AST) -> bool:
+@cache
+def body_of(node: Def) -> Body:
+    """Looked at once: the same function is judged with and without what was seen of the package."""
+    is_generator = False
+    returned: list[ast.expr] = []
+    stored: dict[str, list[ast.expr]] = {}
+    waiting: list[ast.AST] = [*reversed(node.body)]
+    while waiting:
+        inner = waiting.pop()
+        match inner:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
+                continue
+            case ast.Yield() | ast.YieldFrom():
+                is_generator = True
+            case ast.Return(value=ast.expr() as value):
+                returned.append(value)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                stored.setdefault(name, []).append(value)
+            case _:
+                pass
+        waiting += reversed(list(ast.iter_child_nodes(inner)))
+    return Body(is_generator, tuple(returned), stored)
+
+
+def yields(node: Def) -> bool:
     """Whether the function is a generator."""
-    return any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in own_nodes(node))
+    return body_of(node).is_generator
 
 
-def returned_values(node: Def) -> list[ast.expr]:
+def returned_values(node: Def) -> tuple[ast.expr, ...]:
     """The expressions it returns; none for a generator."""
-    if yields(node):
-        return []
-    returns = [inner for inner in own_nodes(node) if isinstance(inner, ast.Return)]
-    return [inner.value for inner in returns if inner.value is not None]
+    body = body_of(node)
+    return () if body.is_generator else body.returned
 
 
 def passed_on(node: Def) -> tuple[str, ...]:
@@ -57,12 +80,7 @@ def promised(node: Def) -> Literal["w", "o", ""]:
     values = returned_values(node)
     if not values:
         return ""
-    stored: dict[str, list[ast.expr]] = {}
-    for inner in own_nodes(node):
-        if isinstance(inner, ast.Assign):
-            for target in inner.targets:
-                if isinstance(target, ast.Name):
-                    stored.setdefault(target.id, []).append(inner.value)
+    stored = body_of(node).stored
     shown = [_makes_future(value, stored) for value in values]
     if all(shown):
         return "w"

@@ -15,7 +15,7 @@ from tools.knowledge.table import make_tables, write_table
 from troth.analysis import knowledge
 from troth.analysis.knowledge import Library, Tables
 
-__all__ = ["Report", "build_library", "build_stdlib"]
+__all__ = ["Report", "build_library", "build_stdlib", "stdlib_surface"]
 
 
 _NOBODYS = {"lib2to3", "distutils", "antigravity", "this", "xxlimited", "turtle", "tkinter"}
@@ -69,7 +69,7 @@ def build_library(entry: Entry, environment: Environment, into: Path) -> Report:
     observed = environment.observe(entry)
     versions = environment.versions(entry.install)
     tops = frozenset({entry.top})
-    unseen = make_tables(read_surface(modules, Observed()), tops)[entry.top]
+    unseen = make_tables(read_surface(modules, Observed()), tops)[entry.top] if observed.public else {}
     surface = read_surface(modules, observed)
     for attribute, type_ in entry.declares:
         owner, _, name = attribute.rpartition(".")
@@ -121,22 +121,25 @@ def _contradicted(surface: Surface, observed: Observed) -> Iterator[str]:
                 yield f"{owner}.{method}"
 
 
-def build_stdlib(into: Path) -> Iterator[str]:
-    """Write one table for each public top-level module of the standard library."""
+def stdlib_surface() -> tuple[Surface, str]:
+    """The whole standard library, from the stubs that ship inside mypy, and their version."""
     stubs, version = stubs_of_mypy()
     modules: dict[str, ModuleSource] = {}
-    tops = sorted({path.name.partition(".")[0] for path in stubs.iterdir() if path.is_dir() or path.suffix == ".pyi"})
-    for top in tops:
+    for top in sorted({path.name.partition(".")[0] for path in stubs.iterdir()}):
         if top.isidentifier():
             modules |= read_package(stubs, top)
     for home in _LOOKERS:
         modules[home].accepts_both = True
-    surface = read_surface(modules, Observed(), _public_names(modules))
-    total = 0
+    return read_surface(modules, Observed(), _public_names(modules)), version
+
+
+def build_stdlib(into: Path) -> Iterator[str]:
+    """Write one table for each public top-level module of the standard library."""
+    surface, version = stdlib_surface()
+    tops = {name.partition(".")[0] for name in surface.names.modules}
     public = frozenset(top for top in tops if not top.startswith("_") and top not in _NOBODYS)
     tables = make_tables(surface, public, keep_plain=True)
-    for top, table in tables.items():
-        total += write_table(into / f"{top}.z", [version], table)
+    total = sum(write_table(into / f"{top}.z", [version], table) for top, table in tables.items())
     knowledge.load.cache_clear()
     knowledge.bundled.cache_clear()
     yield f"{'stdlib':24}{version.split()[-1]:>14}{'':31}{total:9}  in {len(tables)} tables"

@@ -387,6 +387,8 @@ class Evaluator:
 
     def iterated_async(self, value: Value | None, at: At | None = None) -> Value | None:
         """What one turn of an `async for` over `value` gives."""
+        if isinstance(value, Union):
+            return union([self.iterated_async(m, at) for m in value.members if not isinstance(m, Nothing)])
         if isinstance(value, AsyncGenerator):
             self.keep(value)
             return value.evaluate()

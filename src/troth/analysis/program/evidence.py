@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Reason
 from troth.analysis.program.calls import callee_text
+from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.values import Coroutine, Value
 
 if TYPE_CHECKING:
@@ -23,27 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Evidence"]
 
-# Names that objects of libraries commonly have: a definition in the project says nothing about somebody else's.
-GENERIC = frozenset(
-    """
-    abort accept acquire add add_done_callback all any append apply apply_async as_dict authenticate begin bind build call
-    cancel check clean cleanup clear clone close commit configure connect consume copy count create cursor data decode
-    default delete describe destroy disconnect dispatch do download dump dumps emit empty encode end enqueue enter
-    error eval evaluate event exception exec execute executemany exists exit extend fetch fetchall fetchmany fetchone fileno
-    filter find find_all find_one first flush format forward from_dict generate get get_all get_by_id get_or_create getall
-    group handle head healthcheck id import_module index info init initialize insert instance invoke is_alive is_closed
-    is_connected is_set items iter join json keys kill last len limit list listen load loads lock log login logout lookup
-    main map match merge method model move name new next notify notify_all on open options order_by parse patch pause ping
-    poll pop post prepare process publish pull push put put_nowait query quit raise_for_status read readline
-    receive recv recv_json refresh register release reload remove rename render replace report request reset resolve
-    response result resume retrieve rollback run save scalar scalars scan schedule search select send send_json sendall
-    set setup show shutdown shutdown_default_executor sign sleep sort spawn split start state status step stop stream
-    submit subscribe succeed sync tell terminate test text title to_dict touch trace train transaction transform trigger
-    truncate type unlink unlock unregister unsubscribe update upload use validate value values verify wait wait_for watch
-    where write writelines
-    """.split()
-)
-
 
 class Evidence:
     """Counts witnesses over the whole project."""
@@ -52,9 +32,12 @@ class Evidence:
         self._program = program
         self._async: Counter[str] = Counter()
         self._methods: Counter[str] = Counter()  # of the async ones, those that a class has
+        self._owners: dict[str, set[str]] = {}  # the classes that have them, in lower case
         self._plain: Counter[str] = Counter()
         self._places: dict[str, tuple[str, int]] = {}
         self._awaited: Counter[str] = Counter()
+        self._awaited_here: Counter[tuple[str, str]] = Counter()
+        self._bare_here: Counter[tuple[str, str]] = Counter()
         self._awaited_names: Counter[str] = Counter()
         self._bare: Counter[str] = Counter()
         self._awaited_places: dict[str, tuple[str, int]] = {}
@@ -68,6 +51,8 @@ class Evidence:
                 self._async[name] += 1  # type: ignore[index]
                 if f[3] != -1:
                     self._methods[name] += 1  # type: ignore[index]
+                    owner = f[1].rpartition(".")[0].rpartition(".")[2]  # type: ignore[attr-defined]
+                    self._owners.setdefault(name, set()).add(owner.lower())  # type: ignore[arg-type]
                 self._places.setdefault(name, (path, at[0]))  # type: ignore[arg-type, index]
             else:
                 self._plain[name] += 1  # type: ignore[index]
@@ -77,10 +62,12 @@ class Evidence:
                     continue
                 key = _tail(callee)
                 self._awaited[key] += 1
+                self._awaited_here[path, callee] += 1
                 self._awaited_names[key.rpartition(".")[2]] += 1
                 self._awaited_places.setdefault(key, (path, at[0]))  # type: ignore[index]
             for callee in calls:  # type: ignore[attr-defined]
                 self._bare[_tail(callee)] += 1
+                self._bare_here[path, callee] += 1
 
     def colors(self, name: str) -> tuple[int, int]:
         """How many definitions of that name are async, and how many are not."""
@@ -100,9 +87,11 @@ class Evidence:
             return None
         text = callee_text(callee)
         reason = self._by_name(callee[2]) if callee[0] == "attr" and not external else None
+        if reason is not None and not scope.function.is_async and not self._fits(callee):
+            reason = None
         siblings = reason is None
         if reason is None and scope.function.is_async:
-            reason = self._by_siblings(text)
+            reason = self._by_siblings(text, scope.function)
         if reason is None or _asks_for_color(scope.function):
             return None
         site = scope.site(None, node[-1], text, "coroutine", lambda: (reason,), sure=False)
@@ -134,13 +123,33 @@ class Evidence:
         verb = "is" if count == 1 else "are"
         return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
 
-    def _by_siblings(self, text: str) -> Reason | None:
-        key = _tail(text)
-        awaited, bare = self._awaited[key], self._bare[key]
-        if "…" in text or "?" in key or awaited < 2 or (bare - 1) * 4 > awaited:
+    def _fits(self, callee: Node) -> bool:
+        """Whether the receiver is called like a class that has the method: `event_manager` and `SecurityEventManager`."""
+        base = callee[1]
+        word = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
+        plain = word.replace("_", "").lower()
+        return len(plain) > 3 and any(plain in owner for owner in self._owners.get(callee[2], ()))
+
+    def _by_siblings(self, text: str, function: Function) -> Reason | None:
+        """Sites that call the same by the same words: in this file, or anywhere if the words are telling."""
+        if "…" in text:
             return None
-        path, line = self._awaited_places[key]
-        return Reason(f"`{key}(…)` is awaited in {awaited} other functions", path, line)
+        path, key = function.module.path, _tail(text)
+        awaited, bare = self._awaited_here[path, text], self._bare_here[path, text]
+        where = "in this file"
+        if awaited < _FEWEST_HERE or (bare - 1) * 4 > awaited:
+            awaited, bare = self._awaited[key], self._bare[key]
+            where = "in this project"
+            if awaited < _FEWEST_ANYWHERE or bare > 1 or key.rpartition(".")[2] in GENERIC:
+                return None
+        place = self._awaited_places[key]
+        return Reason(f"`{text}(…)` is awaited in {awaited} other functions {where}", *place)
+
+
+# How many functions have to await the same words: two in one file know what they do; elsewhere the same words may
+# mean another object, so three, and nobody who does otherwise.
+_FEWEST_HERE = 2
+_FEWEST_ANYWHERE = 3
 
 
 def _asks_for_color(function: Function) -> bool:
