@@ -17,7 +17,7 @@ import types
 import warnings
 from pathlib import Path
 
-_SKIPPED = {"tests", "test", "conftest", "examples", "_vendor", "vendor", "vendored", "__main__", "migrations"}
+_SKIPPED = {"tests", "test", "conftest", "examples", "_vendor", "vendor", "vendored", "__main__"}
 
 
 def color(thing: object) -> str:
@@ -125,7 +125,7 @@ def look(modules: dict[str, types.ModuleType], top: str) -> dict[str, object]:
 
     for module_name, module in sorted(modules.items()):
         exported = getattr(module, "__all__", None)
-        names = {name for name in vars(module) if not name.startswith("__")}
+        names = {name for name in vars(module) if name.isidentifier() and not name.startswith("__")}
         if isinstance(exported, list | tuple):
             names |= {name for name in exported if isinstance(name, str)}
         for name in sorted(names):

@@ -1,6 +1,7 @@
 """Knows what a value of a type asks of its holder: to be awaited, iterated, entered, or nothing."""
 
 import ast
+import re
 from dataclasses import dataclass, field
 
 from tools.knowledge.annotations import ANY, Annotations, Type, members
@@ -30,6 +31,9 @@ _MANAGERS = {
     "contextlib._AsyncGeneratorContextManager",
     "contextlib.AsyncExitStack",
 }
+
+
+_A_CLIENT = 3  # async methods; thin awaitables have none or one (`TelegramMethod.emit`), clients have dozens
 
 
 @dataclass(slots=True)
@@ -70,16 +74,22 @@ class Kinds:
         return kinds or {"plain"}
 
     def is_useful(self, given: Type) -> bool:
-        """Whether an object has async methods of its own beside being awaitable, so that it is worth holding."""
+        """Whether an awaitable object is worth holding for its own sake: a client, or a builder of itself."""
         if given.name in _AWAITABLES | _COROUTINES:
             return False
+        async_methods = 0
         for found in self.lineage(given.name):
             source = self.annotations.names.class_source(found)
             assert source is not None
+            own = {"Self", found.local}
             for name, defs in source.methods.items():
-                if not name.startswith("_") and any(isinstance(node, ast.AsyncFunctionDef) for node in defs):
+                if name.startswith("_"):
+                    continue
+                async_methods += any(isinstance(node, ast.AsyncFunctionDef) for node in defs)
+                returns = defs[-1].returns
+                if isinstance(defs[-1], ast.FunctionDef) and returns is not None and _words(returns) & own:
                     return True
-        return False
+        return async_methods >= _A_CLIENT
 
     def result(self, given: Type) -> Type:
         """What awaiting or entering a value gives, as far as its own type arguments tell."""
@@ -137,3 +147,7 @@ class Kinds:
         for base in self.bases(found):
             met += self._preorder(base.name, above | {found.name})
         return met
+
+
+def _words(annotation: ast.expr) -> set[str]:
+    return set(re.findall(r"\w+", ast.unparse(annotation)))

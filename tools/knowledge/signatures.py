@@ -97,6 +97,8 @@ class Signatures:
             return replace(made, returns=returns.args[2] if len(returns.args) == 3 else ANY)
         for decorator in reversed(node.decorator_list):
             made = self._decorated(home, decorator, made, returns)
+        if made.color == "m" and "p" in flags and not made.is_async_def:
+            return made.recolored("")  # an attribute that happens to be a client, not a manager made by reading it
         return made
 
     def _decorated(self, home: str, decorator: ast.expr, made: Signature, returns: Type) -> Signature:

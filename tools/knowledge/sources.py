@@ -19,7 +19,6 @@ _NOT_SURFACE = {
     "vendor",
     "vendored",
     "__main__",
-    "migrations",
     "locale",
 }
 """Parts of a module's name that are nobody's public surface."""
