@@ -39,10 +39,11 @@ CASES = [
         bad="import time\ndef wait():\n    time.sleep(5)\ndef work():\n    wait()\nasync def main():\n    work()  # here\n",
     ),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
-    Case("in a thread", good="import asyncio, time\nasync def main():\n    await asyncio.to_thread(time.sleep, 1)\n"),
+    Case("in a thread", good="import asyncio, time\nasync def main():\n    await asyncio.get_running_loop().run_in_executor(None, time.sleep, 1)\n"),
     Case(
         "in a function for a thread",
-        good="import asyncio, time\ndef wait():\n    time.sleep(1)\nasync def main():\n    await asyncio.to_thread(wait)\n",
+        good="import asyncio, time\ndef wait():\n    time.sleep(1)\nasync def main():\n"
+        "    await asyncio.get_running_loop().run_in_executor(None, wait)\n",
     ),
     Case("no time at all", good="import time\nasync def main():\n    time.sleep(0)\n"),
     Case("a queue that is only looked at", good="import queue\nq = queue.Queue()\nasync def main():\n    q.get(block=False)\n"),
