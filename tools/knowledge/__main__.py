@@ -22,6 +22,7 @@ def main() -> int:
     build.add_argument("--into", type=Path, default=TABLES, help="the folder to write to")
     build.add_argument("--here", action="store_true", help="read what is installed beside this tool; install nothing")
     build.add_argument("--why", action="store_true", help="also list what is missing, wrong, or could not be imported")
+    build.add_argument("--quick", action="store_true", help="do not measure what reading alone would have found")
     options = parser.parse_args()
     wanted = options.packages or ["stdlib", *(entry.top for entry in CATALOGUE), "semantics"]
     unknown = [name for name in wanted if name not in {"stdlib", "semantics"} and entry_for(name) is None]
@@ -42,10 +43,10 @@ def main() -> int:
         assert entry is not None
         try:
             if options.here:
-                report = build_library(entry, running(), options.into)
+                report = build_library(entry, running(), options.into, measure_reading=not options.quick)
             else:
                 with installed(entry) as environment:
-                    report = build_library(entry, environment, options.into)
+                    report = build_library(entry, environment, options.into, measure_reading=not options.quick)
         except OSError as error:
             print(f"{name:24}  failed: {error}", file=sys.stderr)
             failed += 1

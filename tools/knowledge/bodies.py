@@ -10,9 +10,10 @@ from tools.knowledge.sources import Def
 __all__ = ["passed_on", "promised", "returned_values", "yields"]
 
 _FUTURE_MAKERS = {
-    "create_future", "ensure_future", "create_task", "gather", "run_in_executor", "shield", "wrap_future",
-    "deferToThread", "maybeDeferred", "Future", "async_create_task", "async_add_executor_job",
+    "create_future", "ensure_future", "run_in_executor", "wrap_future", "deferToThread", "maybeDeferred",
+    "async_create_task", "async_add_executor_job",
 }  # fmt: skip
+_OF_A_LOOP = {"create_task", "gather", "shield", "Future"}  # others use these words too: only on `asyncio` or a loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ def _makes_future(value: ast.expr, stored: dict[str, list[ast.expr]]) -> bool:
         return any(_makes_future(inner, {}) for inner in stored.get(value.id, []))
     if not isinstance(value, ast.Call):
         return False
-    maker = value.func
-    name = maker.attr if isinstance(maker, ast.Attribute) else maker.id if isinstance(maker, ast.Name) else ""
+    *receiver, name = ast.unparse(value.func).split(".")
+    if name in _OF_A_LOOP:
+        return bool(receiver) and ("loop" in receiver[-1] or receiver[0] == "asyncio")
     return name in _FUTURE_MAKERS

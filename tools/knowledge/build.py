@@ -61,27 +61,27 @@ class Report:
         return f"{row}{len(self.wrong):7}{self.size:9}"
 
 
-def build_library(entry: Entry, environment: Environment, into: Path) -> Report:
-    """Read, look, and write the table of one package."""
+def build_library(entry: Entry, environment: Environment, into: Path, *, measure_reading: bool = True) -> Report:
+    """Read, look, and write the table of one package; `measure_reading` also judges what reading alone would give."""
     modules = read_package(environment.packages, entry.top, entry.only, entry.without)
     if not modules:
         raise FileNotFoundError(f"{entry.top!r} has no sources under {environment.packages}")
     observed = environment.observe(entry)
     versions = environment.versions(entry.install)
     tops = frozenset({entry.top})
-    unseen = make_tables(read_surface(modules, Observed()), tops)[entry.top] if observed.public else {}
+    unseen = make_tables(read_surface(modules, Observed()), tops) if measure_reading else {}
     surface = read_surface(modules, observed)
     for attribute, type_ in entry.declares:
         owner, _, name = attribute.rpartition(".")
         if owner not in surface.classes or type_ not in surface.classes:
             raise LookupError(f"The catalogue declares {attribute!r} as {type_!r}; {entry.top} has no such classes.")
         surface.classes[owner].attributes[name] = Type(type_)
-    table = make_tables(surface, tops)[entry.top]
+    table = make_tables(surface, tops).get(entry.top, {})
     size = write_table(into / f"{entry.top}.z", versions, table)
     made = _beside_bundled(Library(entry.top, tuple(versions), table))
     missing = tuple(name for name in observed.public if not _is_async(made, name))
     found = len(observed.public) - len(missing)
-    read_only = _beside_bundled(Library(entry.top, (), unseen))
+    read_only = _beside_bundled(Library(entry.top, (), unseen.get(entry.top, {})))
     read = sum(_is_async(read_only, name) for name in observed.public)
     wrong = tuple(_contradicted(surface, observed))
     knowledge.load.cache_clear()

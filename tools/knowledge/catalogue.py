@@ -31,6 +31,14 @@ def _entry(line: str, **more: tuple[str, ...] | tuple[tuple[str, str], ...] | st
     return Entry(top, tuple(install or [top]), **more)  # type: ignore[arg-type]
 
 
+_HOME_DOMAINS = (
+    "alarm_control_panel binary_sensor bluetooth button calendar camera climate conversation cover "
+    "device_tracker diagnostics event fan frontend http humidifier image light lock media_player mqtt "
+    "notify number persistent_notification recorder remote scene select sensor siren stt switch text todo "
+    "tts update vacuum water_heater weather webhook websocket_api "
+)
+"""The components that others are written against: entity platforms and services, not integrations."""
+
 # Ordered so that what others build on comes first: a table is judged with the tables before it.
 CATALOGUE: tuple[Entry, ...] = (
     _entry("anyio", extra=("trio",)),
@@ -198,7 +206,18 @@ CATALOGUE: tuple[Entry, ...] = (
     _entry("web3"),
     _entry("aioredis"),
     _entry("curl_cffi curl-cffi"),
-    _entry("homeassistant homeassistant", python="3.13.0", only=("homeassistant.core",)),
+    _entry(
+        "homeassistant",
+        python="3.13.0",
+        source_only="it wants some sixty pinned packages, several of them compiled",
+        only=tuple(
+            f"homeassistant.{part}"
+            for part in (
+                "core config_entries data_entry_flow helpers util exceptions loader setup auth "
+                + " ".join(f"components.{domain}" for domain in _HOME_DOMAINS.split())
+            ).split()
+        ),
+    ),
 )
 
 

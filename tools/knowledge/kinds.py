@@ -59,8 +59,7 @@ class Kinds:
             elif member.name.startswith("~") or member == ANY:
                 kinds.add("any")
             elif member.name == "None":
-                if len(members(given)) == 1:
-                    kinds.add("plain")
+                kinds.add("plain")
             else:
                 kinds |= self._of_class(member)
         return kinds

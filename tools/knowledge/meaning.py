@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tools.knowledge.build import stdlib_surface
@@ -14,8 +14,9 @@ from tools.knowledge.catalogue import Entry, entry_for
 from tools.knowledge.environment import Environment, installed
 from tools.knowledge.facts import Fact, read_facts
 from tools.knowledge.names import Definition
-from tools.knowledge.sources import Def
-from tools.knowledge.surface import Surface
+from tools.knowledge.observed import Observed
+from tools.knowledge.sources import Def, read_package
+from tools.knowledge.surface import Surface, read_surface
 
 __all__ = ["Verdict", "build_semantics"]
 
@@ -159,9 +160,22 @@ def _by_import(top: str, facts: list[Fact]) -> list[Verdict]:
         entry = Entry(top, (_ONLY_FOR_FACTS[top],))
     try:
         with installed(entry) as environment:
+            if entry.source_only:
+                return list(_by_source(environment, entry, facts))
             return list(_ask(environment, entry, facts))
     except subprocess.CalledProcessError as error:
         return [Verdict(fact, why=f"it could not be installed or asked: {error}") for fact in facts]
+
+
+def _by_source(environment: Environment, entry: Entry, facts: list[Fact]) -> Iterator[Verdict]:
+    """A package that cannot be imported here is asked through its source."""
+    modules = read_package(environment.packages, entry.top, entry.only, entry.without)
+    surface = read_surface(modules, Observed())
+    for fact in facts:
+        is_package = fact.section == "module_hooks"
+        verdict = Verdict(fact, (fact.name,)) if is_package else _by_stub(surface, fact)
+        why = verdict.why or _unheard(environment, entry.top, fact.words)
+        yield replace(verdict, why=why)
 
 
 def _ask(environment: Environment, entry: Entry, facts: list[Fact]) -> Iterator[Verdict]:

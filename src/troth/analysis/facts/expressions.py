@@ -20,12 +20,30 @@ _CONSTANTS: dict[type, Node] = {
     type(None): ("const", "None"),
     type(...): ("const", "ellipsis"),
 }
-_OPS: dict[type, str] = {ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.Eq: "==", ast.NotEq: "!="}
+_OPS: dict[type, str] = {
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
 
 
 def at(node: Any) -> At:
     """Where `node` stands."""
     return (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+
+
+class _Readers(dict[type, Callable[[Any], Node]]):
+    """The reader of each kind of expression; one for all kinds that are newer than this table (t-strings, say)."""
+
+    def __init__(self, known: dict[type, Callable[[Any], Node]], other: Callable[[Any], Node]) -> None:
+        super().__init__(known)
+        self._other = other
+
+    def __missing__(self, kind: type) -> Callable[[Any], Node]:
+        return self._other
 
 
 class ExpressionReader:
@@ -39,7 +57,7 @@ class ExpressionReader:
         self.calls: set[str] = set()
         self.awaited: set[str] = set()
         self.generator = False
-        self.read: dict[type, Callable[[Any], Node]] = {
+        readers: dict[type, Callable[[Any], Node]] = {
             ast.Name: self._name,
             ast.Attribute: self._attribute,
             ast.Call: self._call,
@@ -68,19 +86,23 @@ class ExpressionReader:
             ast.NamedExpr: self._walrus,
             ast.Slice: self._slice,
         }
+        self.read = _Readers(readers, self._parts)
 
     def expr(self, node: Any) -> Node:
         """The tuple for any expression."""
-        read = self.read.get(type(node))
-        # A kind of expression newer than this table (t-strings, say): its parts still count.
-        return read(node) if read is not None else self._parts(node)
+        return self.read[type(node)](node)
 
     def _name(self, node: ast.Name) -> Node:
         return ("name", node.id)
 
     def _attribute(self, node: ast.Attribute) -> Node:
         base = node.value
-        return ("attr", self.read[type(base)](base) if type(base) in self.read else self._parts(base), node.attr, at(node))
+        return (
+            "attr",
+            self.read[type(base)](base),
+            node.attr,
+            at(node),
+        )
 
     def _callee(self, func: Any) -> str:
         names: list[str] = []
@@ -107,9 +129,9 @@ class ExpressionReader:
         args = node.args
         return (
             "call",
-            self.expr(node.func),
-            tuple([read[type(a)](a) if type(a) in read else self._parts(a) for a in args]) if args else (),
-            tuple([(k.arg, self.expr(k.value)) for k in node.keywords]) if node.keywords else (),
+            read[type(node.func)](node.func),
+            tuple([read[type(a)](a) for a in args]) if args else (),
+            tuple([(k.arg, read[type(k.value)](k.value)) for k in node.keywords]) if node.keywords else (),
             (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
         )
 
@@ -137,8 +159,8 @@ class ExpressionReader:
         return ("index", self.expr(node.value), self.expr(node.slice))
 
     def _many(self, nodes: list[Any]) -> tuple[Node, ...]:
-        expr = self.expr
-        return tuple([expr(n) for n in nodes])
+        read = self.read
+        return tuple([read[type(n)](n) for n in nodes])
 
     def _list(self, node: ast.List) -> Node:
         return ("list", self._many(node.elts))
@@ -179,10 +201,7 @@ class ExpressionReader:
 
     def _generators(self, node: Any) -> tuple[Node, ...]:
         return tuple(
-            [
-                (bool(g.is_async), self.expr(g.target), self.expr(g.iter), self._many(g.ifs))
-                for g in node.generators
-            ]
+            [(bool(g.is_async), self.expr(g.target), self.expr(g.iter), self._many(g.ifs)) for g in node.generators]
         )
 
     def _comprehension(self, node: Any) -> Node:

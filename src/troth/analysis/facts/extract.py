@@ -176,16 +176,26 @@ class _FileReader(ExpressionReader):
 
     def _for(self, node: Any) -> Node:
         target = self.expr(node.target)
-        iterated = self.expr(node.iter)
+        iterated = self._consumed(node.iter, "for") if type(node) is ast.AsyncFor else self.expr(node.iter)
         if self._function == 0 and self._class is None and target[0] == "name":
             self._variables.append((target[1], None, ("index", iterated, ("const", "int"))))
         is_async = type(node) is ast.AsyncFor
         return ("for", is_async, target, iterated, self._block(node.body), self._block(node.orelse), at(node))
 
+    def _consumed(self, node: Any, how: str) -> Node:
+        """What `async for` or `async with` takes: right for iterators and contexts, wrong for coroutines."""
+        if type(node) is not ast.Call:
+            return self.expr(node)
+        callee = self._callee(node.func)
+        if callee:
+            self.awaited.add(f"{how} {callee}")
+        return self._call_itself(node)
+
     def _with(self, node: Any) -> Node:
         items = []
         for item in node.items:
-            value = self.expr(item.context_expr)
+            entered = item.context_expr
+            value = self._consumed(entered, "with") if type(node) is ast.AsyncWith else self.expr(entered)
             target = None if item.optional_vars is None else self.expr(item.optional_vars)
             if target is not None:
                 is_async = type(node) is ast.AsyncWith
@@ -342,4 +352,3 @@ def _says_nothing(body: list[Any]) -> bool:
                 continue
         return False
     return True
-

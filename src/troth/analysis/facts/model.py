@@ -74,7 +74,7 @@ class FunctionFacts(NamedTuple):
     returns: Node | None
     decorators: tuple[Node, ...]
     calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
-    awaited: tuple[str, ...]  # callees as written, of calls that are
+    awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
     body: bytes
 
 

@@ -64,6 +64,7 @@ class Calls:
         self._program = program
         self._results: dict[Function, Value | None] = {}
         self._asking: set[Function] = set()
+        self._fluent: set[Function] = set()  # those that return `Self`: the answer depends on the receiver
 
     def call(self, func: Value | None, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         """What calling `func` at `node` gives."""
@@ -115,7 +116,9 @@ class Calls:
                 return None
             at, text = node[-1], callee_text(node[1])
             promise = "coroutine" if effect == "coroutine" else "generator" if effect == "generator" else "context"
-            site = scope.site(function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=not _guessed(receiver))  # type: ignore[arg-type]
+            site = scope.site(
+                function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=not _guessed(receiver)
+            )  # type: ignore[arg-type]
             kind = {"coroutine": Coroutine, "generator": AsyncGenerator, "context": AsyncContext}[effect]
             return kind(site, lambda: self.result(func))
         result = self.result(func)
@@ -134,9 +137,16 @@ class Calls:
         returns = function.facts.returns
         if returns is None or returns[0] != "name":
             return None
-        for param, (_, value) in zip([p for p in function.facts.params if p[0] not in {"self", "cls"}], values, strict=False):
+        for param, (_, value) in zip(
+            [p for p in function.facts.params if p[0] not in {"self", "cls"}], values, strict=False
+        ):
             annotation = param[1]
-            if annotation is not None and annotation[0] == "index" and annotation[2] == returns and isinstance(value, ClassObject):
+            if (
+                annotation is not None
+                and annotation[0] == "index"
+                and annotation[2] == returns
+                and isinstance(value, ClassObject)
+            ):
                 return self._program.types.instance(value.cls, (), None)
         return None
 
@@ -151,13 +161,29 @@ class Calls:
             return union([self._fresh(m, node, scope, how, function) for m in value.members])
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
             at, text = node[-1], callee_text(node[1])
-            promise = "coroutine" if isinstance(value, Coroutine) else "generator" if isinstance(value, AsyncGenerator) else "context"
+            promise = (
+                "coroutine"
+                if isinstance(value, Coroutine)
+                else "generator"
+                if isinstance(value, AsyncGenerator)
+                else "context"
+            )
             inner = value.site
             if isinstance(value, AsyncGenerator | AsyncContext):
                 return type(value)(None, value.evaluate)
             target = function if function is not None else how
             sure = value.site.sure if value.site is not None else True
-            return Coroutine(scope.site(target, at, text, promise, lambda: self._program.reasons.of_returning(function, inner, how), sure=sure), value.evaluate)  # type: ignore[arg-type]
+            return Coroutine(
+                scope.site(
+                    target,
+                    at,
+                    text,
+                    promise,
+                    lambda: self._program.reasons.of_returning(function, inner, how),
+                    sure=sure,
+                ),
+                value.evaluate,
+            )  # type: ignore[arg-type]
         return value
 
     def _annotated(self, func: CallableType, node: Node, scope: Evaluator) -> Value | None:
@@ -181,7 +207,7 @@ class Calls:
         if "o" in flags:
             return None
         at, text = node[-1], callee_text(node[1])
-        
+
         def reasons() -> tuple[Reason, ...]:
             return self._program.reasons.of_library(func, function)
 
@@ -192,7 +218,11 @@ class Calls:
         if "g" in flags:
             item = result.args[0] if isinstance(result, Builtin) and result.args else None
             return AsyncGenerator(scope.site(function, at, text, "generator", reasons, sure=True), lambda: item)
-        if name in SPAWNERS or (isinstance(result, Awaitable) and result.kind == "task" and function.name in {"create_task", "ensure_future"}):
+        if name in SPAWNERS or (
+            isinstance(result, Awaitable)
+            and result.kind == "task"
+            and function.name in {"create_task", "ensure_future"}
+        ):
             if "TaskGroup" in name:
                 return Awaitable(_first_result(values, scope), "task")
             return Awaitable(
@@ -225,8 +255,10 @@ class Calls:
 
     def _library_result(self, function: LibraryFunction, func: FunctionValue) -> Value | None:
         if function.returns in {"typing.Self", "Self"}:
-            return func.receiver if isinstance(func.receiver, Instance) else (
-                Instance(func.receiver.cls) if isinstance(func.receiver, ClassObject) else None
+            return (
+                func.receiver
+                if isinstance(func.receiver, Instance)
+                else (Instance(func.receiver.cls) if isinstance(func.receiver, ClassObject) else None)
             )
         return self._program.types.written(function.returns)
 
@@ -238,7 +270,9 @@ class Calls:
         if base is not None:
             return self._method_of_builtin(base, name, values)
         if name in {"list", "set", "tuple", "frozenset", "sorted", "iter", "reversed"}:
-            return Builtin("list" if name in {"sorted", "iter", "reversed"} else name, (scope.iterated(first),) if values else ())
+            return Builtin(
+                "list" if name in {"sorted", "iter", "reversed"} else name, (scope.iterated(first),) if values else ()
+            )
         if name == "enumerate":
             return Builtin("iterator", (TupleOf((Builtin("int"), scope.iterated(first))),))
         if name == "zip":
@@ -282,7 +316,13 @@ class Calls:
         assert isinstance(base, Builtin)
         args = base.args
         if base.name == "str":
-            return Builtin("list", (base,)) if name in {"split", "splitlines", "rsplit"} else base if name in _TEXT else None
+            return (
+                Builtin("list", (base,))
+                if name in {"split", "splitlines", "rsplit"}
+                else base
+                if name in _TEXT
+                else None
+            )
         if base.name == "dict":
             value = args[-1] if len(args) > 1 else None
             if name in {"get", "pop", "setdefault"}:
@@ -308,7 +348,9 @@ class Calls:
         why = (f"`{callee_text(node[1])}(…)` makes a `{cls.name}`", module.path, node[-1][0])
         if isinstance(cls, LibraryClass):
             if cls.qualified in {"functools.partial", "functools.partialmethod"}:
-                return values[0][1] if values and isinstance(values[0][1], FunctionValue | Lambda | ClassObject) else None
+                return (
+                    values[0][1] if values and isinstance(values[0][1], FunctionValue | Lambda | ClassObject) else None
+                )
             return self._program.types.instance(cls, (), why)
         return Instance(cls, (), why)
 
@@ -334,10 +376,13 @@ class Calls:
             return self._library_result(function, func)
         receiver_class = func.receiver.cls if isinstance(func.receiver, Instance | ClassObject) else None
         owner = receiver_class if isinstance(receiver_class, Class) else function.owner
-        returns = function.facts.returns
-        if returns is not None and _mentions_self(returns) and owner is not None:
+        if function in self._fluent:
             return self._from_annotation(function, owner)
         if function not in self._results:
+            returns = function.facts.returns
+            if returns is not None and owner is not None and _mentions_self(returns):
+                self._fluent.add(function)
+                return self._from_annotation(function, owner)
             if function in self._asking:
                 return None
             self._asking.add(function)
@@ -395,7 +440,6 @@ def _mentions_self(node: Node) -> bool:
 
 
 _TEXT = frozenset(
-    "strip lstrip rstrip lower upper title replace format join capitalize removeprefix removesuffix zfill ljust rjust "
-    "center expandtabs swapcase casefold translate".split()
+    ["strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "format", "join", "capitalize", "removeprefix", "removesuffix", "zfill", "ljust", "rjust", "center", "expandtabs", "swapcase", "casefold", "translate"]
 )
 _ = (library, ModuleValue, members_of)

@@ -57,7 +57,9 @@ class Classes:
                 continue
             if (node[1] if node[0] == "name" else node[2] if node[0] == "attr" else "") in _SHAPELESS:
                 continue
-            value = self._program.static(cls.module, cls.module.function(cls.facts.parent) if cls.facts.parent else None).value(node)
+            value = self._program.static(
+                cls.module, cls.module.function(cls.facts.parent) if cls.facts.parent else None
+            ).value(node)
             if isinstance(value, ClassObject) and value.cls is not cls:
                 if isinstance(value.cls, Class):
                     met.extend(self._preorder(value.cls, depth + 1))
@@ -67,7 +69,9 @@ class Classes:
                 met.append(None)
         return met
 
-    def member(self, cls: Class | LibraryClass, name: str, receiver: Value, *, after: Class | None = None) -> Value | None:
+    def member(
+        self, cls: Class | LibraryClass, name: str, receiver: Value, *, after: Class | None = None
+    ) -> Value | None:
         """What `receiver.name` is; `after` leaves out the classes up to that one, as `super()` does."""
         if isinstance(cls, LibraryClass):
             return self._library_member(cls, name, receiver)
@@ -114,9 +118,7 @@ class Classes:
 
     def _method(self, cls: Class, name: str, receiver: Value) -> Value | None:
         functions = [cls.module.function(i) for i in cls.methods[name]]
-        functions = [
-            f for f in functions if not f.decorated_with("overload", "setter", "deleter")
-        ] or functions[-1:]
+        functions = [f for f in functions if not f.decorated_with("overload", "setter", "deleter")] or functions[-1:]
         if len({f.is_async for f in functions}) == 1:
             functions = functions[-1:]
         return union([self._bound(f, receiver) for f in functions])
@@ -125,7 +127,9 @@ class Classes:
         if function.decorated_with("staticmethod"):
             return FunctionValue(function)
         bound = FunctionValue(function, receiver)
-        if isinstance(receiver, Instance) and function.decorated_with("property", "cached_property", "hybrid_property", "async_cached_property", "async_property"):
+        if isinstance(receiver, Instance) and function.decorated_with(
+            "property", "cached_property", "hybrid_property", "async_cached_property", "async_property"
+        ):
             return self._program.calls.property(bound)
         return bound
 
@@ -148,9 +152,7 @@ class Classes:
         del receiver
         return value
 
-    def _typed(
-        self, cls: Class, name: str, assigned: list[tuple[str, int, Node | None, Node | None]]
-    ) -> Value | None:
+    def _typed(self, cls: Class, name: str, assigned: list[tuple[str, int, Node | None, Node | None]]) -> Value | None:
         program = self._program
         where = (cls.module.path, cls.facts.at[0])
         if name in cls.annotations:

@@ -28,15 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumers", "looks_like_keeper", "mentions_awaitable", "never_awaitable"]
 
-_TEXT_BUILTINS = frozenset("print str repr ascii format".split())
+_TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
 _PLAIN_BUILTINS = frozenset(
-    "len bool int float bytes list tuple set frozenset sorted sum min max any all enumerate zip reversed abs round dict".split()
+    ["len", "bool", "int", "float", "bytes", "list", "tuple", "set", "frozenset", "sorted", "sum", "min", "max", "any", "all", "enumerate", "zip", "reversed", "abs", "round", "dict"]
 )
-_LOG_METHODS = frozenset("debug info warning warn error exception critical fatal log trace success".split())
-_LOGGERS = frozenset("logger log logging _logger _log LOGGER LOG _LOGGER".split())
+_LOG_METHODS = frozenset(["debug", "info", "warning", "warn", "error", "exception", "critical", "fatal", "log", "trace", "success"])
+_LOGGERS = frozenset(["logger", "log", "logging", "_logger", "_log", "LOGGER", "LOG", "_LOGGER"])
 _PLAIN_MODULES = frozenset(
-    "json math re os pathlib datetime base64 hashlib uuid struct html urllib textwrap string decimal statistics shutil "
-    "pprint csv binascii zlib gzip pickle".split()
+    ["json", "math", "re", "os", "pathlib", "datetime", "base64", "hashlib", "uuid", "struct", "html", "urllib", "textwrap", "string", "decimal", "statistics", "shutil", "pprint", "csv", "binascii", "zlib", "gzip", "pickle"]
 )
 
 
@@ -118,7 +117,11 @@ class Consumers:
         if param[1] is not None:
             declared = self._program.parameter(function, param)
             if declared is not None:
-                return f"`{function.qualname}`, whose `{param[0]}` is no awaitable" if never_awaitable(declared, self._program) else ""
+                return (
+                    f"`{function.qualname}`, whose `{param[0]}` is no awaitable"
+                    if never_awaitable(declared, self._program)
+                    else ""
+                )
             if mentions_awaitable(param[1]):
                 return ""
         if function.is_abstract:
@@ -192,6 +195,7 @@ def _param(params: list[Param], position: int, name: str | None) -> Param | None
 def mentions_awaitable(node: object) -> bool:
     """Whether an annotation speaks of something that can be awaited, or of anything at all."""
     if not isinstance(node, tuple):
-        return isinstance(node, str) and any(word in node for word in ("Awaitable", "Coroutine", "Any", "Future", "Task"))
+        return isinstance(node, str) and any(
+            word in node for word in ("Awaitable", "Coroutine", "Any", "Future", "Task")
+        )
     return any(mentions_awaitable(part) for part in node)
-

@@ -225,4 +225,3 @@ def _fate_of_wrapped(body: tuple[Node, ...], wrapped: set[str]) -> str:
     if "plain" in fates:
         return "plain"
     return ""
-

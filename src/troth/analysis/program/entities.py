@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts, ImportFacts
+    from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts, ImportFacts, Param
 
 __all__ = ["Class", "Function", "Module"]
 
@@ -83,7 +83,6 @@ class Module:
                     self._local_imports.setdefault(imported.scope, []).append(imported)
         return self._local_imports.get(function, [])
 
-
     def inner(self, function: int) -> dict[str, list[Function | Class]]:
         """The functions and classes defined inside a function."""
         if self._inner is None:
@@ -100,12 +99,20 @@ class Module:
 class Function:
     """A function or method of the project."""
 
-    __slots__ = ("facts", "index", "module")
+    __slots__ = ("_params", "facts", "index", "module")
 
     def __init__(self, module: Module, index: int) -> None:
         self.module = module
         self.index = index
         self.facts: FunctionFacts = module.facts.functions[index]
+        self._params: dict[str, Param] | None = None
+
+    @property
+    def params(self) -> dict[str, Param]:
+        """Its parameters by name."""
+        if self._params is None:
+            self._params = {param[0]: param for param in self.facts.params}
+        return self._params
 
     @property
     def name(self) -> str:

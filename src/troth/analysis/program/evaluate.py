@@ -43,14 +43,16 @@ __all__ = ["BUILTIN_FUNCTIONS", "Evaluator"]
 
 # Builtin functions and what they give; none of them awaits anything.
 BUILTIN_FUNCTIONS = {
-    **{name: name for name in "str bytes bytearray int float complex bool dict list set frozenset tuple range".split()},
-    **dict.fromkeys("repr ascii format input chr hex oct bin".split(), "str"),
-    **dict.fromkeys("len ord hash id abs round".split(), "int"),
-    **dict.fromkeys("isinstance issubclass callable hasattr any all".split(), "bool"),
-    **dict.fromkeys("sorted".split(), "list"),
-    **dict.fromkeys("print sum min max enumerate zip map filter reversed iter next getattr setattr delattr open".split(), ""),
-    **dict.fromkeys("type vars dir globals locals eval exec super object property divmod pow slice".split(), ""),
-    **dict.fromkeys("memoryview classmethod staticmethod aiter anext breakpoint compile".split(), ""),
+    **{name: name for name in ["str", "bytes", "bytearray", "int", "float", "complex", "bool", "dict", "list", "set", "frozenset", "tuple", "range"]},
+    **dict.fromkeys(["repr", "ascii", "format", "input", "chr", "hex", "oct", "bin"], "str"),
+    **dict.fromkeys(["len", "ord", "hash", "id", "abs", "round"], "int"),
+    **dict.fromkeys(["isinstance", "issubclass", "callable", "hasattr", "any", "all"], "bool"),
+    **dict.fromkeys(["sorted"], "list"),
+    **dict.fromkeys(
+        ["print", "sum", "min", "max", "enumerate", "zip", "map", "filter", "reversed", "iter", "next", "getattr", "setattr", "delattr", "open"], ""
+    ),
+    **dict.fromkeys(["type", "vars", "dir", "globals", "locals", "eval", "exec", "super", "object", "property", "divmod", "pow", "slice"], ""),
+    **dict.fromkeys(["memoryview", "classmethod", "staticmethod", "aiter", "anext", "breakpoint", "compile"], ""),
 }
 
 
@@ -113,9 +115,9 @@ class Evaluator:
         function = self.function
         first = True
         while function is not None:
-            for param in function.facts.params:
-                if param[0] == name:
-                    return self.program.parameter(function, param)
+            param = function.params.get(name)
+            if param is not None:
+                return self.program.parameter(function, param)
             inner = self.module.inner(function.index).get(name)
             if inner:
                 return self._defined(inner)
@@ -166,7 +168,9 @@ class Evaluator:
         if isinstance(base, External):
             return External(f"{base.path}.{name}")
         if isinstance(base, SuperOf):
-            return self.program.classes.member(_class_of(base.receiver) or base.cls, name, base.receiver, after=base.cls)
+            return self.program.classes.member(
+                _class_of(base.receiver) or base.cls, name, base.receiver, after=base.cls
+            )
         if isinstance(base, Builtin | TupleOf | Table):
             return FunctionValue(_builtin_method(base, name), base)
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
@@ -420,7 +424,11 @@ class Evaluator:
             found = self.program.classes.member(value.cls, name, value)
             if isinstance(found, FunctionValue):
                 result = self.program.calls.result(found)
-                return result if result is not None else (value if isinstance(found.function, Function) and not found.function.facts.returns else None)
+                return (
+                    result
+                    if result is not None
+                    else (value if isinstance(found.function, Function) and not found.function.facts.returns else None)
+                )
         return None
 
     def on_entered(self, node: Node) -> Value | None:
@@ -496,10 +504,7 @@ class Evaluator:
         return self.program.names.imported(self.module, node[1], node[2], node[3])
 
 
-_TAGS = (
-    "name attr call await const list set tuple dict ifexp or and not compare binop fstr parts index entered lambda comp "
-    "walrus yield yieldfrom star classref imported"
-).split()
+_TAGS = ["name", "attr", "call", "await", "const", "list", "set", "tuple", "dict", "ifexp", "or", "and", "not", "compare", "binop", "fstr", "parts", "index", "entered", "lambda", "comp", "walrus", "yield", "yieldfrom", "star", "classref", "imported"]
 
 
 class Plain(Evaluator):
@@ -508,8 +513,7 @@ class Plain(Evaluator):
 
 _CONSTANTS: dict[str, Value] = {name: Builtin(name) for name in ("str", "bytes", "int", "float", "complex", "bool")}
 _OF_COROUTINES = frozenset(
-    "send throw close aclose asend athrow cr_code cr_frame cr_await cr_running __await__ __aiter__ __anext__ __aenter__ "
-    "__aexit__ __name__ __qualname__ __class__ ag_code ag_frame".split()
+    ["send", "throw", "close", "aclose", "asend", "athrow", "cr_code", "cr_frame", "cr_await", "cr_running", "__await__", "__aiter__", "__anext__", "__aenter__", "__aexit__", "__name__", "__qualname__", "__class__", "ag_code", "ag_frame"]
 )
 _builtins: dict[str, LibraryFunction] = {}
 

@@ -57,8 +57,9 @@ class Evidence:
             else:
                 self._plain[name] += 1  # type: ignore[index]
             for callee in awaited:  # type: ignore[attr-defined]
-                if callee.startswith("await "):
-                    self.awaited_twice.add(callee.rpartition(".")[2].rpartition(" ")[2])
+                if " " in callee:
+                    if callee.startswith("await "):
+                        self.awaited_twice.add(callee.rpartition(".")[2].rpartition(" ")[2])
                     continue
                 key = _tail(callee)
                 self._awaited[key] += 1
@@ -98,6 +99,12 @@ class Evidence:
         if site is not None:
             site.by_siblings = siblings
         return Coroutine(site, lambda: None)
+
+    def speaks_for(self, name: str, callee: str, function: Function) -> bool:
+        """Whether `call` might have something to say about that callee; `name` is "" for one from a library."""
+        if name and self._by_name(name) is not None:
+            return True
+        return function.is_async and self._by_siblings(callee, function) is not None
 
     def is_always_awaited(self, site: Site) -> bool:
         """Whether a result rather than a promise is expected at `site`.
@@ -158,8 +165,7 @@ def _asks_for_color(function: Function) -> bool:
 
 
 _COLOR_QUESTIONS = frozenset(
-    "iscoroutinefunction isawaitable iscoroutine isasyncgenfunction isasyncgen is_coroutine is_async is_awaitable "
-    "is_coroutine_function is_async_callable maybe_await is_coroutine_callable".split()
+    ["iscoroutinefunction", "isawaitable", "iscoroutine", "isasyncgenfunction", "isasyncgen", "is_coroutine", "is_async", "is_awaitable", "is_coroutine_function", "is_async_callable", "maybe_await", "is_coroutine_callable"]
 )
 
 

@@ -19,11 +19,16 @@ from troth.analysis.program.values import (
     AsyncGenerator,
     Awaitable,
     Builtin,
+    CallableType,
     ClassObject,
     Coroutine,
+    External,
     FunctionValue,
     Instance,
+    Lambda,
+    ModuleValue,
     Nothing,
+    SuperOf,
     Table,
     TupleOf,
     Union,
@@ -39,13 +44,17 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["Flow", "promises"]
+__all__ = ["Flow", "holds_promise", "promises"]
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
 
 _PROMISES = (Coroutine, AsyncGenerator, AsyncContext)
+# Values that neither are promises nor hold any.
+_NEVER = frozenset({FunctionValue, Instance, External, ClassObject, ModuleValue, Nothing, Lambda, CallableType, SuperOf})
 # Misuses that raise an error, which a broad `except` would then hide.
-_RAISING = frozenset({"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"})
+_RAISING = frozenset(
+    {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
+)
 
 
 def promises(value: Value | None, depth: int = 0) -> Iterator[Coroutine | AsyncGenerator | AsyncContext | Awaitable]:
@@ -66,6 +75,13 @@ def promises(value: Value | None, depth: int = 0) -> Iterator[Coroutine | AsyncG
     elif isinstance(value, Table):
         for member in value.values:
             yield from promises(member, depth + 1)
+
+
+def holds_promise(value: Value | None) -> bool:
+    """Whether there is any promise in `value`."""
+    if value is None or type(value) in _NEVER:
+        return False
+    return next(promises(value), None) is not None
 
 
 class Flow(Evaluator):
@@ -94,6 +110,7 @@ class Flow(Evaluator):
         self._returned_result = False  # some path returns something that is no promise
         self._closures: list[Node | int] = []
         self._arms = False
+        self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
 
     def run(self) -> Flow:
         """Walk through the function."""
@@ -114,7 +131,7 @@ class Flow(Evaluator):
         return known
 
     def keep(self, value: Value | None) -> None:
-        if value is None:
+        if value is None or not self.pending or type(value) in _NEVER:
             return
         for promise in promises(value):
             site = promise.site
@@ -135,7 +152,7 @@ class Flow(Evaluator):
                 self.incident("handed over", site, detail=text, sure=False)
 
     def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
-        if value is None:
+        if value is None or type(value) in _NEVER:
             return
         if isinstance(value, Union):
             real = [m for m in value.members if not isinstance(m, Nothing)]
@@ -169,9 +186,7 @@ class Flow(Evaluator):
         if site.function is not self.function:
             return  # told of where it was made
         masked = self._masks[-1] if self._masks and kind in _RAISING else 0
-        self.incidents[site.at, kind] = Incident(
-            kind, site, site.at, detail, variable, sure and site.sure, masked, ()
-        )
+        self.incidents[site.at, kind] = Incident(kind, site, site.at, detail, variable, sure and site.sure, masked, ())
 
     def settle(self, value: Value | None, at: At) -> None:
         for member in members_of(value):
@@ -180,7 +195,9 @@ class Flow(Evaluator):
                 status = self.pending.get(site)
                 if status is not None:
                     if status == AWAITED and not isinstance(value, Union):
-                        self.incidents[at, "twice"] = Incident("twice", site, at, "", self.variables.get(site, ""), True)
+                        self.incidents[at, "twice"] = Incident(
+                            "twice", site, at, "", self.variables.get(site, ""), True
+                        )
                     self.pending[site] = (status & MAYBE) | AWAITED
             elif isinstance(member, AsyncGenerator) and member.site is not None and not isinstance(value, Union):
                 self.incidents[at, "awaited generator"] = Incident("awaited generator", member.site, at)
@@ -195,7 +212,9 @@ class Flow(Evaluator):
 
         function = value.function
         is_async = (
-            self.program.effects.of(function) == "coroutine" if isinstance(function, Function) else "a" in function.flags
+            self.program.effects.of(function) == "coroutine"
+            if isinstance(function, Function)
+            else "a" in function.flags
         )
         if not is_async:
             return
@@ -211,7 +230,7 @@ class Flow(Evaluator):
 
     def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
         for position, (name, value) in enumerate(values):
-            if value is None or not any(True for _ in promises(value)):
+            if value is None or type(value) in _NEVER or not holds_promise(value):
                 continue
             if name in {"*", "**"} and isinstance(value, _PROMISES):
                 self.misuse(value, "unpacking", node[-1])
@@ -221,7 +240,9 @@ class Flow(Evaluator):
             text = self.program.consumers.drops(func, node, position, name, value)
             if text:
                 if any(isinstance(m, _PROMISES) for m in members_of(value)):
-                    self.misuse(value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:"))
+                    self.misuse(
+                        value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
+                    )
                 continue
             if self.program.consumers.may_await(func, node, position, name):
                 self.keep(value)
@@ -248,6 +269,8 @@ class Flow(Evaluator):
 
     def _hold(self, variable: str, value: Value | None) -> None:
         """A variable now holds the promises in `value`."""
+        if not holds_promise(value):
+            return
         if variable in self._globals or self.function.index == 0:
             self.keep(value)
             return
@@ -266,7 +289,19 @@ class Flow(Evaluator):
 
     def _from_arms(self, value: Value | None) -> bool:
         """Whether the alternatives come from the arms of one expression rather than from one call."""
-        return isinstance(value, Union) and len({p.site.at for p in promises(value) if p.site is not None}) > 0 and self._arms
+        return (
+            isinstance(value, Union)
+            and len({p.site.at for p in promises(value) if p.site is not None}) > 0
+            and self._arms
+        )
+
+    def on_name(self, node: Node) -> Value | None:
+        name = node[1]
+        if name in self.env:
+            return self.env[name]
+        if name not in self._outer:
+            self._outer[name] = self.outer(name)
+        return self._outer[name]
 
     # -- expressions that capture --------------------------------------------------------------------------------------
 
@@ -361,7 +396,11 @@ class Flow(Evaluator):
     def _drop(self, value: Value, node: Node) -> None:
         if node[0] == "comp":
             for promise in promises(value):
-                if promise.site is not None and promise.site.promise == "coroutine" and promise.site not in self.pending:
+                if (
+                    promise.site is not None
+                    and promise.site.promise == "coroutine"
+                    and promise.site not in self.pending
+                ):
                     self.incident("dropped in comprehension", promise.site)
             return
         if not _is_sure(value):
@@ -369,7 +408,11 @@ class Flow(Evaluator):
         for member in members_of(value):
             if isinstance(member, Coroutine) and member.site is not None and member.site not in self.pending:
                 self.incident("dropped", member.site)
-            elif isinstance(member, AsyncGenerator | AsyncContext) and member.site is not None and member.site not in self.pending:
+            elif (
+                isinstance(member, AsyncGenerator | AsyncContext)
+                and member.site is not None
+                and member.site not in self.pending
+            ):
                 kind = "dropped generator" if isinstance(member, AsyncGenerator) else "dropped context"
                 self.incident(kind, member.site)
             elif isinstance(member, Awaitable) and member.site is not None:
@@ -444,9 +487,13 @@ class Flow(Evaluator):
     def s_annassign(self, statement: Node) -> None:
         _, target, annotation, node = statement
         value = None if node is None else self.value(node)
-        place = (f"`{target[1]}` is annotated" if target[0] == "name" else "it is annotated", self.module.path, _line_of(node))
+        place = (
+            f"`{target[1]}` is annotated" if target[0] == "name" else "it is annotated",
+            self.module.path,
+            _line_of(node),
+        )
         declared = self.program.types.annotated(annotation, self.module, self.function, self.function.owner, place)
-        if any(True for _ in promises(value)):
+        if holds_promise(value):
             self._assign(target, value)
         elif target[0] == "name":
             if node is not None or declared is not None:
@@ -479,7 +526,9 @@ class Flow(Evaluator):
 
     def _returned(self, value: Value, statement: Node) -> None:
         members = [m for m in members_of(value) if not isinstance(m, Nothing)]
-        if statement[1][0] in {"await", "const", "fstr", "compare", "not"} or (members and all(isinstance(m, Builtin) for m in members)):
+        if statement[1][0] in {"await", "const", "fstr", "compare", "not"} or (
+            members and all(isinstance(m, Builtin) for m in members)
+        ):
             self._returned_result = True
         if not members or not all(isinstance(m, Coroutine) for m in members):
             self._return_container(value, statement)
@@ -529,9 +578,7 @@ class Flow(Evaluator):
         elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
             is_none = (test[2][0] in {"is", "=="}) == truth
             self._narrow_none(test[1][1], is_none=is_none)
-        elif kind == "name":
-            self._narrow_none(test[1], is_none=not truth)
-        elif kind == "walrus":
+        elif kind == "name" or kind == "walrus":
             self._narrow_none(test[1], is_none=not truth)
 
     def _narrow_to_class(self, name: str, classes: Node) -> None:
@@ -547,7 +594,7 @@ class Flow(Evaluator):
             else:
                 instances.append(None)
         known = self.env.get(name)
-        if any(True for _ in promises(known)):
+        if holds_promise(known):
             return
         self.env[name] = union(instances) if None not in instances else None
 
@@ -651,7 +698,9 @@ class Flow(Evaluator):
             self._check_with(value, node, at, is_async=is_async)
             entered = self.entered(value, is_async=is_async)
             if target is not None:
-                self._assign(target, entered) if not any(True for _ in promises(entered)) else self._assign_item(target, entered)
+                self._assign(target, entered) if not holds_promise(entered) else self._assign_item(
+                    target, entered
+                )
             if node[0] == "call" and _last_name(node[1]) == "suppress":
                 masked = any(_last_name(a) in {"Exception", "BaseException"} for a in node[2])
         if masked:
@@ -684,7 +733,13 @@ class Flow(Evaluator):
         if classes.has(member.cls, "__aenter__") and classes.has(member.cls, "__enter__") is False:
             text = callee_text(node)
             site = Site(
-                self.function, at, text, None, "context", not member.guess, lambda: self.program.reasons.of_async_with(member)
+                self.function,
+                at,
+                text,
+                None,
+                "context",
+                not member.guess,
+                lambda: self.program.reasons.of_async_with(member),
             )
             self.incidents[at, "plain with"] = Incident("plain with", site, at)
 
@@ -806,7 +861,9 @@ class Flow(Evaluator):
                 proven = not status & WEAK or any(m.kind in _RAISING for m in misuses)
                 if not proven and site.promise != "coroutine":
                     continue
-                self.incident("never awaited", site, variable=variable, sure=proven, detail="" if proven else "handed over")
+                self.incident(
+                    "never awaited", site, variable=variable, sure=proven, detail="" if proven else "handed over"
+                )
                 self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(site, misuses, variable)
             elif status & PENDING and status & AWAITED and not status & (KEPT | MAYBE):
                 self.incident("sometimes awaited", site, variable=variable, sure=False)

@@ -80,8 +80,8 @@ def knows(top_level: str) -> bool:
 
 
 @cache
-def async_names(top_level: str) -> frozenset[str]:
-    """The last names of all callables of a package whose calls give promises."""
+def async_names(top_level: str, letters: str = "agmw") -> frozenset[str]:
+    """The last names of all callables of a package whose calls give promises of these kinds."""
     tables = _tables()
     library = None if tables is None else tables.load(top_level)
     if library is None:
@@ -89,14 +89,10 @@ def async_names(top_level: str) -> frozenset[str]:
     names: set[str] = set()
     for module in library.modules.values():
         for name, sig in module.get("f", {}).items():
-            if _promises(sig[0]):
+            if any(letter in sig[0] for letter in letters):
                 names.add(name)
         for known in module.get("c", {}).values():
             for name, sig in known.get("m", {}).items():
-                if _promises(sig[0]):
+                if any(letter in sig[0] for letter in letters):
                     names.add(name)
     return frozenset(names)
-
-
-def _promises(flags: str) -> bool:
-    return any(letter in flags for letter in "agmw")

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import FileFacts, ImportFacts, body_of
 from troth.analysis.findings import Span
-from troth.analysis.program import library
+from troth.analysis.program.attributes import collect_uses
 from troth.analysis.program.calling import Calling
 from troth.analysis.program.calls import Calls
 from troth.analysis.program.classes import Classes
-from troth.analysis.program.attributes import collect_uses
 from troth.analysis.program.consumers import Consumers, mentions_awaitable, never_awaitable
 from troth.analysis.program.effects import Effects
 from troth.analysis.program.entities import Class, Function, Module
 from troth.analysis.program.evaluate import Evaluator, Plain
 from troth.analysis.program.evidence import Evidence
-from troth.analysis.program.flow import Flow
+from troth.analysis.program.flow import Flow, holds_promise
 from troth.analysis.program.imports import ModuleFinder
 from troth.analysis.program.names import Names
 from troth.analysis.program.reasons import Reasons
 from troth.analysis.program.sites import PENDING, Incident, Site
+from troth.analysis.program.suspicion import Suspicion
 from troth.analysis.program.types import Types
 from troth.analysis.program.values import (
     Awaitable,
@@ -66,7 +66,7 @@ class Summary:
         self.attributes = {name: union(values) for name, values in flow.attributes.items()}
         self.bound = {name: union(values) for name, values in (flow.bound or {}).items()}
         self.incidents = tuple(flow.incidents.values())
-        self.stored = [(n, v) for n, v in flow.stored if _holds_promise(v)]
+        self.stored = [(n, v) for n, v in flow.stored if holds_promise(v)]
         self.returned_result = flow.returned_result
 
 
@@ -84,6 +84,7 @@ class Program:
         self._text_of = text_of
         self._cell_of = cell_of
         self.paths = tuple(paths)
+        self._known_paths = frozenset(paths)
         self.finder = ModuleFinder(paths, source_roots)
         self.nowhere = Module("", "", _EMPTY, own=False)
         self._facts_of = facts_of
@@ -196,7 +197,7 @@ class Program:
         if found is not None:
             return found
         folder = module.path.rpartition("/")[0]
-        known = set(self.paths)
+        known = self._known_paths
         while True:
             path = f"{folder}/conftest.py" if folder else "conftest.py"
             if path in known and path != module.path:
@@ -209,7 +210,11 @@ class Program:
 
     def _fixture_in(self, module: Module, name: str) -> Function | None:
         value = self.names.at_module(module, name) if self.names.binds(module, name) else None
-        if isinstance(value, FunctionValue) and isinstance(value.function, Function) and value.function.decorated_with("fixture"):
+        if (
+            isinstance(value, FunctionValue)
+            and isinstance(value.function, Function)
+            and value.function.decorated_with("fixture")
+        ):
             return value.function
         return None
 
@@ -234,7 +239,7 @@ class Program:
         """The module and name behind an import of a name."""
         if not isinstance(binding, ImportFacts) or binding.name is None:
             return None
-        target = self.names._target(module, binding.module, binding.level)  # noqa: SLF001
+        target = self.names._target(module, binding.module, binding.level)
         return (target, binding.name) if isinstance(target, Module) else None
 
     # -- functions -----------------------------------------------------------------------------------------------------
@@ -324,38 +329,23 @@ class Program:
         modules = list(self.own_modules())
         for module in modules:
             self.evidence.count(module.path, module.facts.functions)
-        suspects = self.evidence.async_names() | _ALWAYS
-        for top in self._imported_packages(modules):
-            suspects |= library.async_names(top)
-        for module in modules:
-            for c in module.facts.classes:
-                methods = dict(c.methods)
-                if "__aenter__" in methods and "__enter__" not in methods:
-                    suspects.add(c.name)
-            for imported in module.facts.imports:
-                if imported.name in suspects and imported.local != imported.name:
-                    suspects.add(imported.local)
-        generators = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3}
-        done: set[Function] = set()
+        suspicion = Suspicion(self, modules)
+        waiting = [module.function(index) for module in modules for index in range(len(module.facts.functions))]
         while True:
-            grown: set[str] = set()
-            for module in modules:
-                for index, f in enumerate(module.facts.functions):
-                    function = module.function(index)
-                    if function in done:
-                        continue
-                    if not any(c.rpartition(".")[2] in suspects for c in f.calls) and not any(
-                        c.rpartition(".")[2] in generators for c in f.awaited
-                    ):
-                        continue
-                    done.add(function)
-                    summary = self.summary(function)
-                    if not function.is_async and _holds_promise(summary.returns) and f.name not in suspects:
-                        grown.add(f.name)
-                    yield from summary.incidents
-            if not grown:
+            returning: set[str] = set()
+            left: list[Function] = []
+            for function in waiting:
+                if not suspicion.falls_on(function):
+                    left.append(function)
+                    continue
+                summary = self.summary(function)
+                if not function.is_async and holds_promise(summary.returns):
+                    returning.add(function.name)
+                yield from summary.incidents
+            if returning <= suspicion.returners:
                 return
-            suspects |= grown
+            suspicion.grow(returning)
+            waiting = left
 
     def incidents_of(self, *kinds: str) -> Iterator[Incident]:
         """The incidents of these kinds."""
@@ -429,19 +419,6 @@ class Program:
             cell,
         )
 
-    @staticmethod
-    def _imported_packages(modules: list[Module]) -> set[str]:
-        return {i.module.partition(".")[0] for m in modules for i in m.facts.imports if not i.level and i.module}
-
-
-_ALWAYS = frozenset({"create_task", "ensure_future", "gather"})
-
 
 def _takes_fixtures(function: Function) -> bool:
     return function.name.startswith("test") or function.decorated_with("fixture")
-
-
-def _holds_promise(value: Value | None) -> bool:
-    from troth.analysis.program.flow import promises
-
-    return any(True for _ in promises(value))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At
     from troth.analysis.program.entities import Function
 
-__all__ = ["AWAITED", "KEPT", "MAYBE", "PENDING", "Incident", "Misuse", "Promise", "WEAK", "Site"]
+__all__ = ["AWAITED", "KEPT", "MAYBE", "PENDING", "WEAK", "Incident", "Misuse", "Promise", "Site"]
 
 Promise = Literal["coroutine", "generator", "context", "task"]
 

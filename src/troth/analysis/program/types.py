@@ -16,7 +16,6 @@ from troth.analysis.program.values import (
     Coroutine,
     External,
     Instance,
-    ModuleValue,
     TupleOf,
     Value,
     Why,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Types"]
 
 BUILTINS = frozenset(
-    "str bytes bytearray int float complex bool dict list set frozenset tuple object type range slice memoryview".split()
+    ["str", "bytes", "bytearray", "int", "float", "complex", "bool", "dict", "list", "set", "frozenset", "tuple", "object", "type", "range", "slice", "memoryview"]
 )
 _CONTAINERS = {
     "List": "list",
@@ -62,7 +61,16 @@ _CONTAINERS = {
 _ASYNC_ITERATORS = frozenset({"AsyncIterator", "AsyncIterable", "AsyncGenerator"})
 _SPECIAL = frozenset({"Awaitable", "Coroutine", "Future", "Task", *_ASYNC_ITERATORS, "Callable"})
 _TRANSPARENT = frozenset({"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar", "Mapped", "Annotated"})
-_TYPING = ("typing", "typing_extensions", "collections.abc", "collections", "contextlib", "asyncio", "builtins", "types")
+_TYPING = (
+    "typing",
+    "typing_extensions",
+    "collections.abc",
+    "collections",
+    "contextlib",
+    "asyncio",
+    "builtins",
+    "types",
+)
 _DEEPEST = 12
 
 
@@ -95,9 +103,7 @@ class Types:
                 return None if parsed is None else self.annotated(parsed, module, function, owner, why, depth + 1)
             return None
         if kind == "binop" and node[3]:
-            return union(
-                [self.annotated(part, module, function, owner, why, depth + 1) for part in (node[1], node[2])]
-            )
+            return union([self.annotated(part, module, function, owner, why, depth + 1) for part in (node[1], node[2])])
         if kind == "index":
             return self._subscripted(node, module, function, owner, why, depth)
         if kind in {"name", "attr"}:
@@ -260,7 +266,11 @@ class Types:
 
 def _bound_of(value: Node | None) -> Node | None:
     """The bound of a `TypeVar`, the target of a `NewType`; any other expression as it is."""
-    if value is not None and value[0] == "call" and value[1][-1 if value[1][0] == "name" else 2] in {"TypeVar", "NewType"}:
+    if (
+        value is not None
+        and value[0] == "call"
+        and value[1][-1 if value[1][0] == "name" else 2] in {"TypeVar", "NewType"}
+    ):
         for name, bound in value[3]:
             if name == "bound":
                 return bound  # type: ignore[no-any-return]

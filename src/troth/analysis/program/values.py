@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.entities import Class, Function, Module
     from troth.analysis.program.library import LibraryClass, LibraryFunction
     from troth.analysis.program.sites import Site
-    from troth.analysis.program.entities import Class
 
 __all__ = [
     "NONE",
@@ -231,6 +230,12 @@ _TOO_MANY = 40  # beyond this nothing useful can be said about all of them
 
 def union(values: Iterable[Value | None]) -> Value | None:
     """One of `values`; the single one where they are all the same, unknown where all are unknown."""
+    values = list(values)
+    if not values:
+        return None
+    first = values[0]
+    if len(values) == 1 or all(v is first for v in values):
+        return first
     members: list[Value | None] = []
     for value in values:
         for member in value.members if isinstance(value, Union) else (value,):

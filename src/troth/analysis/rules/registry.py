@@ -80,5 +80,7 @@ def all_rules() -> tuple[Rule, ...]:
         home = importlib.import_module(f"{package.__name__}.{family.name}")
         for entry in pkgutil.iter_modules(home.__path__):
             module = importlib.import_module(f"{home.__name__}.{entry.name}")
-            found += [v.rule for v in vars(module).values() if callable(v) and isinstance(getattr(v, "rule", None), Rule)]
+            found += [
+                v.rule for v in vars(module).values() if callable(v) and isinstance(getattr(v, "rule", None), Rule)
+            ]
     return tuple(sorted(found, key=lambda r: r.code))

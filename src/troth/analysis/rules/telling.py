@@ -34,7 +34,14 @@ def call_text(program: Program, incident: Incident) -> str:
 
 
 def tell(
-    program: Program, code: str, name: str, incident: Incident, message: str, *, fix: Fix | None = None, at: At | None = None
+    program: Program,
+    code: str,
+    name: str,
+    incident: Incident,
+    message: str,
+    *,
+    fix: Fix | None = None,
+    at: At | None = None,
 ) -> Finding:
     """The finding about `incident`."""
     site = incident.site
@@ -51,7 +58,9 @@ def tell(
     )
 
 
-def await_fix(program: Program, incident: Incident, *, safety: Safety | None = None, parentheses: bool = False) -> Fix | None:
+def await_fix(
+    program: Program, incident: Incident, *, safety: Safety | None = None, parentheses: bool = False
+) -> Fix | None:
     """`await` put before the call; nothing outside `async def`, nor in notebooks, whose text is kept in JSON."""
     site = incident.site
     path = site.function.module.path

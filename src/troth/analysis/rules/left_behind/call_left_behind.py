@@ -43,6 +43,8 @@ def check(program: Program) -> Iterator[Finding]:
         if incident.kind in _SILENT or incident.detail == "handed over":
             continue
         call = call_text(program, incident)
-        message = f"`{call}` is not awaited although its siblings are: if it makes a coroutine as they do, it never runs"
+        message = (
+            f"`{call}` is not awaited although its siblings are: if it makes a coroutine as they do, it never runs"
+        )
         fix = await_fix(program, incident, parentheses=incident.kind in {"attribute", "subscript"})
         yield tell(program, "T201", "call-left-behind", incident, message, fix=fix)

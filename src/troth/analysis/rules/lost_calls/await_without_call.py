@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 CASES = [
     Case("a function", bad="async def f(): ...\nasync def main():\n    await f  # here\n"),
-    Case("a method", bad="class A:\n    async def f(self): ...\n    async def main(self):\n        await self.f  # here\n"),
+    Case(
+        "a method",
+        bad="class A:\n    async def f(self): ...\n    async def main(self):\n        await self.f  # here\n",
+    ),
     Case("called", good="async def f(): ...\nasync def main():\n    await f()\n"),
 ]
 

@@ -24,11 +24,23 @@ CASES = [
         bad="async def load(): ...\ndef show(name: str): ...\nasync def main():\n    show(load())  # here\n",
         fixed="async def load(): ...\ndef show(name: str): ...\nasync def main():\n    show(await load())  # here\n",
     ),
-    Case("a body that drops it", bad="async def load(): ...\ndef show(x):\n    print(x)\nasync def main():\n    show(load())  # here\n"),
+    Case(
+        "a body that drops it",
+        bad="async def load(): ...\ndef show(x):\n    print(x)\nasync def main():\n    show(load())  # here\n",
+    ),
     Case("len", bad="async def load(): ...\nasync def main():\n    return len(load())  # here\n"),
-    Case("a body that awaits it", good="async def load(): ...\nasync def show(x):\n    print(await x)\nasync def main():\n    await show(load())\n"),
-    Case("a body that keeps it", good="async def load(): ...\njobs = []\ndef later(x):\n    jobs.append(x)\nasync def main():\n    later(load())\n"),
-    Case("a body that passes it on", good="import asyncio\nasync def load(): ...\ndef start(x):\n    return asyncio.ensure_future(x)\nasync def main():\n    await start(load())\n"),
+    Case(
+        "a body that awaits it",
+        good="async def load(): ...\nasync def show(x):\n    print(await x)\nasync def main():\n    await show(load())\n",
+    ),
+    Case(
+        "a body that keeps it",
+        good="async def load(): ...\njobs = []\ndef later(x):\n    jobs.append(x)\nasync def main():\n    later(load())\n",
+    ),
+    Case(
+        "a body that passes it on",
+        good="import asyncio\nasync def load(): ...\ndef start(x):\n    return asyncio.ensure_future(x)\nasync def main():\n    await start(load())\n",
+    ),
 ]
 
 

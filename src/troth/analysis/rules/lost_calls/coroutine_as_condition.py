@@ -27,9 +27,15 @@ CASES = [
     Case("while", bad="async def ready(): ...\nasync def main():\n    while ready():  # here\n        pass\n"),
     Case("assert", bad="async def ready(): ...\nasync def main():\n    assert ready()  # here\n"),
     Case("ternary", bad="async def ready(): ...\nasync def main():\n    return 1 if ready() else 2  # here\n"),
-    Case("in a comprehension", bad="async def ready(x): ...\nasync def main(xs):\n    return [x for x in xs if ready(x)]  # here\n"),
+    Case(
+        "in a comprehension",
+        bad="async def ready(x): ...\nasync def main(xs):\n    return [x for x in xs if ready(x)]  # here\n",
+    ),
     Case("awaited", good="async def ready(): ...\nasync def main():\n    if await ready():\n        return 1\n"),
-    Case("perhaps None", good="async def job(): ...\ndef find(x):\n    if x:\n        return job()\n    return None\nasync def main(x):\n    found = find(x)\n    if found:\n        await found\n"),
+    Case(
+        "perhaps None",
+        good="async def job(): ...\ndef find(x):\n    if x:\n        return job()\n    return None\nasync def main(x):\n    found = find(x)\n    if found:\n        await found\n",
+    ),
 ]
 
 

@@ -24,7 +24,10 @@ CASES = [
         fixed="async def name(): ...\nasync def main():\n    return f'hello {await name()}'  # here\n",
     ),
     Case("print", bad="async def name(): ...\nasync def main():\n    print(name())  # here\n"),
-    Case("a log call", bad="import logging\nlogger = logging.getLogger()\nasync def name(): ...\nasync def main():\n    logger.info('%s', name())  # here\n"),
+    Case(
+        "a log call",
+        bad="import logging\nlogger = logging.getLogger()\nasync def name(): ...\nasync def main():\n    logger.info('%s', name())  # here\n",
+    ),
     Case("awaited", good="async def name(): ...\nasync def main():\n    print(await name())\n"),
 ]
 

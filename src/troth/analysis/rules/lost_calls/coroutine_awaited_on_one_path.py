@@ -18,9 +18,18 @@ if TYPE_CHECKING:
     from troth.analysis.program import Program
 
 CASES = [
-    Case("only if asked", bad="async def f(): ...\nasync def main(flag):\n    x = f()  # here\n    if flag:\n        await x\n"),
-    Case("on both ways", good="async def f(): ...\nasync def main(flag):\n    x = f()\n    if flag:\n        await x\n    else:\n        x.close()\n"),
-    Case("made and awaited under the same condition", good="async def f(): ...\nasync def main(flag):\n    x = None\n    if flag:\n        x = f()\n    if x:\n        await x\n"),
+    Case(
+        "only if asked",
+        bad="async def f(): ...\nasync def main(flag):\n    x = f()  # here\n    if flag:\n        await x\n",
+    ),
+    Case(
+        "on both ways",
+        good="async def f(): ...\nasync def main(flag):\n    x = f()\n    if flag:\n        await x\n    else:\n        x.close()\n",
+    ),
+    Case(
+        "made and awaited under the same condition",
+        good="async def f(): ...\nasync def main(flag):\n    x = None\n    if flag:\n        x = f()\n    if x:\n        await x\n",
+    ),
 ]
 
 

@@ -19,8 +19,13 @@ if TYPE_CHECKING:
 
 CASES = [
     Case("twice", bad="async def f(): ...\nasync def main():\n    x = f()\n    await x\n    await x  # here\n"),
-    Case("once per way", good="async def f(): ...\nasync def main(flag):\n    x = f()\n    if flag:\n        await x\n    else:\n        await x\n"),
-    Case("made anew", good="async def f(): ...\nasync def main():\n    x = f()\n    await x\n    x = f()\n    await x\n"),
+    Case(
+        "once per way",
+        good="async def f(): ...\nasync def main(flag):\n    x = f()\n    if flag:\n        await x\n    else:\n        await x\n",
+    ),
+    Case(
+        "made anew", good="async def f(): ...\nasync def main():\n    x = f()\n    await x\n    x = f()\n    await x\n"
+    ),
 ]
 
 

@@ -34,6 +34,8 @@ def check(program: Program) -> Iterator[Finding]:
     """Coroutine compared."""
     for incident in program.incidents_of("comparison"):
         call = call_text(program, incident)
-        message = f"`{call}` is compared as a coroutine object, not by its result: `{incident.site.target_name}` never runs"
+        message = (
+            f"`{call}` is compared as a coroutine object, not by its result: `{incident.site.target_name}` never runs"
+        )
         fix = await_fix(program, incident, parentheses=False)
         yield tell(program, "T105", "coroutine-compared", incident, message, fix=fix)

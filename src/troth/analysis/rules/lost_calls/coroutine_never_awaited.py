@@ -30,14 +30,35 @@ CASES = [
         fixed="async def load(): ...\nasync def main():\n    data = await load()  # here\n    return data['name']\n",
     ),
     Case("silenced with an underscore", bad="async def load(): ...\nasync def main():\n    _ = load()  # here\n"),
-    Case("in a list nobody looks at", bad="async def f(): ...\nasync def main():\n    jobs = []\n    jobs.append(f())  # here\n    print(len(jobs))\n"),
-    Case("overwritten", bad="async def f(): ...\nasync def main():\n    x = f()  # here\n    x = await f()\n    return x\n"),
-    Case("given to a function that ignores it", bad="async def f(): ...\ndef show(x):\n    print(x)\nasync def main():\n    x = f()  # here\n    show(x)\n"),
+    Case(
+        "in a list nobody looks at",
+        bad="async def f(): ...\nasync def main():\n    jobs = []\n    jobs.append(f())  # here\n    print(len(jobs))\n",
+    ),
+    Case(
+        "overwritten",
+        bad="async def f(): ...\nasync def main():\n    x = f()  # here\n    x = await f()\n    return x\n",
+    ),
+    Case(
+        "given to a function that ignores it",
+        bad="async def f(): ...\ndef show(x):\n    print(x)\nasync def main():\n    x = f()  # here\n    show(x)\n",
+    ),
     Case("awaited later", good="async def load(): ...\nasync def main():\n    data = load()\n    return await data\n"),
-    Case("awaited in the loop", good="async def f(): ...\nasync def main():\n    jobs = [f() for _ in range(3)]\n    for job in jobs:\n        await job\n"),
-    Case("gathered", good="import asyncio\nasync def f(): ...\nasync def main():\n    jobs = []\n    for _ in range(3):\n        jobs.append(f())\n    await asyncio.gather(*jobs)\n"),
-    Case("given to somebody unknown", good="from somewhere import keep\nasync def f(): ...\nasync def main():\n    x = f()\n    keep(x)\n"),
-    Case("awaited by an inner function", good="async def f(): ...\nasync def main():\n    x = f()\n    async def later():\n        await x\n    return later\n"),
+    Case(
+        "awaited in the loop",
+        good="async def f(): ...\nasync def main():\n    jobs = [f() for _ in range(3)]\n    for job in jobs:\n        await job\n",
+    ),
+    Case(
+        "gathered",
+        good="import asyncio\nasync def f(): ...\nasync def main():\n    jobs = []\n    for _ in range(3):\n        jobs.append(f())\n    await asyncio.gather(*jobs)\n",
+    ),
+    Case(
+        "given to somebody unknown",
+        good="from somewhere import keep\nasync def f(): ...\nasync def main():\n    x = f()\n    keep(x)\n",
+    ),
+    Case(
+        "awaited by an inner function",
+        good="async def f(): ...\nasync def main():\n    x = f()\n    async def later():\n        await x\n    return later\n",
+    ),
     Case("closed", good="async def f(): ...\nasync def main():\n    x = f()\n    x.close()\n"),
 ]
 

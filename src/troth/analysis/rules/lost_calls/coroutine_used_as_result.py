@@ -40,8 +40,14 @@ CASES = [
         fixed="async def load(): ...\nasync def main():\n    a, b = await load()  # here\n    return a\n",
     ),
     Case("added", bad="async def load(): ...\nasync def main():\n    return load() + 1  # here\n"),
-    Case("async with", bad="async def connect(): ...\nasync def main():\n    async with connect() as c:  # here\n        return c\n"),
-    Case("async for", bad="async def pages(): ...\nasync def main():\n    async for p in pages():  # here\n        print(p)\n"),
+    Case(
+        "async with",
+        bad="async def connect(): ...\nasync def main():\n    async with connect() as c:  # here\n        return c\n",
+    ),
+    Case(
+        "async for",
+        bad="async def pages(): ...\nasync def main():\n    async for p in pages():  # here\n        print(p)\n",
+    ),
     Case("awaited", good="async def load(): ...\nasync def main():\n    return (await load()).name\n"),
     Case("a method of coroutines", good="async def load(): ...\ndef main():\n    load().close()\n"),
 ]

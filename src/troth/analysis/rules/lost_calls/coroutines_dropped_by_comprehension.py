@@ -23,7 +23,10 @@ CASES = [
         bad="async def f(x): ...\nasync def main(xs):\n    [f(x) for x in xs]  # here\n",
         fixed="async def f(x): ...\nasync def main(xs):\n    [await f(x) for x in xs]  # here\n",
     ),
-    Case("gathered", good="import asyncio\nasync def f(x): ...\nasync def main(xs):\n    await asyncio.gather(*[f(x) for x in xs])\n"),
+    Case(
+        "gathered",
+        good="import asyncio\nasync def f(x): ...\nasync def main(xs):\n    await asyncio.gather(*[f(x) for x in xs])\n",
+    ),
 ]
 
 

@@ -18,10 +18,19 @@ if TYPE_CHECKING:
     from troth.analysis.program import Program
 
 CASES = [
-    Case("create_task", bad="import asyncio\nasync def f(): ...\nasync def main():\n    asyncio.create_task(f())  # here\n"),
+    Case(
+        "create_task",
+        bad="import asyncio\nasync def f(): ...\nasync def main():\n    asyncio.create_task(f())  # here\n",
+    ),
     Case("gather", bad="import asyncio\nasync def f(): ...\nasync def main():\n    asyncio.gather(f(), f())  # here\n"),
-    Case("kept", good="import asyncio\nasync def f(): ...\nasync def main():\n    task = asyncio.create_task(f())\n    await task\n"),
-    Case("in a task group", good="import asyncio\nasync def f(): ...\nasync def main():\n    async with asyncio.TaskGroup() as group:\n        group.create_task(f())\n"),
+    Case(
+        "kept",
+        good="import asyncio\nasync def f(): ...\nasync def main():\n    task = asyncio.create_task(f())\n    await task\n",
+    ),
+    Case(
+        "in a task group",
+        good="import asyncio\nasync def f(): ...\nasync def main():\n    async with asyncio.TaskGroup() as group:\n        group.create_task(f())\n",
+    ),
 ]
 
 
@@ -30,5 +39,7 @@ def check(program: Program) -> Iterator[Finding]:
     """Tasks that nobody holds."""
     for incident in program.incidents_of("dropped task"):
         call = call_text(program, incident)
-        message = f"nobody keeps what `{call}` returns, so the work may be collected half done and its errors reach nobody"
+        message = (
+            f"nobody keeps what `{call}` returns, so the work may be collected half done and its errors reach nobody"
+        )
         yield tell(program, "T112", "dropped-task", incident, message)

@@ -24,7 +24,10 @@ CASES = [
         bad="async def load(): ...\nasync def main():\n    try:\n        return load()['x']  # here\n    except Exception:\n        return None\n",
         fixed="async def load(): ...\nasync def main():\n    try:\n        return (await load())['x']  # here\n    except Exception:\n        return None\n",
     ),
-    Case("awaited", good="async def load(): ...\nasync def main():\n    try:\n        return (await load())['x']\n    except Exception:\n        return None\n"),
+    Case(
+        "awaited",
+        good="async def load(): ...\nasync def main():\n    try:\n        return (await load())['x']\n    except Exception:\n        return None\n",
+    ),
 ]
 
 

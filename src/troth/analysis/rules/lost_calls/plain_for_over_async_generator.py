@@ -18,9 +18,18 @@ if TYPE_CHECKING:
     from troth.analysis.program import Program
 
 CASES = [
-    Case("for", bad="async def pages():\n    yield 1\nasync def main():\n    for p in pages():  # here\n        print(p)\n"),
-    Case("a comprehension", bad="async def pages():\n    yield 1\nasync def main():\n    return [p for p in pages()]  # here\n"),
-    Case("async for", good="async def pages():\n    yield 1\nasync def main():\n    async for p in pages():\n        print(p)\n"),
+    Case(
+        "for",
+        bad="async def pages():\n    yield 1\nasync def main():\n    for p in pages():  # here\n        print(p)\n",
+    ),
+    Case(
+        "a comprehension",
+        bad="async def pages():\n    yield 1\nasync def main():\n    return [p for p in pages()]  # here\n",
+    ),
+    Case(
+        "async for",
+        good="async def pages():\n    yield 1\nasync def main():\n    async for p in pages():\n        print(p)\n",
+    ),
 ]
 
 

@@ -23,9 +23,18 @@ CASES = [
         bad="class Lock:\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\nasync def main():\n    with Lock():  # here\n        pass\n",
         fixed="class Lock:\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\nasync def main():\n    async with Lock():  # here\n        pass\n",
     ),
-    Case("a function", bad="from contextlib import asynccontextmanager\n@asynccontextmanager\nasync def lock():\n    yield\nasync def main():\n    with lock():  # here\n        pass\n"),
-    Case("both kinds", good="class Lock:\n    def __enter__(self): ...\n    def __exit__(self, *a): ...\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\ndef main():\n    with Lock():\n        pass\n"),
-    Case("an unknown base", good="from somewhere import Base\nclass Lock(Base):\n    async def __aenter__(self): ...\ndef main():\n    with Lock():\n        pass\n"),
+    Case(
+        "a function",
+        bad="from contextlib import asynccontextmanager\n@asynccontextmanager\nasync def lock():\n    yield\nasync def main():\n    with lock():  # here\n        pass\n",
+    ),
+    Case(
+        "both kinds",
+        good="class Lock:\n    def __enter__(self): ...\n    def __exit__(self, *a): ...\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\ndef main():\n    with Lock():\n        pass\n",
+    ),
+    Case(
+        "an unknown base",
+        good="from somewhere import Base\nclass Lock(Base):\n    async def __aenter__(self): ...\ndef main():\n    with Lock():\n        pass\n",
+    ),
 ]
 
 

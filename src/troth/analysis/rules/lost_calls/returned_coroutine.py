@@ -23,10 +23,19 @@ CASES = [
         bad="async def load() -> str: ...\nasync def main() -> str:\n    return load()  # here\n",
         fixed="async def load() -> str: ...\nasync def main() -> str:\n    return await load()  # here\n",
     ),
-    Case("one path awaits, the other does not", bad="async def load(): ...\nasync def main(x):\n    if x:\n        return load()  # here\n    return await load()\n"),
-    Case("annotated with an awaitable", good="from collections.abc import Awaitable\nasync def load(): ...\nasync def main() -> Awaitable[None]:\n    return load()\n"),
+    Case(
+        "one path awaits, the other does not",
+        bad="async def load(): ...\nasync def main(x):\n    if x:\n        return load()  # here\n    return await load()\n",
+    ),
+    Case(
+        "annotated with an awaitable",
+        good="from collections.abc import Awaitable\nasync def load(): ...\nasync def main() -> Awaitable[None]:\n    return load()\n",
+    ),
     Case("from a plain function", good="async def load(): ...\ndef main():\n    return load()\n"),
-    Case("awaited twice by its callers", good="async def load(): ...\nasync def start():\n    return load()\nasync def main():\n    return await (await start())\n"),
+    Case(
+        "awaited twice by its callers",
+        good="async def load(): ...\nasync def start():\n    return load()\nasync def main():\n    return await (await start())\n",
+    ),
 ]
 
 

@@ -23,9 +23,18 @@ CASES = [
         bad="async def load(): ...\nclass A:\n    async def start(self):\n        self.data = load()  # here\n",
         fixed="async def load(): ...\nclass A:\n    async def start(self):\n        self.data = await load()  # here\n",
     ),
-    Case("used as the result", bad="async def load(): ...\nclass A:\n    async def start(self):\n        self.data = load()  # here\n    def name(self):\n        return self.data['name']\n"),
-    Case("awaited later", good="async def load(): ...\nclass A:\n    def __init__(self):\n        self.data = load()\n    async def name(self):\n        return (await self.data)['name']\n"),
-    Case("given away later", good="import asyncio\nasync def load(): ...\nclass A:\n    def __init__(self):\n        self.data = load()\n    def start(self):\n        return asyncio.ensure_future(self.data)\n"),
+    Case(
+        "used as the result",
+        bad="async def load(): ...\nclass A:\n    async def start(self):\n        self.data = load()  # here\n    def name(self):\n        return self.data['name']\n",
+    ),
+    Case(
+        "awaited later",
+        good="async def load(): ...\nclass A:\n    def __init__(self):\n        self.data = load()\n    async def name(self):\n        return (await self.data)['name']\n",
+    ),
+    Case(
+        "given away later",
+        good="import asyncio\nasync def load(): ...\nclass A:\n    def __init__(self):\n        self.data = load()\n    def start(self):\n        return asyncio.ensure_future(self.data)\n",
+    ),
 ]
 
 

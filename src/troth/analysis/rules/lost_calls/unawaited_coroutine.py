@@ -39,12 +39,21 @@ CASES = [
     ),
     Case("in one arm of a conditional", bad="async def f(): ...\nasync def main(x):\n    f() if x else None  # here\n"),
     Case("after `and`", bad="async def f(): ...\nasync def main(x):\n    x and f()  # here\n"),
-    Case("through a plain function that returns it", bad="async def f(): ...\ndef g():\n    return f()\nasync def main():\n    g()  # here\n"),
+    Case(
+        "through a plain function that returns it",
+        bad="async def f(): ...\ndef g():\n    return f()\nasync def main():\n    g()  # here\n",
+    ),
     Case("kept for later", good="async def save(): ...\nasync def main():\n    later = save()\n    await later\n"),
     Case("a sync namesake", good="def save(): ...\nasync def main():\n    save()\n"),
-    Case("given to a spawner", good="import asyncio\nasync def save(): ...\nasync def main():\n    keep = asyncio.create_task(save())\n    await keep\n"),
+    Case(
+        "given to a spawner",
+        good="import asyncio\nasync def save(): ...\nasync def main():\n    keep = asyncio.create_task(save())\n    await keep\n",
+    ),
     Case("returned by a plain function", good="async def save(): ...\ndef main():\n    return save()\n"),
-    Case("redefined as plain elsewhere", good="try:\n    from fast import save\nexcept ImportError:\n    def save(): ...\ndef main():\n    save()\n"),
+    Case(
+        "redefined as plain elsewhere",
+        good="try:\n    from fast import save\nexcept ImportError:\n    def save(): ...\ndef main():\n    save()\n",
+    ),
     Case(
         "an object that can be awaited but need not be",
         good="class Job:\n    def __await__(self):\n        yield\ndef start():\n    return Job()\nasync def main():\n    start()\n",

@@ -19,9 +19,15 @@ if TYPE_CHECKING:
 
 CASES = [
     Case("dropped", bad="async def pages():\n    yield 1\nasync def main():\n    pages()  # here\n"),
-    Case("a context nobody enters", bad="from contextlib import asynccontextmanager\n@asynccontextmanager\nasync def lock():\n    yield\nasync def main():\n    lock()  # here\n"),
+    Case(
+        "a context nobody enters",
+        bad="from contextlib import asynccontextmanager\n@asynccontextmanager\nasync def lock():\n    yield\nasync def main():\n    lock()  # here\n",
+    ),
     Case("assigned and forgotten", bad="async def pages():\n    yield 1\nasync def main():\n    x = pages()  # here\n"),
-    Case("iterated", good="async def pages():\n    yield 1\nasync def main():\n    async for p in pages():\n        print(p)\n"),
+    Case(
+        "iterated",
+        good="async def pages():\n    yield 1\nasync def main():\n    async for p in pages():\n        print(p)\n",
+    ),
     Case("returned", good="async def pages():\n    yield 1\nasync def main():\n    return pages()\n"),
 ]
 

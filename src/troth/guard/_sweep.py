@@ -1,0 +1,66 @@
+"""Knows how to bring losses to light that Python itself would only mention later, or never.
+
+A coroutine in a reference cycle dies when the collector gets to it; one that a module still holds when the program ends
+dies without a word. A sweep looks for such promises now.
+"""
+
+import gc
+import threading
+import time
+import weakref
+
+from troth.guard._census import has_keeper, is_unbegun, is_unread, take
+from troth.guard._hub import Hub
+from troth.guard._promise import (
+    coroutine_incident,
+    exception_incident,
+    generator_incident,
+    task_incident,
+)
+
+__all__ = ["collect", "tell_what_is_left"]
+
+_A_TURN = 0.05  # seconds given to other threads to take up what they have just made
+
+
+def collect(hub: Hub) -> None:
+    """Run the collector if there is anything that could be lost, so that what sits in a dead cycle is heard of now."""
+    census = take(gc.get_objects())
+    if not census:
+        return
+    # Python says nothing when an async generator dies, so each one is described beforehand.
+    doomed = [(weakref.ref(found), generator_incident(found, "it died in a cycle")) for found in census.generators]
+    del census  # it would keep alive the very things the collector is asked about
+    gc.collect()
+    for reference, incident in doomed:
+        if reference() is None:
+            hub.tell(incident)
+
+
+def tell_what_is_left(hub: Hub) -> None:
+    """At the end of the program: tell of everything that is still waiting to be kept, and now never will be.
+
+    What belongs to a loop that still turns in a daemon thread is left alone: it is being worked on to the last moment.
+    """
+    collect(hub)
+    census = take(gc.get_objects())
+    if not census:
+        return
+    if threading.active_count() > 1:
+        time.sleep(_A_TURN)
+    for coroutine in census.coroutines:
+        if is_unbegun(coroutine) and not has_keeper(coroutine):
+            hub.mark_told(coroutine)
+            hub.tell(coroutine_incident(coroutine, "it was still held when the program ended"))
+    for task in census.pending:
+        if not task.done() and not task.get_loop().is_running():
+            hub.mark_told(task)
+            if hasattr(inner := task.get_coro(), "cr_frame"):
+                hub.mark_told(inner)
+            hub.tell(task_incident(task, "its loop had stopped when the program ended"))
+    for future in census.unread:
+        if is_unread(future) and not future.get_loop().is_running():
+            hub.mark_told(future)
+            hub.tell(exception_incident(future, future._exception))
+    for generator in census.generators:
+        hub.tell(generator_incident(generator, "it was still held when the program ended"))

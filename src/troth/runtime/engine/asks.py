@@ -1,0 +1,188 @@
+"""The words in which a decision asks for what it needs. Each is a value; nothing happens by making one.
+
+def order(id, amount):
+    receipt = yield Step("charge", charge, id, amount, retry=Retry(5), timeout=10)
+    yield Sleep(3600)
+    approved = yield Wait("approval", timeout=86400)
+    left, right = yield Together(pack(id), Step("label", print_label, id))
+    return receipt
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+from troth import bridge
+from troth.color import Color
+from troth.errors import MisuseError
+from troth.runtime.engine.errors import UnknownColorError
+from troth.runtime.engine.retry import ONCE, Retry
+from troth.runtime.store.payload import keep, keep_all
+
+__all__ = ["Append", "Ask", "Decision", "Join", "Sleep", "Start", "Step", "Together", "Wait"]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Step:
+    """Call `call(*args, **kwargs)` once, durably, and be sent what it returns, as JSON reads it back.
+
+    `call` is sync or async. `name` and the arguments are written down before the call and compared on a replay, so
+    they have to be JSON; what must not be written down goes into a `functools.partial`. The call may happen more than
+    once in one case: a process that dies in the middle of it. The key of `current_step().key` is then the same, for
+    the other side to recognise; `after_crash="fail"` makes the step fail instead (`StepFailedError`, outcome
+    "interrupted"). `timeout` limits each attempt. `code`, if given, is compared on a replay like the arguments.
+    """
+
+    name: str
+    call: Callable[..., object]
+    args: tuple[object, ...]
+    kwargs: Mapping[str, object]
+    retry: Retry
+    timeout: float | None
+    key: str | None
+    after_crash: Literal["rerun", "fail"]
+    code: str | None
+    color: Color
+    recorded: str
+
+    def __init__(
+        self,
+        name: str,
+        call: Callable[..., object],
+        /,
+        *args: object,
+        kwargs: Mapping[str, object] | None = None,
+        retry: Retry = ONCE,
+        timeout: float | None = None,
+        key: str | None = None,
+        after_crash: Literal["rerun", "fail"] = "rerun",
+        code: str | None = None,
+    ) -> None:
+        color = _color_of(call)
+        if color is Color.UNKNOWN:
+            raise _unknown_color(name, call)
+        if timeout is not None and timeout <= 0:
+            raise MisuseError(f"Step {name!r} has a timeout of {timeout!r} s; it would fail before it begins.")
+        if kwargs:
+            recorded, _ = keep([list(args), dict(kwargs)], f"arguments of step {name!r}")
+        else:
+            recorded = keep_all(args, f"arguments of step {name!r}") if args else "[]"
+        put = object.__setattr__
+        put(self, "name", name)
+        put(self, "call", call)
+        put(self, "args", args)
+        put(self, "kwargs", kwargs or {})
+        put(self, "retry", retry)
+        put(self, "timeout", timeout)
+        put(self, "key", key)
+        put(self, "after_crash", after_crash)
+        put(self, "code", code)
+        put(self, "color", color)
+        put(self, "recorded", recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Go on after `seconds`, also if the process dies meanwhile. The moment is written down, not the time left."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Be sent the payload of the next signal of this name, sent before or after. `WaitTimeoutError` after `timeout`."""
+
+    signal: str
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Start:
+    """Start another run and be sent its id. It goes on beside this one, also if this one ends."""
+
+    decision: "Decision | str"
+    args: tuple[object, ...]
+    run_id: str | None
+    label: str | None
+
+    def __init__(
+        self,
+        decision: "Decision | str",
+        /,
+        *args: object,
+        run_id: str | None = None,
+        label: str | None = None,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "decision", decision)
+        put(self, "args", args)
+        put(self, "run_id", run_id)
+        put(self, "label", label)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Be sent the result of another run once it is over; `StepFailedError`, outcome "child", if it did not complete."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Together:
+    """Do several things at once and be sent the list of their answers: asks, or generators that ask in turn.
+
+    All of them are brought to their end; if any failed, the first failure is then thrown, with the others as notes.
+    `limit` bounds how many are at work at a time.
+    """
+
+    branches: "tuple[Ask | Generator[Ask, Any, object], ...]"
+    limit: int | None
+
+    def __init__(self, *branches: "Ask | Generator[Ask, Any, object]", limit: int | None = None) -> None:
+        if limit is not None and limit < 1:
+            raise MisuseError(f"`Together` with a limit of {limit!r} would never begin.")
+        object.__setattr__(self, "branches", branches)
+        object.__setattr__(self, "limit", limit)
+
+    @classmethod
+    def of(cls, branches: "Iterable[Ask | Generator[Ask, Any, object]]", *, limit: int | None = None) -> "Together":
+        """The same from an iterable."""
+        return cls(*branches, limit=limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Append an event to a stream, in the same commit as whatever the decision asks for next."""
+
+    stream: str
+    kind: str
+    payload: object = None
+
+
+Ask = Step | Sleep | Wait | Start | Join | Together | Append
+Decision = Callable[..., Generator[Ask, Any, object]]
+
+
+def _color_of(call: Callable[..., object]) -> Color:
+    """The color of a plain function is told once; a decision in a loop asks for the same one again and again."""
+    if type(call) is not FunctionType:
+        return bridge.color_of(call)
+    color = _colors.get(call)
+    if color is None:
+        color = _colors[call] = bridge.color_of(call)
+    return color
+
+
+_colors: WeakKeyDictionary[FunctionType, Color] = WeakKeyDictionary()
+
+
+def _unknown_color(name: str, call: object) -> UnknownColorError:
+    from troth.bridge._classify import classify
+
+    verdict = classify(call)
+    return UnknownColorError(
+        f"Step {name!r} is to call {call!r}, and nobody can say whether that is sync or async: {verdict.because}.\n"
+        f"It was not called. {verdict.advice[:1].upper()}{verdict.advice[1:]}."
+    )

@@ -1,0 +1,235 @@
+"""Knows how to call a step's function, whatever its color: the one place where the engine meets user code.
+
+A sync function runs on the thread of the one who drives if that thread has nothing else to do (`call`), else in a
+worker thread; with a timeout always in a worker thread, because only a thread of its own can be given up. An async one
+runs on the loop. An awaitable that comes back is awaited, in every slot.
+"""
+
+import asyncio
+import inspect
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from troth import bridge
+from troth.color import Color
+from troth.errors import MisuseError
+from troth.runtime.engine import lost
+from troth.runtime.engine.asks import Step
+from troth.runtime.engine.cancellation import Cancellation
+from troth.runtime.engine.current import CURRENT, CurrentStep
+from troth.runtime.engine.errors import LostCoroutineError, StepTimeoutError, ThreadsExhaustedError
+from troth.runtime.engine.outcome import Outcome
+from troth.runtime.engine.workers import Job, Workers
+from troth.runtime.store import failpoints
+from troth.runtime.store.failpoints import effect_point
+
+__all__ = ["acall", "call"]
+
+log = logging.getLogger("troth.engine")
+
+STEP_EFFECT = effect_point("step.effect", "the call of a step's function")
+
+_GRACE = 1.0  # seconds that an async step gets to finish its `finally` blocks once it is cancelled
+_PLAIN = frozenset({type(None), bool, int, float, str, dict, list, tuple})
+_abandoned_tasks: set["asyncio.Task[Any]"] = set()
+
+
+def call(step: Step, info: CurrentStep, workers: Workers, cancellation: Cancellation) -> Outcome:
+    """Make one attempt from sync code, on this thread where possible."""
+    if step.color is Color.ASYNC:
+        return bridge.run(acall(step, info, workers, cancellation))
+    token = CURRENT.set(info)
+    lost.begin_step(info)
+    try:
+        if failpoints.armed:
+            failpoints.reach(STEP_EFFECT.before)
+        outcome = _call_here(step) if step.timeout is None else _call_in_thread(step, info, workers)
+        if outcome.ended == "done" and type(outcome.value) not in _PLAIN and inspect.isawaitable(outcome.value):
+            outcome = bridge.run(_settle(outcome.value, step, info, cancellation))
+        if failpoints.armed:
+            failpoints.reach(STEP_EFFECT.after)
+    finally:
+        losses = lost.end_step(info)
+        CURRENT.reset(token)
+    return _lossless(outcome, step, losses) if losses else outcome
+
+
+def _call_here(step: Step) -> Outcome:
+    try:
+        return Outcome("done", step.call(*step.args, **step.kwargs) if step.kwargs else step.call(*step.args))
+    except (KeyboardInterrupt, GeneratorExit):
+        raise  # meant for whoever drives, not for the step
+    except BaseException as error:  # noqa: BLE001  SystemExit too: a step does not end the program
+        return Outcome("failed", error=error)
+
+
+def _call_in_thread(step: Step, info: CurrentStep, workers: Workers) -> Outcome:
+    try:
+        job = workers.submit(Job(_title(step, info), partial(step.call, *step.args, **step.kwargs)))
+    except ThreadsExhaustedError as refused:
+        return Outcome("refused", error=refused)
+    if job.wait(step.timeout) or not workers.abandon(job):
+        return _of_job(job, step)
+    return Outcome("timeout", error=_timeout(step, f"its thread {job.thread} is abandoned"))
+
+
+async def acall(step: Step, info: CurrentStep, workers: Workers, cancellation: Cancellation) -> Outcome:
+    """Make one attempt from a loop. Cancelling the task cancels an async step, and gives up a sync one's thread."""
+    token = CURRENT.set(info)
+    lost.begin_step(info)
+    try:
+        if failpoints.armed:
+            failpoints.reach(STEP_EFFECT.before)
+        if step.color is Color.ASYNC:
+            outcome = await _await(partial(step.call, *step.args, **step.kwargs), step, info, cancellation)
+        else:
+            outcome = await _await_thread(step, info, workers)
+            if outcome.ended == "done" and type(outcome.value) not in _PLAIN and inspect.isawaitable(outcome.value):
+                outcome = await _settle(outcome.value, step, info, cancellation)
+        if failpoints.armed:
+            failpoints.reach(STEP_EFFECT.after)
+    finally:
+        losses = lost.end_step(info)
+        CURRENT.reset(token)
+    return _lossless(outcome, step, losses) if losses else outcome
+
+
+async def _await_thread(step: Step, info: CurrentStep, workers: Workers) -> Outcome:
+    try:
+        job = workers.submit(Job(_title(step, info), partial(step.call, *step.args, **step.kwargs)))
+    except ThreadsExhaustedError as refused:
+        return Outcome("refused", error=refused)
+    try:
+        is_done = await job.await_done(step.timeout)
+    except asyncio.CancelledError:
+        workers.abandon(job)
+        raise
+    if is_done or not workers.abandon(job):
+        return _of_job(job, step)
+    return Outcome("timeout", error=_timeout(step, f"its thread {job.thread} is abandoned"))
+
+
+def _of_job(job: Job, step: Step) -> Outcome:
+    if job.error is None:
+        return Outcome("done", job.value)
+    error, job.error = job.error, None  # its traceback holds the job
+    if isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
+        log.debug("Step %r raised %r in its thread, where it means nothing but a failure.", step.name, error)
+    return Outcome("failed", error=error)
+
+
+async def _settle(value: Awaitable[Any], step: Step, info: CurrentStep, cancellation: Cancellation) -> Outcome:
+    """Await what a sync function gave back."""
+    return await _await(lambda: value, step, info, cancellation)
+
+
+async def _await(make: Callable[[], Any], step: Step, info: CurrentStep, cancellation: Cancellation) -> Outcome:
+    if step.timeout is not None:
+        return await _await_within(make, step, info, cancellation, step.timeout)
+    task = asyncio.current_task()
+    if task is None:
+        raise MisuseError("A step has to be awaited in a task of asyncio.")
+    before = task.cancelling()
+    cancellation.enter(task)
+    try:
+        return Outcome("done", await _fully(make))
+    except asyncio.CancelledError as error:
+        if task.cancelling() == before:
+            return Outcome("failed", error=error)  # the step raised it; nobody cancelled us
+        if not cancellation.is_asked:
+            raise
+        task.uncancel()
+        return Outcome("cancelled", error=error)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  SystemExit too: a step does not end the program
+        return Outcome("failed", error=error)
+    finally:
+        cancellation.leave(task)
+
+
+async def _fully(make: Callable[[], Any]) -> Any:
+    value = await make()
+    while type(value) not in _PLAIN and inspect.isawaitable(value):
+        value = await value
+    return value
+
+
+async def _kept(make: Callable[[], Any]) -> Outcome:
+    """The outcome as a value: a task that ends with SystemExit would take its loop down."""
+    try:
+        return Outcome("done", await _fully(make))
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except asyncio.CancelledError as error:
+        return Outcome("cancelled", error=error)
+    except BaseException as error:  # noqa: BLE001
+        return Outcome("failed", error=error)
+
+
+async def _await_within(
+    make: Callable[[], Any], step: Step, info: CurrentStep, cancellation: Cancellation, timeout: float
+) -> Outcome:
+    """Await in a task of its own, so that one which does not obey its cancellation can be left behind."""
+    task = asyncio.create_task(_kept(make), name=f"troth {_title(step, info)}")
+    cancellation.enter(task)
+    begun = time.monotonic()
+    try:
+        await asyncio.wait([task], timeout=timeout)
+    except asyncio.CancelledError:
+        await _end(task, step)
+        raise
+    finally:
+        cancellation.leave(task)
+    took = time.monotonic() - begun
+    if not task.done():
+        is_ended = await _end(task, step)
+        return Outcome(
+            "timeout", error=_timeout(step, "it was cancelled" if is_ended else "it ignores its cancellation")
+        )
+    outcome = task.result() if not task.cancelled() else Outcome("cancelled")
+    if outcome.ended == "cancelled" and not cancellation.is_asked:
+        return Outcome("failed", error=outcome.error)
+    if outcome.ended == "done" and took > timeout:
+        return Outcome("late", error=_timeout(step, f"it returned after {took:.3g} s, having kept the loop blocked"))
+    return outcome
+
+
+async def _end(task: "asyncio.Task[Outcome]", step: Step) -> bool:
+    """Cancel `task` and give it a moment. One that goes on all the same is left behind, kept and named."""
+    task.cancel()
+    done, _ = await asyncio.wait([task], timeout=_GRACE)
+    if not done:
+        _abandoned_tasks.add(task)
+        task.add_done_callback(_abandoned_tasks.discard)
+        log.warning(
+            "Step %r ignores its cancellation; its task goes on unheeded (%d so).", step.name, len(_abandoned_tasks)
+        )
+    return bool(done)
+
+
+def _timeout(step: Step, what: str) -> StepTimeoutError:
+    return StepTimeoutError(
+        f"Step {step.name!r} did not return within {step.timeout:g} s; {what}. Whether its effect happened is unknown."
+    )
+
+
+def _lossless(outcome: Outcome, step: Step, losses: tuple[str, ...]) -> Outcome:
+    if outcome.ended != "done":
+        return outcome
+    several = "coroutines that were" if len(losses) > 1 else "a coroutine that was"
+    return Outcome(
+        "lost",
+        error=LostCoroutineError(
+            f"Step {step.name!r} returned, but made {several} never awaited: {', '.join(losses)}.\n"
+            "That part of it never happened, so the step is not recorded as done. Await the call, "
+            "or hand it to a task that is awaited."
+        ),
+    )
+
+
+def _title(step: Step, info: CurrentStep) -> str:
+    return f"step {step.name!r} of run {info.run_id!r}"

@@ -1,0 +1,96 @@
+"""Knows which decisions an engine can carry out, by the names under which their runs are written down."""
+
+import functools
+import inspect
+from collections.abc import Callable, Generator, Iterable
+from typing import Any
+
+from troth.errors import MisuseError
+from troth.runtime.engine.asks import Ask, Decision
+from troth.runtime.engine.errors import NotADecisionError, UnknownDecisionError
+
+__all__ = ["Decisions"]
+
+
+class Decisions:
+    """A register of generator functions. A run outlives the process, so it is found again by name, not by object."""
+
+    def __init__(self, decisions: Iterable[Decision]) -> None:
+        self._by_name: dict[str, Decision] = {}
+        for decision in decisions:
+            self.register(decision)
+
+    @property
+    def names(self) -> list[str]:
+        """Every registered name."""
+        return list(self._by_name)
+
+    def register(self, decision: Decision, name: str | None = None) -> str:
+        """Make a decision known; by its own name unless another is given. Answers the name."""
+        _check(decision)
+        name = name or _name(decision)
+        known = self._by_name.setdefault(name, decision)
+        if known is not decision and not _is_same(known, decision):
+            raise MisuseError(
+                f"Two decisions are called {name!r}: {known!r} and {decision!r}.\n"
+                "Their runs could not be told apart after a restart. Register one of them under another name: "
+                "`engine.register(decision, 'name')`."
+            )
+        self._by_name[name] = decision
+        return name
+
+    def name_of(self, decision: Decision | str) -> str:
+        """The name of a decision, registering it if need be."""
+        if isinstance(decision, str):
+            self.find(decision)
+            return decision
+        for name, known in self._by_name.items():
+            if known is decision:
+                return name
+        return self.register(decision)
+
+    def find(self, name: str) -> Decision:
+        """The decision of that name."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            known = ", ".join(map(repr, sorted(self._by_name))) or "none"
+            raise UnknownDecisionError(
+                f"This engine does not know the decision {name!r}; it knows {known}.\n"
+                "The run was left as it is. Give the decision to the engine that is to go on with it: "
+                "`Engine(…, decisions=[…])`."
+            ) from None
+
+    def begin(self, name: str, args: Iterable[Any]) -> Generator[Ask, Any, object]:
+        """The decision of that name, about to decide on `args`."""
+        return self.find(name)(*args)
+
+
+def _check(decision: object) -> None:
+    plain = decision
+    while isinstance(plain, functools.partial):
+        plain = plain.func
+    if inspect.isgeneratorfunction(plain) or inspect.isgeneratorfunction(getattr(type(plain), "__call__", None)):  # noqa: B004
+        return
+    if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
+        why = "it is async. A decision is a plain `def` that yields what it needs; the async work goes into its steps"
+    elif inspect.isgenerator(plain):
+        why = "it is a generator that has begun. Give the function, and its arguments beside it: a replay calls it anew"
+    elif callable(plain):
+        why = "it does not yield. A decision is a `def` with `yield Step(…)` in it"
+    else:
+        why = "it cannot be called"
+    raise NotADecisionError(f"{decision!r} is not a decision: {why}.\nNothing was started.")
+
+
+def _name(decision: Callable[..., object]) -> str:
+    plain: Any = decision
+    while isinstance(plain, functools.partial):
+        plain = plain.func
+    return str(getattr(plain, "__qualname__", type(plain).__qualname__)).replace(".<locals>.", ".")
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two function objects are the same `def`, made again: by a factory, a reloaded module, a bound method."""
+    codes = [getattr(getattr(function, "__func__", function), "__code__", None) for function in (one, other)]
+    return codes[0] is not None and codes[0] == codes[1]

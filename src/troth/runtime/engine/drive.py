@@ -1,0 +1,126 @@
+"""Knows how to drive a conducted run: two short loops around one generator, one that blocks and one that awaits."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from troth import bridge
+from troth.runtime.engine.acts import Act, Acts, Commit, Fan, Invoke, Launch, Listen, Pause
+from troth.runtime.engine.calling import acall, call
+from troth.runtime.engine.strand import RunInProgress
+from troth.runtime.engine.workers import Workers
+from troth.runtime.store import Store
+
+__all__ = ["Driven", "adrive", "drive"]
+
+_BREATH = 32  # acts after which a task that never had to wait lets the others run
+
+
+class Driven(Protocol):
+    """What a driver needs of the one who owns the run."""
+
+    store: Store
+    workers: Workers
+    run: RunInProgress
+
+    def launch(self, run_id: str) -> None:
+        """Begin to work on another run, beside this one."""
+
+    def listen(self, topic: str) -> None:
+        """Ring the run's bell for news of `topic` too."""
+
+    def is_alone(self) -> bool:
+        """Whether no other run is being driven, so that nobody else is about to commit."""
+
+
+def drive(acts: Acts, driven: Driven) -> Any:
+    """Perform what `acts` asks for on this thread, blocking, until it returns."""
+    answer: Any = None
+    error: BaseException | None = None
+    while True:
+        try:
+            act = acts.send(answer) if error is None else acts.throw(error)
+        except StopIteration as done:
+            return done.value
+        answer = error = None
+        try:
+            answer = _perform(act, driven)
+        except BaseException as raised:  # noqa: BLE001  it belongs to whoever conducts, Ctrl-C included
+            error = raised
+
+
+def _perform(act: Act, driven: Driven) -> Any:
+    if type(act) is Commit:
+        return driven.store.commit(act.point, act.work)
+    if type(act) is Invoke:
+        return call(act.step, act.info, driven.workers, act.cancellation)
+    if type(act) is Pause:
+        return driven.run.bell.wait(act.seen, _left(act, driven.run.clock))
+    if type(act) is Fan:
+        return bridge.run(_afan(act, driven))  # several at once is what a loop is for; sync steps go to threads
+    return _tell(act, driven)
+
+
+async def adrive(acts: Acts, driven: Driven) -> Any:
+    """Perform what `acts` asks for in this task, until it returns. It differs from `drive` by its awaits."""
+    answer: Any = None
+    error: BaseException | None = None
+    since_breath = 0
+    while True:
+        try:
+            act = acts.send(answer) if error is None else acts.throw(error)
+        except StopIteration as done:
+            return done.value
+        answer = error = None
+        since_breath += 1
+        try:
+            if since_breath >= _BREATH:
+                since_breath = 0
+                await asyncio.sleep(0)
+            answer = await _aperform(act, driven)
+        except BaseException as raised:  # noqa: BLE001  it belongs to whoever conducts, cancellation included
+            error = raised
+
+
+async def _aperform(act: Act, driven: Driven) -> Any:
+    if type(act) is Commit:
+        return await driven.store.acommit(act.point, act.work, alone=driven.is_alone())
+    if type(act) is Invoke:
+        return await acall(act.step, act.info, driven.workers, act.cancellation)
+    if type(act) is Pause:
+        return await driven.run.bell.await_ring(act.seen, _left(act, driven.run.clock))
+    if type(act) is Fan:
+        return await _afan(act, driven)
+    return _tell(act, driven)
+
+
+def _tell(act: Act, driven: Driven) -> None:
+    if isinstance(act, Launch):
+        driven.launch(act.run_id)
+    elif isinstance(act, Listen):
+        driven.listen(act.topic)
+
+
+async def _afan(act: Fan, driven: Driven) -> list[Any]:
+    """Drive strands side by side. What ends one of them other than by its decision ends them all."""
+    gate = asyncio.Semaphore(act.limit or max(len(act.strands), 1))
+
+    async def one(strand: Acts) -> Any:
+        async with gate:
+            return await adrive(strand, driven)
+
+    tasks = [asyncio.create_task(one(strand)) for strand in act.strands]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    finally:
+        for strand in act.strands:
+            strand.close()
+
+
+def _left(act: Pause, clock: Callable[[], float]) -> float | None:
+    return None if act.until is None else max(0.0, act.until - clock())

@@ -1,0 +1,81 @@
+"""Knows where runs live that nobody waits for: on the user's loop, or on a loop in a thread of the engine's own."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine
+from typing import Any
+
+from troth import bridge
+
+__all__ = ["Home"]
+
+log = logging.getLogger("troth.engine")
+
+
+class Home:
+    """Keeps every task it was given until it ends, and can end them all."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._portal: bridge.Portal | None = None
+        self._portal_loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def after_fork(self) -> None:
+        """In the child: the parent's tasks and thread are not here."""
+        self._lock = threading.Lock()
+        self._portal = None
+        self._portal_loop = None
+        self._tasks = set()
+
+    def settle(self, work: Coroutine[Any, Any, Any], name: str) -> None:
+        """Let `work` live on the engine's own loop. From any thread, without waiting."""
+        loop = self._own_loop()
+        loop.call_soon_threadsafe(self.settle_here, work, name, loop)
+
+    def settle_here(
+        self, work: Coroutine[Any, Any, Any], name: str, loop: asyncio.AbstractEventLoop | None = None
+    ) -> None:
+        """Let `work` live on the loop that runs here."""
+        task = (loop or asyncio.get_running_loop()).create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("%s ended by an error of the engine's own.", task.get_name(), exc_info=task.exception())
+
+    def _own_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._portal_loop is None:
+                self._portal = bridge.Portal(name="troth-engine")
+                self._portal_loop = self._portal.run(_this_loop)
+            return self._portal_loop
+
+    def close(self) -> None:
+        """End every task: those on our own loop are waited for, those on a user's loop are only asked to."""
+        with self._lock:
+            portal, self._portal, self._portal_loop = self._portal, None, None
+        for task in list(self._tasks):
+            loop = task.get_loop()
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(task.cancel)
+        if portal is not None:
+            portal.close()
+
+    async def aclose(self) -> None:
+        """`close`, and wait for the tasks on this loop as well."""
+        here = asyncio.get_running_loop()
+        mine = [task for task in self._tasks if task.get_loop() is here and task is not asyncio.current_task()]
+        for task in mine:
+            task.cancel()
+        if mine:
+            await asyncio.wait(mine)
+        self.close()
+
+
+async def _this_loop() -> asyncio.AbstractEventLoop:
+    await asyncio.sleep(0)
+    return asyncio.get_running_loop()

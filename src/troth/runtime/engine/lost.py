@@ -1,0 +1,96 @@
+"""Knows whether a step has lost a coroutine: made one, and let it die without anybody awaiting it.
+
+`troth.guard` hears of it when the coroutine dies. Where it dies by losing its last reference, that happens within the
+step, and the step's context names it. Where it dies in a reference cycle, Python collects it some time later, perhaps
+in the middle of another step; so the young objects are collected when a step ends, and what dies then is this step's
+doing if no other step was running. A collection that comes at any other moment blames nobody.
+"""
+
+import gc
+import threading
+from typing import TYPE_CHECKING
+
+from troth.guard._hub import HUB
+from troth.runtime.engine.current import CURRENT, CurrentStep
+
+if TYPE_CHECKING:
+    from troth.guard import Incident
+
+__all__ = ["begin_step", "end_step", "start_watching", "stop_watching"]
+
+_YOUNG = 1  # generations that a step's own objects are in
+_LOST = frozenset({"coroutine", "task"})
+_running: set[int] = set()
+_collecting = threading.local()
+
+
+class _StepWatcher:
+    """Takes what a step has lost. What nobody's step has lost is left for others to tell, Python first of all."""
+
+    depth = 1
+    blocked = None
+    generators = False
+
+    def notice(self, incident: "Incident") -> bool:
+        if incident.kind not in _LOST:
+            return False
+        step = getattr(_collecting, "step", None) if _is_collecting() else CURRENT.get()
+        if step is None:
+            return False
+        step.losses = (*step.losses, str(incident))
+        return True
+
+
+_watcher = _StepWatcher()
+_engines = 0
+_lock = threading.Lock()
+
+
+def start_watching() -> None:
+    """Hear of lost coroutines from now on; once for each engine."""
+    global _engines  # noqa: PLW0603
+    with _lock:
+        _engines += 1
+        if _engines == 1:
+            HUB.join(_watcher)
+
+
+def stop_watching() -> None:
+    """The last one to stop takes the hooks out."""
+    global _engines  # noqa: PLW0603
+    with _lock:
+        _engines -= 1
+        if _engines == 0:
+            HUB.leave(_watcher)
+
+
+def begin_step(step: CurrentStep) -> None:
+    """Say that `step` is running."""
+    _running.add(id(step))
+
+
+def end_step(step: CurrentStep) -> tuple[str, ...]:
+    """What `step` has lost, each in words with its place."""
+    if len(_running) == 1:
+        _collecting.step = step
+        try:
+            gc.collect(_YOUNG)
+        finally:
+            _collecting.step = None
+    _running.discard(id(step))
+    return step.losses
+
+
+def _is_collecting() -> bool:
+    """Whether the garbage collector is at work: while it is, asking it to work does not even make it begin."""
+    begun: list[str] = []
+
+    def begin(phase: str, _: object) -> None:
+        begun.append(phase)
+
+    gc.callbacks.append(begin)
+    try:
+        gc.collect(0)
+    finally:
+        gc.callbacks.remove(begin)
+    return not begun

@@ -1,0 +1,164 @@
+"""Knows how a step is carried out: written down, tried, tried again, and answered."""
+
+import json
+from collections.abc import Generator
+from functools import partial
+from typing import Any
+
+from troth.runtime.engine.acts import Act, Invoke
+from troth.runtime.engine.asks import Step
+from troth.runtime.engine.cancellation import Cancellation
+from troth.runtime.engine.current import CurrentStep
+from troth.runtime.engine.errors import StepFailedError
+from troth.runtime.engine.failure import describe
+from troth.runtime.engine.outcome import Outcome
+from troth.runtime.engine.points import STEP_BEGIN, STEP_RETRY
+from troth.runtime.engine.strand import Strand
+from troth.runtime.engine.waiting import until
+from troth.runtime.store import NotJsonError, StepRecord, StepState, Transaction
+from troth.runtime.store.payload import keep
+from troth.runtime.store.records import Place
+
+__all__ = ["perform_step"]
+
+_UNCOUNTED = frozenset({"interrupted", "cancelled"})  # attempts that do not use up a step's retries
+_DEAF = Cancellation()  # for the steps of a strand that knows of the cancellation already
+
+
+def perform_step(strand: Strand, step: Step, place: Place, record: StepRecord | None) -> Generator[Act, Any, object]:
+    """Answer with what the step's function returned, or throw a StepFailedError."""
+    run = strand.run
+    clock = run.clock
+    number, failed = 1, 0
+    if record is None:
+        key = step.key or f"{run.run_id}:{place.branch}{place.seq}:{step.name}"
+        strand.write(partial(_begin, place=place, step=step, key=key, now=clock()))
+    elif record.state.is_settled:
+        return strand.answer(record)
+    else:
+        key, number = record.key, record.attempt + 1
+        failed = sum(attempt.outcome not in _UNCOUNTED for attempt in record.attempts)
+        yield from _pick_up(strand, step, place, record)
+    while True:
+        if strand.is_cancelled((yield strand.commit(STEP_BEGIN))):
+            raise strand.cancelled(place)
+        info = CurrentStep(run.run_id, place, step.name, key, number, clock())
+        outcome: Outcome = yield Invoke(step, info, _DEAF if strand.is_told else run.cancellation)
+        now = clock()
+        if outcome.ended == "done":
+            try:
+                text, value = keep(outcome.value, f"result of step {step.name!r}")
+            except NotJsonError as refused:
+                outcome = Outcome("failed", error=refused)
+            else:
+                strand.write(partial(_settle, info=info, text=text, now=now))
+                return value
+        if outcome.ended == "cancelled":
+            _note(strand, info, outcome, now)
+            raise strand.cancelled(place)
+        failed += 1
+        error = outcome.error or InterruptedError("nothing is known of it")
+        if not _is_worth_another(step, outcome, error, failed):
+            raise _fail(strand, info, outcome, error, now=now)
+        next_at = now + step.retry.wait_after(failed, run.chance)
+        yield from _rest(strand, info, outcome, now, next_at)
+        number += 1
+        strand.write(partial(_again, place=place, number=number, now=clock()))
+
+
+def _begin(tx: Transaction, place: Place, step: Step, key: str, now: float) -> None:
+    tx.begin_step(
+        place,
+        kind="step",
+        name=step.name,
+        key=key,
+        args=step.recorded,
+        now=now,
+        color=step.color._value_,
+        code=step.code,
+    )
+
+
+def _settle(tx: Transaction, info: CurrentStep, text: str, now: float) -> None:
+    tx.settle_step(info.place, StepState.DONE, now, result=text)
+    for stream, kind, payload in info.appended:
+        tx.append_event(stream, kind, payload, now)
+
+
+def _again(tx: Transaction, place: Place, number: int, now: float) -> None:
+    tx.begin_attempt(place, number, now)
+
+
+def _pick_up(strand: Strand, step: Step, place: Place, record: StepRecord) -> Generator[Act, Any, None]:
+    """Go on with a step that a dead owner left begun or resting."""
+    run, now = strand.run, strand.run.clock()
+    if record.state is StepState.RESTING:
+        yield from until(strand, record.wake_at or now, place)
+    else:
+        error = InterruptedError(
+            f"The process that ran step {step.name!r} was gone before its result was recorded. "
+            "Whether its effect happened is unknown."
+        )
+        info = CurrentStep(run.run_id, place, step.name, record.key, record.attempt, record.started_at)
+        outcome = Outcome("timeout", error=error)
+        if step.after_crash == "fail":
+            raise _fail(strand, info, outcome, error, now=now, ended="interrupted")
+        _note(strand, info, outcome, now, next_at=now, ended="interrupted")
+    strand.write(partial(_again, place=place, number=record.attempt + 1, now=run.clock()))
+
+
+def _rest(strand: Strand, info: CurrentStep, outcome: Outcome, now: float, next_at: float) -> Generator[Act, Any, None]:
+    _note(strand, info, outcome, now, next_at=next_at)
+    strand.write(lambda tx: tx.rest_step(info.place, next_at))
+    if strand.is_cancelled((yield strand.commit(STEP_RETRY))):
+        raise strand.cancelled(info.place)
+    yield from until(strand, next_at, info.place)
+
+
+def _note(
+    strand: Strand,
+    info: CurrentStep,
+    outcome: Outcome,
+    now: float,
+    *,
+    next_at: float | None = None,
+    ended: str | None = None,
+) -> None:
+    """Write down an attempt that did not succeed, with its own error."""
+    text = None if outcome.error is None else json.dumps(describe(outcome.error, ended or outcome.ended))
+    strand.write(
+        lambda tx: tx.add_attempt(
+            info.place,
+            number=info.attempt,
+            outcome=ended or outcome.ended,
+            error=text,
+            started_at=info.started_at,
+            now=now,
+            next_at=next_at,
+        )
+    )
+
+
+def _fail(
+    strand: Strand,
+    info: CurrentStep,
+    outcome: Outcome,
+    error: BaseException,
+    *,
+    now: float,
+    ended: str | None = None,
+) -> StepFailedError:
+    """Settle a step as failed for good; the answer is what the decision is thrown."""
+    _note(strand, info, outcome, now, ended=ended)
+    record = describe(error, ended or outcome.ended)
+    text = json.dumps(record)
+    strand.write(lambda tx: tx.settle_step(info.place, StepState.FAILED, now, error=text))
+    failure = StepFailedError(info.name, str(info.place), record)
+    failure.__cause__ = error
+    return failure
+
+
+def _is_worth_another(step: Step, outcome: Outcome, error: BaseException, failed: int) -> bool:
+    if failed >= step.retry.attempts or outcome.ended in {"lost", "refused"}:
+        return False
+    return step.retry.covers(error)

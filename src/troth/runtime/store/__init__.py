@@ -1,0 +1,52 @@
+"""What is remembered: runs and their steps, signals, streams of events, and who owns what. One SQLite file.
+
+    from troth.runtime.store import SqliteStore
+
+    with SqliteStore("troth.db") as store:
+        ...
+
+`port.py` says what every store does, `writer.py` how commits are grouped, `schema.py` how the file's versions follow
+one another, `failpoints.py` how a test stops a process at any commit.
+"""
+
+from troth.runtime.store.errors import (
+    LeaseLostError,
+    NewerStoreError,
+    NotAStoreError,
+    NotJsonError,
+    StoreBusyError,
+    StoreError,
+    UnsupportedSqliteError,
+)
+from troth.runtime.store.failpoints import CommitPoint, commit_point
+from troth.runtime.store.follow import Follower
+from troth.runtime.store.identity import Owner
+from troth.runtime.store.notices import Bell
+from troth.runtime.store.port import Store, Transaction
+from troth.runtime.store.records import Attempt, Event, RunRecord, RunState, Signal, StepRecord, StepState
+from troth.runtime.store.sqlite import SqliteStore
+
+__all__ = [
+    "Attempt",
+    "Bell",
+    "CommitPoint",
+    "Event",
+    "Follower",
+    "LeaseLostError",
+    "NewerStoreError",
+    "NotAStoreError",
+    "NotJsonError",
+    "Owner",
+    "RunRecord",
+    "RunState",
+    "Signal",
+    "SqliteStore",
+    "StepRecord",
+    "StepState",
+    "Store",
+    "StoreBusyError",
+    "StoreError",
+    "Transaction",
+    "UnsupportedSqliteError",
+    "commit_point",
+]

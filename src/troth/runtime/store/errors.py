@@ -1,0 +1,61 @@
+"""What the store refuses, and how its failures are named.
+
+MisuseError
+├── NotJsonError          a value cannot be kept as JSON; says which part of it
+├── NotAStoreError        the file is somebody else's database
+├── NewerStoreError       the file was written by a newer Troth; it was not touched
+└── UnsupportedSqliteError  this Python's SQLite lacks something the store stands on
+RunError
+├── StoreError            the file could not be read or written; nothing of the commit was kept
+│   └── StoreBusyError    another process kept the file locked for too long
+└── LeaseLostError        another owner has taken over; nothing was written
+"""
+
+from troth.errors import MisuseError, RunError
+
+__all__ = [
+    "LeaseLostError",
+    "NewerStoreError",
+    "NotAStoreError",
+    "NotJsonError",
+    "StoreBusyError",
+    "StoreError",
+    "UnsupportedSqliteError",
+]
+
+
+class NotJsonError(MisuseError):
+    """A value cannot be kept as JSON. `path` leads to the part that cannot, `what` names the whole."""
+
+    def __init__(self, what: str, path: str, why: str) -> None:
+        self.what = what
+        self.path = path
+        self.why = why
+        super().__init__(f"{what} cannot be kept as JSON: `{path}` is {why}")
+
+    def __reduce__(self) -> tuple[type["NotJsonError"], tuple[str, str, str]]:
+        return NotJsonError, (self.what, self.path, self.why)
+
+
+class NotAStoreError(MisuseError):
+    """The file is a database of somebody else's, or no database at all. It was not touched."""
+
+
+class NewerStoreError(MisuseError):
+    """The file was written by a newer Troth. It was not touched."""
+
+
+class UnsupportedSqliteError(MisuseError):
+    """SQLite as this Python has it, or the place where the file lies, lacks something the store stands on."""
+
+
+class StoreError(RunError):
+    """The file could not be read or written. Nothing of the failed commit was kept."""
+
+
+class StoreBusyError(StoreError):
+    """Another process kept the file locked for longer than the store waits."""
+
+
+class LeaseLostError(RunError):
+    """Somebody else owns the run or the conversation now, so nothing was written."""

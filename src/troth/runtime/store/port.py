@@ -1,0 +1,223 @@
+"""The port of a store: what the engine, and all that stands on it, need from whatever remembers.
+
+SQLite implements it for one machine (`sqlite.py`). Whoever implements it anew passes the same tests. Two rules carry
+everything: what is written in one transaction is kept together or not at all, and nothing is committed without naming
+its commit point.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
+
+from troth.runtime.store.failpoints import CommitPoint
+from troth.runtime.store.identity import Owner
+from troth.runtime.store.notices import Bell
+from troth.runtime.store.records import Event, Place, RunRecord, RunState, Signal, StepRecord, StepState
+
+__all__ = ["Store", "Transaction"]
+
+T = TypeVar("T")
+
+
+class Transaction(Protocol):
+    """The writes of one commit. Every method is quick and waits for nobody."""
+
+    def add_run(
+        self,
+        run_id: str,
+        decision: str,
+        args: str,
+        now: float,
+        *,
+        label: str | None = None,
+        code: str | None = None,
+        parent: str | None = None,
+        forked_from: str | None = None,
+        state: RunState = RunState.RUNNING,
+    ) -> bool:
+        """Write down a run before it starts. Answers whether it is new; an existing one is left as it is."""
+
+    def set_run_state(
+        self, run_id: str, state: RunState, now: float, *, waiting_for: str | None = None, wake_at: float | None = None
+    ) -> None:
+        """Say that the run works or waits, and for what."""
+
+    def finish_run(
+        self, run_id: str, state: RunState, now: float, *, result: str | None = None, error: str | None = None
+    ) -> None:
+        """Close the run: completed with `result`, failed or cancelled with `error`."""
+
+    def reopen_run(self, run_id: str, now: float) -> None:
+        """Make a run that is over one that can go on."""
+
+    def request_cancel(self, run_id: str, now: float) -> bool:
+        """Write down that the run is to be cancelled. Answers whether there was anything left to cancel."""
+
+    def state_of(self, run_id: str) -> RunState | None:
+        """The run's written state, as this transaction sees it."""
+
+    def asked_of(self, run_id: str) -> tuple[str, str, RunState] | None:
+        """Decision, arguments and written state of a run."""
+
+    def ending_of(self, run_id: str) -> tuple[RunState, str | None, str | None] | None:
+        """State, result and error of a run that is over; nothing while it is not."""
+
+    def begin_step(
+        self,
+        place: Place,
+        *,
+        kind: str,
+        name: str,
+        key: str,
+        args: str,
+        now: float,
+        state: StepState = StepState.BEGUN,
+        wake_at: float | None = None,
+        color: str | None = None,
+        code: str | None = None,
+    ) -> None:
+        """Write down a step before its effect."""
+
+    def settle_step(
+        self, place: Place, state: StepState, now: float, *, result: str | None = None, error: str | None = None
+    ) -> None:
+        """Write down a step's answer."""
+
+    def begin_attempt(self, place: Place, attempt: int, now: float) -> None:
+        """Write down, before its effect, that a step is tried once more."""
+
+    def rest_step(self, place: Place, next_at: float) -> None:
+        """Write down when a step is tried again."""
+
+    def add_attempt(
+        self,
+        place: Place,
+        *,
+        number: int,
+        outcome: str,
+        error: str | None,
+        started_at: float | None,
+        now: float,
+        next_at: float | None,
+    ) -> None:
+        """Write down an attempt that did not succeed, with its own error."""
+
+    def forget_step(self, place: Place) -> None:
+        """Take a step's answer back, so that the decision asks anew. Its attempts stay on record."""
+
+    def copy_steps(self, source: str, target: str, before: int) -> int:
+        """Give `target` the settled steps of `source` that come before trunk step `before`, with their branches."""
+
+    def send_signal(self, run_id: str, name: str, payload: str, now: float, *, key: str | None = None) -> bool:
+        """Write down a message to a run. Answers whether it is new; `key` makes a second sending harmless."""
+
+    def take_signal(self, run_id: str, name: str, taken_by: str) -> str | None:
+        """The payload of the oldest message of that name that nobody has taken, now taken by the step `taken_by`."""
+
+    def append_event(self, stream: str, kind: str, payload: object, now: float) -> int:
+        """Append to a stream; the answer is the entry's number in it, counted from 1 without gaps."""
+
+    def enroll(self, owner: Owner) -> None:
+        """Write down who takes leases, and that it lives."""
+
+    def beat(self, owner_id: str, now: float) -> None:
+        """Say that the owner still lives."""
+
+    def retire(self, owner_id: str) -> None:
+        """Give up everything the owner holds, and the owner."""
+
+    def claim(self, resource: str, owner_id: str, token: str, now: float) -> Owner | None:
+        """Take the lease if it is free or its owner is dead. Answers the living owner if there is one, else nothing."""
+
+    def holder_of(self, resource: str) -> Owner | None:
+        """Whoever has the lease, dead or alive."""
+
+    def hold(self, resource: str, token: str) -> None:
+        """Make sure that the lease is still ours; otherwise nothing of this unit is written."""
+
+    def hold_run(self, run_id: str, resource: str, token: str) -> bool:
+        """Make sure that the run is still ours, and answer whether somebody asked for its cancellation."""
+
+    def release(self, resource: str, token: str) -> None:
+        """Give the lease back, if it is still ours."""
+
+    def set_meta(self, key: str, value: object) -> None:
+        """Remember one value for the whole file."""
+
+    def get_meta(self, key: str) -> Any:
+        """One value remembered for the whole file, or nothing."""
+
+
+class Store(Protocol):
+    """Whatever remembers. Every method may be called from any thread."""
+
+    clock: Callable[[], float]
+
+    def commit(self, point: CommitPoint, work: Callable[[Transaction], T]) -> T:
+        """Do `work` in a transaction and return its answer once it is kept. Blocks; may share the transaction."""
+        ...
+
+    async def acommit(self, point: CommitPoint, work: Callable[[Transaction], T], *, alone: bool = False) -> T:
+        """`commit` for a loop. `alone` says that no other task is about to commit."""
+        ...
+
+    def transaction(self, point: CommitPoint) -> AbstractContextManager[Transaction]:
+        """Several writes in one commit, as a block. Nothing inside may wait or run user code."""
+        ...
+
+    def run(self, run_id: str) -> RunRecord | None:
+        """One run, with its state as it is now."""
+        ...
+
+    def runs(
+        self,
+        *,
+        states: Iterable[RunState] | None = None,
+        decision: str | None = None,
+        label: str | None = None,
+        parent: str | None = None,
+        before: tuple[float, str] | None = None,
+        limit: int = 100,
+    ) -> Sequence[RunRecord]:
+        """Runs, newest first."""
+        ...
+
+    def steps(self, run_id: str, *, with_attempts: bool = True) -> Sequence[StepRecord]:
+        """The steps of a run, in the order in which they were asked for."""
+        ...
+
+    def signals(self, run_id: str) -> Sequence[Signal]:
+        """The messages sent to a run, oldest first."""
+        ...
+
+    def events(self, stream: str, *, after: int = 0, limit: int = 1000) -> Sequence[Event]:
+        """The entries of a stream that follow number `after`."""
+        ...
+
+    def last_event(self, stream: str) -> int:
+        """The number of the stream's last entry; 0 if it is empty."""
+        ...
+
+    def holder(self, resource: str) -> Owner | None:
+        """Whoever has the lease, dead or alive."""
+        ...
+
+    def orphans(self, decisions: Iterable[str]) -> Sequence[tuple[str, str]]:
+        """Runs of these decisions that are not over and that nobody living holds, as (id, decision)."""
+        ...
+
+    def cancelling(self) -> Sequence[str]:
+        """Runs that are to be cancelled and are not over."""
+        ...
+
+    def listening(self, bell: Bell, *topics: str) -> AbstractContextManager[Bell]:
+        """Ring `bell` for every commit that touches one of `topics`, as long as the block runs."""
+        ...
+
+    def chore(self, interval: float, task: Callable[[], object]) -> Callable[[], None]:
+        """Do `task` every `interval` seconds on the store's own thread, until the answer is called."""
+        ...
+
+    def close(self) -> None:
+        """Finish what was asked for and let go of everything. May be called twice."""
+        ...

@@ -1,0 +1,349 @@
+"""Knows how to keep everything in one SQLite file, from any thread, any loop and several processes at once.
+
+`synchronous="NORMAL"` (the default) survives `kill -9` of every process at any instant; a power cut may take the last
+moments, never the file's consistency. `synchronous="FULL"` survives the power cut too, at the price of one fsync per
+group of commits; a loop's commits then go to the store's own thread.
+"""
+
+import asyncio
+import atexit
+import contextlib
+import os
+import sqlite3
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
+
+from troth.errors import MisuseError
+from troth.runtime.store import queries, schema
+from troth.runtime.store.errors import StoreBusyError, StoreError, UnsupportedSqliteError
+from troth.runtime.store.failpoints import CommitPoint, commit_point
+from troth.runtime.store.identity import Owner
+from troth.runtime.store.keeper import Chore, Keeper
+from troth.runtime.store.notices import Bell, Notices
+from troth.runtime.store.readers import Readers
+from troth.runtime.store.records import Event, RunRecord, RunState, Signal, StepRecord
+from troth.runtime.store.transaction import SqliteTransaction
+from troth.runtime.store.writer import CHECKPOINT_EVERY, Unit, Writer
+
+__all__ = ["SqliteStore"]
+
+T = TypeVar("T")
+
+STORE_MIGRATE = commit_point("store.migrate", "the tables of a new file, or of an older version brought to today's")
+
+_LOOK_EVERY = 0.05  # seconds between looks for commits of other processes, while somebody waits
+_open_stores: "weakref.WeakSet[SqliteStore]" = weakref.WeakSet()
+
+
+class SqliteStore:
+    """A store in one file. Reads and `commit` block shortly; `acommit` is for loops. Close it, or use `with`."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        synchronous: Literal["NORMAL", "FULL"] = "NORMAL",
+        busy_timeout: float = 10.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if str(path) in {"", ":memory:"}:
+            raise MisuseError(
+                f"A store cannot live at {str(path)!r}: it has to outlive the process, and memory does not.\n"
+                "Name a file; for a test, one in a temporary directory."
+            )
+        if synchronous not in {"NORMAL", "FULL"}:
+            raise MisuseError(f"`synchronous` is {synchronous!r}; it can be 'NORMAL' or 'FULL'.")
+        self.path = Path(path).absolute()
+        self.synchronous = synchronous
+        self.clock = clock
+        self._busy_timeout = busy_timeout
+        self._is_closed = False
+        self._look: Chore | None = None
+        self._batches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Batch] = weakref.WeakKeyDictionary()
+        self._given_away: list[_Batch] = []
+        self.keeper = Keeper("troth-store")
+        self.notices = Notices(self._watch)
+        self._writer = Writer(self.path, self._connect, self.notices.publish, busy_timeout)
+        self._readers = Readers(self._connect_reader)
+        self._prepare()
+        _open_stores.add(self)
+
+    def _prepare(self) -> None:
+        with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
+            schema.probe(memory)
+        if not self.path.parent.is_dir():
+            raise MisuseError(
+                f"The store {str(self.path)!r} cannot be made: the directory {str(self.path.parent)!r} does not exist."
+            )
+        if schema.inspect_file(self.path) != schema.VERSION:
+            self._writer.commit(STORE_MIGRATE, lambda tx: tx.migrate())
+        else:
+            self._writer.has_foreign_changes()  # opens the connection, so what is wrong is said now
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            # Timeout 0: the writer does the waiting itself, because a loop must not wait at all.
+            connection = sqlite3.connect(self.path, timeout=0.0, isolation_level=None, check_same_thread=False)
+            connection.execute("PRAGMA busy_timeout = 5000")
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode != "wal":
+                connection.close()
+                raise UnsupportedSqliteError(
+                    f"{str(self.path)!r} lies where SQLite cannot use a write-ahead log (it answered {mode!r}).\n"
+                    "Nothing was written. Network file systems do this; name a file on a local disk."
+                )
+            connection.execute(f"PRAGMA synchronous = {self.synchronous}")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")  # its fsync would fall on whoever commits, also a loop
+            connection.execute("PRAGMA busy_timeout = 0")
+        except sqlite3.Error as cause:
+            raise StoreError(f"The store {str(self.path)!r} could not be opened: {cause}.") from cause
+        return connection
+
+    def _connect_reader(self) -> sqlite3.Connection:
+        if self._is_closed:
+            raise MisuseError(f"The store {str(self.path)!r} is closed. Open it anew to read from it.")
+        connection = sqlite3.connect(
+            self.path, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA query_only = 1")
+        return connection
+
+    # Writing
+
+    def commit(self, point: CommitPoint, work: Callable[[SqliteTransaction], T]) -> T:
+        """Do `work` in a transaction and return its answer once it is kept. Blocks; may share the transaction."""
+        if self._is_closed:
+            self._check_open()
+        writer = self._writer
+        answer = writer.commit(point, work)
+        if writer.since_checkpoint >= CHECKPOINT_EVERY:
+            writer.checkpoint()
+        return answer
+
+    @contextlib.contextmanager
+    def transaction(self, point: CommitPoint) -> Iterator[SqliteTransaction]:
+        """Several writes in one commit, as a block. Nothing inside may wait or run user code."""
+        self._check_open()
+        with self._writer.transaction(point) as tx:
+            yield tx
+
+    async def acommit(self, point: CommitPoint, work: Callable[[SqliteTransaction], T], *, alone: bool = False) -> T:
+        """`commit` for a loop: what its tasks commit in one turn of the loop shares one transaction.
+
+        With NORMAL it is written on the loop's thread if nobody else is writing, which takes microseconds; in every
+        other case on the store's thread. `alone` says that no other task is about to commit, so there is no one to
+        wait for. A cancelled `acommit` may have been kept all the same.
+        """
+        self._check_open()
+        if alone and self.synchronous == "NORMAL":
+            with contextlib.suppress(StoreBusyError):  # then like everybody else
+                answer = self._writer.commit_alone_now(work)
+                self._checkpoint_soon()
+                return answer
+        unit = Unit(point, work)
+        loop = asyncio.get_running_loop()
+        batch = self._batches.get(loop)
+        if batch is None:
+            batch = self._batches[loop] = _Batch(loop)
+            loop.call_soon(self._flush, loop)
+        await batch.add(unit)
+        return unit.outcome()
+
+    def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
+        batch = self._batches.pop(loop)
+        try:
+            is_committed = self.synchronous == "NORMAL" and self._writer.commit_now(batch.units)
+        except BaseException as error:
+            batch.resolve(error)
+            if isinstance(error, Exception):
+                return  # whoever awaits has heard of it
+            raise
+        if is_committed:
+            self._checkpoint_soon()
+            batch.resolve()
+        else:
+            self._given_away.append(batch)
+            self.keeper.soon(self._commit_given_away)
+
+    def _commit_given_away(self) -> None:
+        batches, self._given_away = self._given_away, []
+        if not batches:
+            return  # an earlier turn has taken them all
+        error: Exception | None = None
+        try:
+            self._writer.commit_all([unit for batch in batches for unit in batch.units])
+        except Exception as raised:  # noqa: BLE001  it belongs to those who await
+            error = raised
+        for batch in batches:
+            batch.resolve_threadsafe(error)
+        if self._writer.wants_checkpoint:
+            self._writer.checkpoint()
+
+    def _checkpoint_soon(self) -> None:
+        if self._writer.wants_checkpoint:
+            self.keeper.soon(self._checkpoint_if_wanted)
+
+    def _checkpoint_if_wanted(self) -> None:
+        if self._writer.wants_checkpoint:
+            self._writer.checkpoint()
+
+    # Reading
+
+    def run(self, run_id: str) -> RunRecord | None:
+        """One run, with its state as it is now."""
+        with self._readers.lend() as connection:
+            return queries.find_run(connection, run_id, self.clock())
+
+    def runs(
+        self,
+        *,
+        states: Iterable[RunState] | None = None,
+        decision: str | None = None,
+        label: str | None = None,
+        parent: str | None = None,
+        before: tuple[float, str] | None = None,
+        limit: int = 100,
+    ) -> list[RunRecord]:
+        """Runs, newest first. `before` is the `(created_at, id)` of the last one of the page before."""
+        with self._readers.lend() as connection:
+            return queries.find_runs(
+                connection,
+                self.clock(),
+                states=states,
+                decision=decision,
+                label=label,
+                parent=parent,
+                before=before,
+                limit=limit,
+            )
+
+    def steps(self, run_id: str, *, with_attempts: bool = True) -> list[StepRecord]:
+        """The steps of a run, in the order in which they were asked for."""
+        with self._readers.lend() as connection:
+            return queries.steps_of(connection, run_id, with_attempts=with_attempts)
+
+    def signals(self, run_id: str) -> list[Signal]:
+        """The messages sent to a run, oldest first."""
+        with self._readers.lend() as connection:
+            return queries.signals_of(connection, run_id)
+
+    def events(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+        """The entries of a stream that follow number `after`."""
+        with self._readers.lend() as connection:
+            return queries.events_after(connection, stream, after, limit)
+
+    def last_event(self, stream: str) -> int:
+        """The number of the stream's last entry; 0 if it is empty."""
+        with self._readers.lend() as connection:
+            return queries.last_event(connection, stream)
+
+    def holder(self, resource: str) -> Owner | None:
+        """Whoever has the lease, dead or alive."""
+        with self._readers.lend() as connection:
+            return queries.holder_of(connection, resource)
+
+    def orphans(self, decisions: Iterable[str]) -> list[tuple[str, str]]:
+        """Runs of these decisions that are not over and that nobody living holds, as (id, decision)."""
+        with self._readers.lend() as connection:
+            return queries.orphans(connection, decisions, self.clock())
+
+    def cancelling(self) -> list[str]:
+        """Runs that are to be cancelled and are not over."""
+        with self._readers.lend() as connection:
+            return queries.cancelling(connection)
+
+    # Being told
+
+    def listening(self, bell: Bell, *topics: str) -> contextlib.AbstractContextManager[Bell]:
+        """Ring `bell` for every commit that touches one of `topics`, as long as the block runs."""
+        return self.notices.listening(bell, *topics)
+
+    def chore(self, interval: float, task: Callable[[], object]) -> Callable[[], None]:
+        """Do `task` every `interval` seconds on the store's own thread, until the answer is called."""
+        chore = self.keeper.every(interval, task)
+        return lambda: self.keeper.stop(chore)
+
+    def _watch(self, is_watched: bool) -> None:  # noqa: FBT001
+        if is_watched:
+            self._look = self.keeper.every(_LOOK_EVERY, self._look_abroad)
+        elif self._look is not None:
+            self.keeper.stop(self._look)
+            self._look = None
+
+    def _look_abroad(self) -> None:
+        if self._writer.has_foreign_changes():
+            self.notices.publish_all()
+
+    # The end
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise MisuseError(f"The store {str(self.path)!r} is closed. Nothing was written; open it anew.")
+
+    def _after_fork(self) -> None:
+        self._writer.after_fork()
+        self._readers.after_fork()
+        self.keeper.after_fork()
+        self.notices.after_fork()
+        self._look = None
+        self._given_away = []
+
+    def close(self) -> None:
+        """Write what was given to the store's thread, fold the log into the file, and close it. May be called twice."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.keeper.close(self._busy_timeout)
+        self._writer.checkpoint()
+        self._writer.close()
+        self._readers.close()
+        _open_stores.discard(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Batch:
+    """What the tasks of one loop commit in one of its turns."""
+
+    __slots__ = ("_futures", "_loop", "units")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._futures: list[asyncio.Future[None]] = []
+        self.units: list[Unit[Any]] = []
+
+    def add(self, unit: Unit[Any]) -> asyncio.Future[None]:
+        future = self._loop.create_future()
+        self.units.append(unit)
+        self._futures.append(future)
+        return future
+
+    def resolve(self, error: BaseException | None = None) -> None:
+        for future in self._futures:
+            if not future.done():
+                future.set_result(None) if error is None else future.set_exception(error)
+
+    def resolve_threadsafe(self, error: BaseException | None = None) -> None:
+        with contextlib.suppress(RuntimeError):  # that loop is closed: nobody waits there any more
+            self._loop.call_soon_threadsafe(self.resolve, error)
+
+
+def _forked() -> None:
+    for store in list(_open_stores):
+        store._after_fork()
+
+
+def _close_all() -> None:
+    for store in list(_open_stores):
+        store.close()
+
+
+os.register_at_fork(after_in_child=_forked)
+atexit.register(_close_all)

@@ -1,0 +1,389 @@
+"""What every engine has to do, as checks that raise AssertionError.
+
+    for check in checks("step", "crash", "cancel"):
+        check.run(ground)
+
+A `Ground` says how to open the engine under test, here and in another process. The embedded engine passes every part;
+one that stands on somebody else's machinery says which parts it claims.
+"""
+
+import asyncio
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from troth.runtime.engine import Engine, RunCancelledError, RunFailedError
+from troth.runtime.store import RunState
+from troth.testing import engine_programs as programs
+from troth.testing.engine_programs import effects
+
+__all__ = ["Check", "Ground", "Part", "checks"]
+
+Part = Literal["step", "crash", "cancel", "wait", "context"]
+
+
+class Ground(Protocol):
+    """Where an engine under test lives: each `open` is the same store, in this process."""
+
+    def open(self) -> AbstractContextManager[Engine]:
+        """The engine, with every decision of `engine_programs` registered."""
+
+    def program(self) -> str:
+        """Python that defines `open_engine()`, meaning the same in another process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing an engine has to do."""
+
+    part: Part
+    body: Callable[[Ground, str], None]
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.body.__name__
+
+    def run(self, ground: Ground) -> None:
+        """Raise if the engine does not do it. Leaves nothing running."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.body(ground, str(Path(folder) / "effects"))
+
+
+_checks: list[Check] = []
+
+
+def checks(*parts: Part) -> list[Check]:
+    """The checks of these parts; all of them if none is named."""
+    return [check for check in _checks if not parts or check.part in parts]
+
+
+def _check(part: Part) -> Callable[[Callable[[Ground, str], None]], Callable[[Ground, str], None]]:
+    def add(body: Callable[[Ground, str], None]) -> Callable[[Ground, str], None]:
+        _checks.append(Check(part, body))
+        return body
+
+    return add
+
+
+def _both(engine: Engine, decision: Any, *args: object) -> Iterator[Callable[[], Any]]:
+    yield lambda: engine.run(decision, *args)
+    yield lambda: asyncio.run(engine.arun(decision, *args))
+
+
+def _names(path: str) -> list[str]:
+    return [name for name, _ in effects(path)]
+
+
+def _fails(call: Callable[[], Any]) -> RunFailedError:
+    try:
+        value = call()
+    except RunFailedError as error:
+        return error
+    raise AssertionError(f"It returned {value!r} and should have failed.")
+
+
+def _eventually(is_so: Callable[[], object], what: str, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, f"It did not come about that {what}."
+        time.sleep(0.02)
+
+
+def _has_done(path: str, expected: list[str]) -> bool:
+    return _names(path) == expected
+
+
+def _shape(engine: Engine, run_id: str) -> Sequence[tuple[Any, ...]]:
+    return [(step.kind, step.name, step.state, step.args, step.result) for step in engine.steps(run_id)]
+
+
+# Steps
+
+
+@_check("step")
+def steps_of_both_colors_run_once_each_in_order(ground: Ground, path: str) -> None:
+    """From sync and from async code, with the same record."""
+    with ground.open() as engine:
+        assert engine.run(programs.order, path, run_id=f"a{path}") == ["one", "two", "three"]
+        assert asyncio.run(engine.arun(programs.order, path, run_id=f"b{path}")) == ["one", "two", "three"]
+        assert asyncio.run(engine.arun(programs.order, path, run_id=f"c{path}")) == ["one", "two", "three"]
+        assert _names(path) == ["one", "two", "three"] * 3
+        assert len(set(effects(path))) == 9, "every step of every run has a key of its own"
+        assert _shape(engine, f"a{path}") == _shape(engine, f"b{path}")
+
+
+@_check("step")
+def the_same_id_is_the_same_run(ground: Ground, path: str) -> None:
+    """Who comes later gets the result; nothing is done twice."""
+    with ground.open() as engine:
+        for _ in range(2):
+            assert engine.run(programs.order, path, run_id=path) == ["one", "two", "three"]
+        assert engine.start(programs.order, path, run_id=path).result(10) == ["one", "two", "three"]
+    with ground.open() as engine:
+        assert engine.run(programs.order, path, run_id=path) == ["one", "two", "three"]
+        assert _names(path) == ["one", "two", "three"]
+
+
+@_check("step")
+def answers_are_json(ground: Ground, path: str) -> None:
+    """A decision sees on its first run what a replay would show it."""
+    assert path
+    with ground.open() as engine:
+        for call in _both(engine, programs.as_json):
+            assert call() == [1, {"more": [2, 3]}]
+
+
+@_check("step")
+def a_failed_attempt_is_retried_and_recorded(ground: Ground, path: str) -> None:
+    """Under the same key, each attempt with its own error."""
+    with ground.open() as engine:
+        assert engine.run(programs.flaky, path, 2, 3, run_id=path) == 3
+        assert [name for name, _ in effects(path)] == ["flaky"] * 3
+        assert len({key for _, key in effects(path)}) == 1
+        (step,) = engine.steps(path)
+        assert [(a.number, a.outcome, a.error and a.error["message"]) for a in step.attempts] == [
+            (1, "failed", "attempt 1"),
+            (2, "failed", "attempt 2"),
+        ]
+
+
+@_check("step")
+def attempts_are_counted(ground: Ground, path: str) -> None:
+    """As many as allowed, and then the run fails with the last error and the user's line."""
+    with ground.open() as engine:
+        error = _fails(lambda: engine.run(programs.flaky, path, 99, 3, run_id=path))
+        assert _names(path) == ["flaky"] * 3
+        assert error.error["message"] == "attempt 3"
+        assert error.error["step"] == "flaky"
+        assert "raise ValueError" in error.error["line"]
+        run = engine.find(path)
+        assert run is not None
+        assert run.state is RunState.FAILED
+
+
+@_check("step")
+def only_what_is_listed_is_retried(ground: Ground, path: str) -> None:
+    """`retry.on` says what is worth another attempt."""
+    with ground.open() as engine:
+        _fails(lambda: engine.run(programs.picky, path))
+        assert _names(path) == ["flaky"]
+
+
+@_check("step")
+def a_failure_is_thrown_into_the_decision(ground: Ground, path: str) -> None:
+    """Which may go another way; the same on a replay."""
+    with ground.open() as engine:
+        for call in _both(engine, programs.caught, path):
+            assert call() == ["flaky", "ValueError", "attempt 1"]
+        assert _names(path) == ["flaky", "instead"] * 2
+
+
+@_check("step")
+def a_timeout_returns_to_the_caller(ground: Ground, path: str) -> None:
+    """Of a sync step and of an async one, from sync and from async code; the outcome is not success."""
+    with ground.open() as engine:
+        for decision in (programs.slow_sync, programs.slow_async):
+            for call in _both(engine, decision, path, 2.0, 0.1):
+                begun = time.monotonic()
+                error = _fails(call)
+                assert time.monotonic() - begun < 1.9, "the caller waited for the step all the same"
+                assert error.error["outcome"] == "timeout", error.error
+
+
+@_check("step")
+def a_returned_coroutine_is_awaited(ground: Ground, path: str) -> None:
+    """In every slot."""
+    with ground.open() as engine:
+        for call in _both(engine, programs.returns_coroutine, path):
+            assert call() == "awaited"
+        assert _names(path) == ["awaited", "awaited"]
+
+
+@_check("step")
+def a_lost_coroutine_is_not_success(ground: Ground, path: str) -> None:
+    """And not tried again: the mistake is in the code."""
+    with ground.open() as engine:
+        for number, call in enumerate(_both(engine, programs.loses_coroutine, path), start=1):
+            error = _fails(call)
+            assert "never awaited" in error.error["message"], error.error
+            assert "anote" in error.error["message"], error.error
+            assert _names(path) == ["forgetful"] * number
+
+
+@_check("step")
+def a_result_that_is_not_json_is_not_success(ground: Ground, path: str) -> None:
+    """It says which part of it."""
+    with ground.open() as engine:
+        error = _fails(lambda: engine.run(programs.not_json, path))
+        assert "['things'][1]" in error.error["message"]
+        assert _names(path) == ["odd"]
+
+
+# Crashes
+
+
+def _die(ground: Ground, path: str, at: str) -> None:
+    script = f"""
+        {textwrap.indent(ground.program(), " " * 8).strip()}
+        from troth.testing import engine_programs as programs
+        with open_engine() as engine:
+            engine.run(programs.dies, {path!r}, {at!r}, run_id={path!r})
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == -9, done.stderr
+
+
+@_check("crash")
+def killed_within_a_step_it_goes_on_by_itself(ground: Ground, path: str) -> None:
+    """What is recorded is not repeated; the step in flight is, under the same key."""
+    _die(ground, path, "step")
+    assert _names(path) == ["one", "two"]
+    with ground.open() as engine:
+        _eventually(lambda: (run := engine.find(path)) and run.state is RunState.COMPLETED, "the run completed")
+        assert engine.run(programs.dies, path, "step", run_id=path) == ["one", "two", "three"]
+    assert _names(path) == ["one", "two", "two", "three"]
+    assert len(set(effects(path))) == 3, "the repeated step has the key it had before"
+
+
+@_check("crash")
+def killed_twice_it_still_finishes(ground: Ground, path: str) -> None:
+    """Each kill costs at most the step in flight."""
+    _die(ground, path, "next")
+    assert _names(path) == ["one", "two", "three"]
+    with ground.open() as engine:
+        assert engine.run(programs.dies, path, "next", run_id=path) == ["one", "two", "three"]
+    assert _names(path) == ["one", "two", "three", "three"]
+
+
+# Cancellation
+
+
+@_check("cancel")
+def a_cancelled_run_cleans_up_and_is_cancelled(ground: Ground, path: str) -> None:
+    """Whatever it waits for; what the decision then asks for is performed."""
+    with ground.open() as engine:
+        for color in ("async step", "sleep", "signal"):
+            own = f"{path}-{color.replace(' ', '-')}"
+            handle = engine.start(programs.waits_for_ever, own, color, run_id=own)
+            expected = ["begin", "hang"] if color == "async step" else ["begin"]
+            _eventually(partial(_has_done, own, expected), "it waits")
+            if color != "async step":
+                time.sleep(0.1)
+            assert engine.cancel(own) is True
+            error = _fails(partial(handle.result, 30))
+            assert isinstance(error, RunCancelledError)
+            run = engine.find(own)
+            assert run is not None
+            assert run.state is RunState.CANCELLED
+            assert _names(own)[-1] == "undo"
+            assert _names(own).count("undo") == 1
+            assert engine.cancel(own) is False, "there is nothing left to cancel"
+
+
+# Waiting
+
+
+@_check("wait")
+def a_signal_reaches_the_run_before_or_after_it_waits(ground: Ground, path: str) -> None:
+    """Sent once with the same key, it arrives once."""
+    with ground.open() as engine:
+        handle = engine.start(programs.approval, path, run_id=path)
+        assert engine.signal(path, "answer", {"yes": True}, key="k") is True
+        assert engine.signal(path, "answer", {"yes": False}, key="k") is False
+        assert handle.result(30) == {"yes": True}
+        late = engine.start(programs.approval, path, run_id=f"{path}-late")
+        _eventually(lambda: (r := engine.find(late.id)) and r.state is RunState.WAITING, "the run waits")
+        run = engine.find(late.id)
+        assert run is not None
+        assert run.waiting_for == "signal 'answer'"
+        asyncio.run(engine.asignal(late.id, "answer", 7))
+        assert late.result(30) == 7
+
+
+@_check("wait")
+def a_waiting_run_outlives_its_engine(ground: Ground, path: str) -> None:
+    """It waits without anybody, and goes on when there is somebody again."""
+    with ground.open() as engine:
+        handle = engine.start(programs.approval, path, run_id=path)
+        _eventually(lambda: (r := engine.find(handle.id)) and r.state is RunState.WAITING, "the run waits")
+    with ground.open() as engine:
+        run = engine.find(path)
+        assert run is not None
+        assert run.state is RunState.WAITING
+        engine.signal(path, "answer", 1)
+        assert engine.result(path, 30) == 1
+    assert _names(path) == ["ask", "done"]
+
+
+@_check("wait")
+def a_sleep_is_a_moment_not_a_duration(ground: Ground, path: str) -> None:
+    """The time that nobody was there counts."""
+    with ground.open() as engine:
+        handle = engine.start(programs.naps, path, 1.0, run_id=path)
+        _eventually(lambda: (r := engine.find(handle.id)) and r.state is RunState.WAITING, "the run sleeps")
+        asleep = time.monotonic()
+    time.sleep(1.1)
+    with ground.open() as engine:
+        assert engine.result(path, 30) == "after"
+    assert time.monotonic() - asleep < 30
+    assert _names(path) == ["before", "after"]
+
+
+@_check("wait")
+def branches_run_at_once_with_one_record(ground: Ground, path: str) -> None:
+    """From sync and from async code; every branch has its own steps."""
+    with ground.open() as engine:
+        expected = [f"async-{number}" for number in range(5)]
+        assert engine.run(programs.fans_out, path, 5, run_id=f"a{path}") == expected
+        assert asyncio.run(engine.arun(programs.fans_out, path, 5, run_id=f"b{path}")) == expected
+        assert len(set(effects(path))) == len(effects(path)) == 20
+        assert _shape(engine, f"a{path}") == _shape(engine, f"b{path}")
+
+
+# Contexts
+
+
+@_check("context")
+def a_sync_call_inside_a_running_loop_works(ground: Ground, path: str) -> None:
+    """It blocks that loop, which is what a sync call does; it does not fail, and does not hang."""
+
+    async def main(engine: Engine) -> object:
+        await asyncio.sleep(0)
+        return engine.run(programs.order, path)
+
+    with ground.open() as engine:
+        assert asyncio.run(main(engine)) == ["one", "two", "three"]
+
+
+@_check("context")
+def an_outer_cancellation_is_kept(ground: Ground, path: str) -> None:
+    """As asyncio promises; the run is interrupted, and goes on when it is asked for again."""
+
+    async def main(engine: Engine) -> None:
+        task = asyncio.create_task(engine.arun(programs.waits_for_ever, path, "async step", run_id=path))
+        await asyncio.to_thread(_eventually, partial(_has_done, path, ["begin", "hang"]), "the step is in flight")
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        try:
+            async with asyncio.timeout(0.2):
+                await engine.arun(programs.waits_for_ever, path, "async step", run_id=path)
+        except TimeoutError:
+            return
+        raise AssertionError("the timeout was swallowed")
+
+    with ground.open() as engine:
+        asyncio.run(main(engine))
+        assert _names(path)[:1] == ["begin"], "what was done before is not repeated"
+        assert "undo" not in _names(path), "the decision was told of a cancellation that was not meant for it"

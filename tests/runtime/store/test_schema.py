@@ -1,0 +1,135 @@
+"""One file through its versions: made, opened again, migrated, or refused untouched."""
+
+import hashlib
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from troth.runtime.store import NewerStoreError, NotAStoreError, RunState, SqliteStore, UnsupportedSqliteError, schema
+from troth.runtime.store.sqlite import STORE_MIGRATE
+from troth.testing import failpoints
+
+V1 = Path(__file__).with_name("v1.sql")
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def write_v1(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(V1.read_text(encoding="utf-8"))
+
+
+def dump(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return list(connection.iterdump())
+
+
+def test_the_first_version_is_frozen(path):
+    """A released version is never edited: a new file of version 1 has exactly the tables of the file kept here."""
+    write_v1(path)
+    with closing(sqlite3.connect(path)) as old, closing(sqlite3.connect(":memory:")) as new:
+        schema.migrate(new, schema.MIGRATIONS[:1])
+        tables = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        assert old.execute(tables).fetchall() == new.execute(tables).fetchall()
+
+
+def test_a_file_of_version_1_is_read(path):
+    """What version 1 wrote is there in today's words."""
+    write_v1(path)
+    with SqliteStore(path) as store:
+        run = store.run("order-1")
+        assert (run.state, run.result) == (RunState.COMPLETED, {"sent": True})
+        assert [(step.name, step.result) for step in store.steps("order-1")] == [("charge", 42), ("ship", None)]
+        assert [attempt.outcome for attempt in store.steps("order-1")[1].attempts] == ["timeout"]
+        assert [event.payload for event in store.events("talk")] == ["hello", "again"]
+    with closing(sqlite3.connect(path)) as connection:
+        assert schema.version_of(connection) == (schema.VERSION, schema.APPLICATION)
+
+
+def test_a_migration_runs_once_and_keeps_what_was_there(path):
+    """A later version is reached by its script alone, from any version before it."""
+    write_v1(path)
+    later = [*schema.MIGRATIONS, "ALTER TABLE runs ADD COLUMN mood TEXT", "CREATE TABLE moods (name TEXT)"]
+    with SqliteStore(path) as store:
+        for _ in range(2):
+            store.commit(STORE_MIGRATE, lambda tx: tx.migrate(later))
+        assert store.run("order-1").result == {"sent": True}
+    with closing(sqlite3.connect(path)) as connection:
+        assert schema.version_of(connection)[0] == schema.VERSION + 2
+        assert connection.execute("SELECT mood FROM runs").fetchall() == [(None,)]
+
+
+@pytest.mark.parametrize("failpoint", STORE_MIGRATE.failpoints[:2])
+def test_a_migration_that_fails_leaves_the_old_version(path, failpoint):
+    """All of a migration or nothing of it, also when its own statements are wrong."""
+    write_v1(path)
+    before = dump(path)
+    later = [*schema.MIGRATIONS, "CREATE TABLE moods (name TEXT)", "CREATE TABLE moods (name TEXT)"]
+    with SqliteStore(path) as store:
+        with pytest.raises(Exception, match="moods already exists"):
+            store.commit(STORE_MIGRATE, lambda tx: tx.migrate(later))
+        with failpoints.armed(failpoint), pytest.raises(failpoints.InjectedFaultError):
+            store.commit(STORE_MIGRATE, lambda tx: tx.migrate(later[:-1]))
+    assert dump(path) == before
+
+
+@pytest.mark.parametrize("leave_log", [False, True], ids=["closed cleanly", "its newest version still in the log"])
+def test_a_newer_file_is_refused_and_untouched(path, leave_log):
+    """An older program would not keep what a newer one relies on."""
+    with SqliteStore(path) as store:
+        store.commit(STORE_MIGRATE, lambda tx: tx.set_meta("kept", 1))
+    newer = sqlite3.connect(path)
+    newer.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    newer.commit()
+    if not leave_log:
+        newer.close()
+    before = {file.name: digest(file) for file in path.parent.iterdir() if not file.name.endswith("-shm")}
+    with pytest.raises(NewerStoreError, match=f"version {schema.VERSION + 1}; this Troth knows versions up to"):
+        SqliteStore(path)
+    after = {file.name: digest(file) for file in path.parent.iterdir() if not file.name.endswith("-shm")}
+    assert after == before
+    newer.close()
+
+
+@pytest.mark.parametrize("kind", ["another program's database", "text"])
+def test_somebody_elses_file_is_refused_and_untouched(path, kind):
+    """A mistyped path must not cost anybody their data."""
+    if kind == "text":
+        path.write_text("dear diary, " * 100, encoding="utf-8")
+    else:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE diary (day TEXT)")
+    before = digest(path)
+    with pytest.raises(NotAStoreError, match="not touched"):
+        SqliteStore(path)
+    assert digest(path) == before
+
+
+def test_an_empty_file_becomes_a_store(path):
+    """`mktemp` makes the file first."""
+    path.touch()
+    with SqliteStore(path) as store:
+        assert store.runs() == []
+
+
+class Lacking(sqlite3.Connection):
+    """A SQLite that is older than it says."""
+
+    def executescript(self, script, /):
+        if "ON CONFLICT" in script:
+            raise sqlite3.OperationalError('near "ON": syntax error')
+        return super().executescript(script)
+
+
+def test_an_old_sqlite_is_named():
+    """The error says what is missing, and how to see which SQLite one has."""
+    connection = sqlite3.connect(":memory:", factory=Lacking)
+    with (
+        closing(connection),
+        pytest.raises(UnsupportedSqliteError, match=r"3\.20\.1.*does not have INSERT … ON CONFLICT"),
+    ):
+        schema.probe(connection, "3.20.1")

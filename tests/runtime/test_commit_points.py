@@ -1,0 +1,83 @@
+"""No commit without a failpoint: held by the shape of the code, and checked here."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import troth.runtime
+from troth.runtime.store import failpoints
+from troth.testing import failpoints as arming
+
+SOURCE = Path(troth.runtime.__file__).parent
+MODULES = {
+    path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")
+}
+COMMITTING = {"commit", "acommit", "transaction", "Commit"}
+
+
+def declared():
+    """Every constant that is made by `commit_point`, as module → names."""
+    found = {}
+    for module, tree in MODULES.items():
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                called = node.value.func
+                if isinstance(called, ast.Name) and called.id in {"commit_point", "effect_point"}:
+                    found.setdefault(module, {})[node.targets[0].id] = node.value.args[0].value
+    return found
+
+
+def test_only_the_writer_touches_transactions():
+    """`BEGIN`, `COMMIT`, `executescript` and connections in automatic mode appear in one module."""
+    guilty = []
+    for module, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            text = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else ""
+            if node.func.attr in {"execute", "_execute"} and str(text).split(" ")[0].upper() in {
+                "BEGIN",
+                "COMMIT",
+                "END",
+            }:
+                guilty.append(module)
+            if node.func.attr == "connect":
+                settings = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+                assert settings.get("isolation_level") == "None" or module == "store/schema.py", ast.unparse(node)
+    assert set(guilty) == {"store/writer.py"}
+
+
+def test_every_commit_names_a_declared_point():
+    """Whoever commits says where, with a constant made by `commit_point`; a parameter may only hand one on."""
+    names = {name for points in declared().values() for name in points}
+    for module, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called not in COMMITTING or ast.unparse(node.func) == "self._writer.commit":
+                continue
+            point = node.args[0]
+            is_handed_on = isinstance(point, ast.Name | ast.Attribute) and ast.unparse(point).endswith("point")
+            assert is_handed_on or ast.unparse(point).split(".")[-1] in names, (
+                f"{module}:{node.lineno}: {ast.unparse(node)}"
+            )
+
+
+def test_every_declared_point_is_known_and_has_its_failpoints():
+    """The registry holds what the source declares, no more, no less."""
+    arming.names()
+    source = {name for points in declared().values() for name in points.values()}
+    known = {name for name in failpoints.points() if not name.startswith("test.")}
+    assert known == source
+    for point in failpoints.points().values():
+        assert point.why
+        assert len(point.failpoints) == (3 if isinstance(point, failpoints.CommitPoint) else 2)
+
+
+def test_a_point_declared_twice_is_refused():
+    """Two places of one name could not be told apart by a test."""
+    failpoints.commit_point("test.twice", "one thing")
+    with pytest.raises(Exception, match="declared twice"):
+        failpoints.commit_point("test.twice", "another thing")
