@@ -61,7 +61,12 @@ class Chains:
     """The plain functions that lead to calls of one kind, each with its shortest way there."""
 
     def __init__(
-        self, calling: Calling, names: Iterable[str], is_end: Callable[[Call], bool], *, stops: Callable[[Function], bool]
+        self,
+        calling: Calling,
+        names: Iterable[str],
+        is_end: Callable[[Call], bool],
+        *,
+        stops: Callable[[Function], bool],
     ) -> None:
         """`names` are the last names of the calls it is about; `stops` tells functions that take care of it themselves."""
         self._calling = calling

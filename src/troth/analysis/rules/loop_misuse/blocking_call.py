@@ -39,15 +39,24 @@ CASES = [
         bad="import time\ndef wait():\n    time.sleep(5)\ndef work():\n    wait()\nasync def main():\n    work()  # here\n",
     ),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
-    Case("in a thread", good="import asyncio, time\nasync def main():\n    await asyncio.get_running_loop().run_in_executor(None, time.sleep, 1)\n"),
+    Case(
+        "in a thread",
+        good="import asyncio, time\nasync def main():\n    await asyncio.get_running_loop().run_in_executor(None, time.sleep, 1)\n",
+    ),
     Case(
         "in a function for a thread",
         good="import asyncio, time\ndef wait():\n    time.sleep(1)\nasync def main():\n"
         "    await asyncio.get_running_loop().run_in_executor(None, wait)\n",
     ),
     Case("no time at all", good="import time\nasync def main():\n    time.sleep(0)\n"),
-    Case("a queue that is only looked at", good="import queue\nq = queue.Queue()\nasync def main():\n    q.get(block=False)\n"),
-    Case("a namesake", good="class Clock:\n    def sleep(self, n): ...\nasync def main(time: Clock):\n    time.sleep(1)\n"),
+    Case(
+        "a queue that is only looked at",
+        good="import queue\nq = queue.Queue()\nasync def main():\n    q.get(block=False)\n",
+    ),
+    Case(
+        "a namesake",
+        good="class Clock:\n    def sleep(self, n): ...\nasync def main(time: Clock):\n    time.sleep(1)\n",
+    ),
 ]
 
 _DIRECT = frozenset({"sleep", "network", "subprocess", "lock", "queue", "future", "database", "file"})
@@ -72,7 +81,9 @@ def check(program: Program) -> Iterator[Finding]:
         if call.caller.is_async and not call.is_awaited:
             found = kind(call)
             assert found is not None
-            yield _told(program, call, found, f"`{call.text}(…)` waits for {_words(found)} and holds up the loop meanwhile", ())
+            yield _told(
+                program, call, found, f"`{call.text}(…)` waits for {_words(found)} and holds up the loop meanwhile", ()
+            )
     chained = Chains(program.calling, names, lambda call: _reaches(kind(call)), stops=_is_for_a_thread)
     for link in chained.entered_from_async():
         found = kind(link.end)
@@ -136,7 +147,10 @@ def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
     path = call.caller.module.path
     if path.endswith(".ipynb") or found.twin != "asyncio.sleep" or call.text != "time.sleep":
         return None
-    if not any(i.module == "asyncio" and i.name is None and i.local == "asyncio" and not i.scope for i in call.caller.module.facts.imports):
+    if not any(
+        i.module == "asyncio" and i.name is None and i.local == "asyncio" and not i.scope
+        for i in call.caller.module.facts.imports
+    ):
         return None
     text = program.text(path)
     callee_end = call.node[1][-1]
