@@ -38,7 +38,7 @@ def needless(program: Program) -> tuple[Needless, ...]:
     if known is None:
         known = tuple(_find(program))
         program._needless = known  # type: ignore[attr-defined]
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def _find(program: Program) -> list[Needless]:
@@ -149,6 +149,8 @@ def _asked_for_by_base(program: Program, function: Function, owner: Class) -> bo
         elif isinstance(ancestor, LibraryClass):
             if library.member(ancestor.qualified, name) is not None or semantics().hook(ancestor.qualified, name):
                 return True
+        elif name in ancestor.methods and _is_protocol(ancestor):
+            return True
     return any(name in methods and methods <= owner.methods.keys() for methods in _protocols(program))
 
 
