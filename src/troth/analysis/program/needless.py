@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.awaits import waits
+from troth.analysis.program.dispatch import dispatchers
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.mentions import mentioned
@@ -25,11 +26,15 @@ _HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final", "abst
 
 
 class Needless(NamedTuple):
-    """An async function that never waits and need not be async; `awaited` are the calls that would change."""
+    """An async function that never waits and need not be async; `awaited` are the calls that would change.
+
+    One that is `pulled` is async only because a dispatcher awaits whatever it picks.
+    """
 
     function: Function
     awaited: tuple[Call, ...]
     is_sure: bool
+    is_pulled: bool = False
 
 
 def needless(program: Program) -> tuple[Needless, ...]:
@@ -49,13 +54,22 @@ def _find(program: Program) -> list[Needless]:
         if function.is_async and not function.is_generator and not function.is_abstract and not waits(function)
         and not _required(program, function)
     ]  # fmt: skip
+    pulled: dict[Function, list[Call]] = defaultdict(list)
+    for dispatcher in dispatchers(program):
+        for handler in dispatcher.handlers:
+            pulled[handler].append(dispatcher.call)
     families = _families(program, candidates)
     handed_around = mentioned(program, {function.name for function in candidates})
     sites, unknown = _sites(program, {function.name for function in candidates})
     found: list[Needless] = []
     for function in candidates:
         family = families[function]
-        if function.name in handed_around or any(waits(one) or not one.is_async for one in family):
+        if any(waits(one) or not one.is_async for one in family):
+            continue
+        if function in pulled:
+            found.append(Needless(function, tuple(pulled[function]), is_sure=False, is_pulled=True))
+            continue
+        if function.name in handed_around:
             continue
         calls = [call for one in family for call in sites.get(one, ())]
         if not calls or any(not call.is_awaited for call in calls):

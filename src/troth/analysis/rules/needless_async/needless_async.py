@@ -57,8 +57,18 @@ CASES = [
         good="from fastapi import FastAPI\napp = FastAPI()\n@app.get('/')\nasync def root():\n    return 1\nasync def main():\n    return await root()\n",
     ),
     Case(
-        "in a table",
-        good="async def a(m):\n    return m\nTABLE = {'a': a}\nasync def main(m):\n    await a(m)\n    await TABLE['a'](m)\n",
+        "pulled by a dispatcher",
+        bad="class Bot:\n    async def handle_a(self, m):  # here\n        print(m)\n    async def handle_b(self, m):\n        await m.send()\n"
+        "    async def on(self, kind, m):\n        handler = getattr(self, f'handle_{kind}', None)\n        if handler:\n            await handler(m)\n",
+    ),
+    Case(
+        "a dispatcher that takes both",
+        good="import asyncio\nclass Bot:\n    def handle_a(self, m):\n        print(m)\n    async def handle_b(self, m):\n        await m.send()\n"
+        "    async def on(self, kind, m):\n        handler = getattr(self, f'handle_{kind}', None)\n        result = handler(m)\n        if asyncio.iscoroutine(result):\n            await result\n",
+    ),
+    Case(
+        "a callback",
+        good="from lib import register\nasync def a(m):\n    return m\nregister(a)\nasync def main(m):\n    await a(m)\n",
     ),
     Case(
         "given to a task",
@@ -67,7 +77,7 @@ CASES = [
 ]
 
 
-@rule("T301", "needless-async", cases=CASES)
+@rule("T301", "needless-async", cases=CASES, default=False)
 def check(program: Program) -> Iterator[Finding]:
     """Async functions that never wait."""
     for one in needless(program):
@@ -81,6 +91,9 @@ def _told(program: Program, one: Needless) -> Finding:
     calls = len(one.awaited)
     what = f"{calls} call{'s' if calls != 1 else ''}"
     first = one.awaited[0]
+    says = f"`{first.caller.qualname}` awaits it"
+    if one.is_pulled:
+        says = f"only `await {first.text}(…)` in `{first.caller.qualname}`, which picks it at run time, asks for it"
     return Finding(
         "T301",
         "needless-async",
@@ -89,7 +102,7 @@ def _told(program: Program, one: Needless) -> Finding:
         "certain" if one.is_sure else "likely",
         (
             Reason(f"there is no `await`, `async for` or `async with` in `{function.qualname}`", path, line),
-            Reason(f"`{first.caller.qualname}` awaits it", first.caller.module.path, first.at[0]),
+            Reason(says, first.caller.module.path, first.at[0]),
         ),
         None,
         function.qualname,
