@@ -51,7 +51,7 @@ def _find(program: Program) -> list[Needless]:
         function
         for module in program.own_modules()
         for function in (module.function(index) for index in range(1, len(module.facts.functions)))
-        if function.is_async and not function.is_generator and not function.is_abstract and not waits(function)
+        if function.is_async and not function.is_generator and not waits(function)
         and not _required(program, function)
     ]  # fmt: skip
     pulled: dict[Function, list[Call]] = defaultdict(list)
@@ -61,15 +61,16 @@ def _find(program: Program) -> list[Needless]:
     families = _families(program, candidates)
     handed_around = mentioned(program, {function.name for function in candidates})
     sites, unknown = _sites(program, {function.name for function in candidates})
+    twins = _with_waiting_twins(program, candidates)
     found: list[Needless] = []
     for function in candidates:
         family = families[function]
-        if any(waits(one) or not one.is_async for one in family):
+        if any(waits(one) or not one.is_async for one in family) or function in twins:
             continue
         if function in pulled:
             found.append(Needless(function, tuple(pulled[function]), is_sure=False, is_pulled=True))
             continue
-        if function.name in handed_around:
+        if function.is_abstract or function.name in handed_around:
             continue
         calls = [call for one in family for call in sites.get(one, ())]
         if not calls or any(not call.is_awaited for call in calls):
@@ -107,6 +108,33 @@ def _families(program: Program, functions: list[Function]) -> dict[Function, lis
         ]
         result[function] = [one for one in family if not one.is_abstract] or [function]
     return result
+
+
+def _with_waiting_twins(program: Program, functions: list[Function]) -> set[Function]:
+    """The methods that another class of the same shape has too, and waits in: one surface, written twice."""
+    names = {function.name for function in functions if function.owner is not None}
+    waiting: dict[str, list[Class]] = defaultdict(list)
+    for module in program.own_modules():
+        for index in range(len(module.facts.classes)):
+            cls = module.cls(index)
+            for name in names & cls.methods.keys():
+                if any(waits(module.function(method)) for method in cls.methods[name]):
+                    waiting[name].append(cls)
+    return {
+        function
+        for function in functions
+        if function.owner is not None
+        and any(_is_of_one_shape(function.owner, other) for other in waiting[function.name])
+    }
+
+
+def _is_of_one_shape(one: Class, other: Class) -> bool:
+    if one is other:
+        return False
+    mine = {name for name in one.methods if not name.startswith("__")}
+    theirs = {name for name in other.methods if not name.startswith("__")}
+    shared = len(mine & theirs)
+    return shared >= 3 and shared * 2 >= min(len(mine), len(theirs))
 
 
 def _sites(program: Program, names: set[str]) -> tuple[dict[Function, list[Call]], dict[str, int]]:
