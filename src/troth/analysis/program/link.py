@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.model import FileFacts, ImportFacts, body_of
 from troth.analysis.findings import Span
 from troth.analysis.program.attributes import collect_uses
+from troth.analysis.program.calling import Calling
 from troth.analysis.program.calls import Calls
 from troth.analysis.program.classes import Classes
 from troth.analysis.program.consumers import Consumers, mentions_awaitable, never_awaitable
@@ -102,6 +103,7 @@ class Program:
         self.reasons = Reasons(self)
         self.consumers = Consumers(self)
         self.evidence = Evidence(self)
+        self.calling = Calling(self)
         self._summaries: dict[Function, Summary] = {}
         self._walking: set[Function] = set()
         self._parameters: dict[tuple[Function, str], Value | None] = {}
