@@ -10,7 +10,7 @@ import sys
 import weakref
 from typing import Any
 
-from troth.guard._census import has_keeper, is_unbegun, is_unread, take
+from troth.guard._census import abandoned, is_unbegun, is_unread, take
 
 __all__ = ["Births"]
 
@@ -26,7 +26,9 @@ class Births:
         self._old: dict[int, weakref.ref[Any]] = {}
 
     def open(self) -> None:
-        """Begin; from here on the collector announces itself."""
+        """Begin; from here on the collector announces itself. What is alive already is old."""
+        self._look()
+        self.forget()
         gc.callbacks.append(self._before_collection)
 
     def close(self) -> None:
@@ -34,8 +36,7 @@ class Births:
         gc.callbacks.remove(self._before_collection)
 
     def forget(self) -> None:
-        """Make all that is alive now count as old."""
-        self._look()
+        """Make all that was found by the last look count as old."""
         known = self._old | self._found
         self._old = {at: reference for at, reference in known.items() if reference() is not None}
         self._found = {}
@@ -53,7 +54,10 @@ class Births:
         if any(_is_unkept(thing) for thing in self._alive()):
             gc.collect()  # moved on by an earlier collection, perhaps, and dead since
         unkept = [thing for thing in self._alive() if _is_unkept(thing)]
-        return [thing for thing in unkept if not (hasattr(thing, "cr_frame") and has_keeper(thing))]
+        return [
+            *abandoned([thing for thing in unkept if hasattr(thing, "cr_frame")]),
+            *(thing for thing in unkept if not hasattr(thing, "cr_frame")),
+        ]
 
     def _alive(self) -> list[Any]:
         return [thing for reference in self._found.values() if (thing := reference()) is not None]

@@ -1,0 +1,99 @@
+"""Knows how to write a first workflow that runs: its YAML, its functions, and the schema for the editor."""
+
+import argparse
+import json
+from pathlib import Path
+
+from troth.cli.command import Command, Example
+from troth.cli.exit import Exit
+from troth.errors import MisuseError
+
+__all__ = ["COMMAND"]
+
+_WORKFLOW = """\
+# yaml-language-server: $schema=./.troth/workflow-v1.json
+troth: 1
+name: order
+description: Takes an order, and takes everything back when a part of it fails.
+inputs:
+  order: {type: string, description: the number of the order}
+  weight: {type: number, default: 3, description: in kilograms}
+
+steps:
+  - id: charge
+    function: steps:charge
+    inputs: {order: inputs.order}
+    undo: steps:refund
+
+  - id: ship
+    function: steps:ship
+    inputs: {order: inputs.order, weight: inputs.weight}
+    retry: {attempts: 3, delay: 200ms, on: [ConnectionError]}
+    timeout: 10s
+
+output:
+  payment: steps.charge.payment
+  parcel: steps.ship.parcel
+"""
+
+_STEPS = '''\
+"""What the workflow calls. A step may be sync or async; it returns what JSON can hold."""
+
+
+def charge(order: str) -> dict[str, object]:
+    return {"payment": f"pay-{order}"}
+
+
+async def refund(order: str, result: object = None) -> None:
+    """Undoes `charge`; it has to tolerate that nothing was charged."""
+    print(f"refunded {order}")
+
+
+async def ship(order: str, weight: float) -> dict[str, object]:
+    if weight > 30:
+        raise ValueError(f"parcel too heavy: {weight:g} kg")
+    return {"parcel": f"box-{order}"}
+'''
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `troth init`."""
+    parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="where to (default: here)")
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the files; nothing that is there already is touched."""
+    from troth.runtime.workflows.schema import FILE, published
+
+    folder = Path(args.folder)
+    texts = {"workflow.yaml": _WORKFLOW, "steps.py": _STEPS, f".troth/{FILE}": published()}
+    there = [name for name in ("workflow.yaml", "steps.py") if (folder / name).exists()]
+    if there:
+        raise MisuseError(
+            f"{' and '.join(str(folder / name) for name in there)} would be overwritten. Nothing was written.\n"
+            "Name another folder: `troth init FOLDER`."
+        )
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    written = [str(folder / name) for name in texts]
+    if args.json:
+        print(json.dumps({"written": written}, indent=2))
+        return Exit.CLEAN
+    print(f"wrote {', '.join(written)}")
+    print(f"run it:  troth run {folder / 'workflow.yaml'} -i order=A7")
+    print(f"see it fail and be undone:  troth run {folder / 'workflow.yaml'} -i order=A8 -i weight=198")
+    return Exit.CLEAN
+
+
+COMMAND = Command(
+    summary="write a first workflow that runs",
+    description="Writes a workflow, the functions it calls, and the schema that editors check it with.",
+    examples=(
+        Example("troth init", "here"),
+        Example("troth init flows", "into the folder flows"),
+    ),
+    add_arguments=add_arguments,
+    run=run,
+)

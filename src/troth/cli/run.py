@@ -1,0 +1,128 @@
+"""Knows how to run a workflow from the command line."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from troth.cli.command import Command, Example
+from troth.cli.exit import Exit
+from troth.cli.stores import add_store, needs_yaml, opened
+from troth.cli.terminal import Style
+from troth.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from troth.runtime.workflows.contracts import Contract
+    from troth.runtime.workflows.report import RunReport
+
+__all__ = ["COMMAND", "told"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `troth run`."""
+    parser.add_argument("workflow", metavar="WORKFLOW", help="a file in YAML, or `module:name` of a Workflow in Python")
+    parser.add_argument(
+        "-i", "--input", action="append", default=[], metavar="NAME=VALUE", help="an input; may be given several times"
+    )
+    parser.add_argument("--inputs", metavar="FILE", help="a JSON file with inputs; `-` reads them from stdin")
+    parser.add_argument("--id", metavar="ID", help="the run's id: an older run of that id goes on, or is shown")
+    parser.add_argument("--wait", action="store_true", help="stay until questions for people are answered elsewhere")
+    add_store(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run to the end, or to a question for a person."""
+    with opened(args) as runtime:
+        linked = runtime.load(_source(args.workflow))
+        given = _inputs(args, linked.spec.inputs)
+        report = runtime.run(linked, given, run_id=args.id, check=False, wait=args.wait)
+    return told(report, as_json=args.json)
+
+
+def told(report: "RunReport", *, as_json: bool) -> int:
+    """Print what became of a run in as few lines as will do, and answer the exit code."""
+    from troth.runtime.workflows.asjson import as_json as to_json
+    from troth.runtime.workflows.picture.summary import explain
+    from troth.runtime.workflows.picture.words import RUN_MARKS
+    from troth.runtime.workflows.report import RunWord
+
+    is_well = report.succeeded or report.state is RunWord.WAITING
+    if as_json:
+        print(json.dumps(to_json(report), indent=2, ensure_ascii=False))
+    elif report.succeeded:
+        paint = Style(sys.stdout)
+        print(f"{paint(f'{RUN_MARKS[report.state]} {report.state}', 'green')}  {report.id}")
+        if report.output is not None:
+            print(json.dumps(report.output, ensure_ascii=False))
+    else:
+        print(explain(report), file=sys.stdout if is_well else sys.stderr)
+        print(f"  troth runs show {report.id}", file=sys.stdout if is_well else sys.stderr)
+    return Exit.CLEAN if is_well else Exit.FOUND
+
+
+def _source(word: str) -> Any:
+    """A path; or the workflow that `module:name` or `file.py:name` leads to."""
+    module, colon, name = word.rpartition(":")
+    if not colon or Path(word).exists():
+        needs_yaml()
+        return word
+    from troth.runtime.workflows.builder import Workflow
+    from troth.runtime.workflows.functions import NotFound, find_value
+
+    folder, stem = (Path(module).parent, Path(module).stem) if module.endswith(".py") else (Path.cwd(), module)
+    try:
+        found = find_value(stem, name, folder)
+    except NotFound as missing:
+        raise MisuseError(
+            f"{word!r} is neither a file nor a workflow in Python: {missing.what}. {missing.advice}"
+        ) from None
+    if not isinstance(found, Workflow):
+        raise MisuseError(f"`{word}` is a {type(found).__name__}, not a Workflow. Nothing was started.")
+    return found
+
+
+def _inputs(args: argparse.Namespace, contracts: "Mapping[str, Contract]") -> dict[str, object]:
+    given: dict[str, object] = {}
+    if args.inputs:
+        text = sys.stdin.read() if args.inputs == "-" else Path(args.inputs).read_text(encoding="utf-8")
+        try:
+            given = json.loads(text)
+        except json.JSONDecodeError as broken:
+            raise MisuseError(f"{args.inputs}:{broken.lineno}:{broken.colno}: this is not JSON: {broken.msg}") from None
+        if not isinstance(given, dict):
+            raise MisuseError(f"{args.inputs} has to hold a JSON object: names and values.")
+    for pair in args.input:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise MisuseError(f"`-i {pair}` has no value; write `-i {pair}=VALUE`.")
+        given[name] = _typed(text, contracts.get(name))
+    return given
+
+
+def _typed(text: str, contract: "Contract | None") -> object:
+    """A value from the command line: text where a string is wanted, else JSON where it is some."""
+    if contract is not None and contract.type == "string":
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+COMMAND = Command(
+    summary="run a workflow durably",
+    description=(
+        "Runs a workflow. Every step is written down, so a run that fails or is killed goes on from there.\n"
+        "A run that comes to a question for a person says so and ends; `troth runs approve` goes on with it."
+    ),
+    examples=(
+        Example("troth run examples/workflow/order.yaml -i order=A7", "run it with one input"),
+        Example("troth run order.yaml --inputs order.json --json", "inputs from a file, the record as JSON"),
+        Example("troth run order.yaml -i order=A7 --id order-A7", "the same id again goes on with the same run"),
+    ),
+    add_arguments=add_arguments,
+    run=run,
+)

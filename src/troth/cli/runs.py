@@ -1,0 +1,235 @@
+"""Knows how to look at runs and go on with them: list, show, resume, replay, fork, diff, cancel, approve."""
+
+import argparse
+import getpass
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from troth.cli.command import Command, Example
+from troth.cli.exit import Exit
+from troth.cli.run import told
+from troth.cli.stores import add_run, add_store, existing, find_run
+from troth.cli.terminal import Style
+
+if TYPE_CHECKING:
+    from troth.runtime.assemble import Runtime
+
+__all__ = ["COMMAND"]
+
+Verb = Callable[["Runtime", argparse.Namespace], int]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs of `troth runs`, each with its own arguments."""
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for name, (says, declare, _) in _VERBS.items():
+        one = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", allow_abbrev=False)
+        declare(one)
+        add_store(one)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what the verb says, on a store that is there already."""
+    with existing(args) as runtime:
+        return _VERBS[args.verb][2](runtime, args)
+
+
+# ---- list, show
+
+
+def _declare_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="the newest N runs (default: 20)")
+    parser.add_argument("--state", metavar="STATE", help="only runs in this state, as in `failed` or `waiting`")
+
+
+def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
+    from troth.runtime.workflows.asjson import as_json
+    from troth.runtime.workflows.picture.text import table
+
+    found = runtime.runs(limit=args.limit)
+    if args.state:
+        found = [one for one in found if one.state == args.state]
+    if args.json:
+        print(json.dumps([as_json(one) for one in found], indent=2, ensure_ascii=False))
+    else:
+        print(table(found, width=_width(), paint=Style(sys.stdout)))
+    return Exit.CLEAN
+
+
+def _declare_show(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--html", metavar="FILE", help="write a page that needs nothing else; `-` prints it")
+    form.add_argument("--mermaid", action="store_true", help="print the graph as a Mermaid flowchart")
+
+
+def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
+    from troth.runtime.workflows.asjson import as_json
+    from troth.runtime.workflows.picture.html import page
+    from troth.runtime.workflows.picture.mermaid import mermaid
+    from troth.runtime.workflows.picture.text import draw
+
+    report = runtime.show(find_run(runtime, args.run))
+    if args.json:
+        print(json.dumps(as_json(report), indent=2, ensure_ascii=False))
+    elif args.mermaid:
+        print(mermaid(report))
+    elif args.html == "-":
+        sys.stdout.write(page(report))
+    elif args.html:
+        Path(args.html).write_text(page(report), encoding="utf-8")
+        print(f"wrote {args.html}")
+    else:
+        print(draw(report, width=_width(), paint=Style(sys.stdout)))
+    return Exit.CLEAN
+
+
+def _width() -> int:
+    return max(60, min(shutil.get_terminal_size((80, 24)).columns, 160))
+
+
+# ---- going on
+
+
+def _declare_resume(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    changed = parser.add_mutually_exclusive_group()
+    changed.add_argument(
+        "--accept-changes", action="store_true", help="go on although the workflow or its code changed"
+    )
+    changed.add_argument("--as-recorded", action="store_true", help="go on with the workflow as it was")
+    parser.add_argument("--wait", action="store_true", help="stay until questions for people are answered elsewhere")
+
+
+def _resume(runtime: "Runtime", args: argparse.Namespace) -> int:
+    report = runtime.resume(
+        find_run(runtime, args.run),
+        accept_changes=args.accept_changes,
+        as_recorded=args.as_recorded,
+        check=False,
+        wait=args.wait,
+    )
+    return told(report, as_json=args.json)
+
+
+def _replay(runtime: "Runtime", args: argparse.Namespace) -> int:
+    found = runtime.replay(find_run(runtime, args.run))
+    if args.json:
+        whole = {"steps": found.steps, "ending": found.ending, "output": found.output, "differs": found.differs}
+        print(json.dumps(whole, indent=2, ensure_ascii=False))
+    else:
+        print(found.differs or f"workflow and record agree: {found.steps} recorded answers, {found.ending}")
+    return Exit.FOUND if found.differs else Exit.CLEAN
+
+
+def _declare_fork(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    parser.add_argument("--from", dest="step", metavar="STEP", help="the first step done anew; without it, all are")
+    parser.add_argument("--wait", action="store_true", help="stay until questions for people are answered elsewhere")
+
+
+def _fork(runtime: "Runtime", args: argparse.Namespace) -> int:
+    report = runtime.fork(find_run(runtime, args.run), args.step, check=False, wait=args.wait)
+    return told(report, as_json=args.json)
+
+
+# ---- comparing
+
+
+def _declare_diff(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    parser.add_argument("other", metavar="OTHER", help="the run it is compared with")
+
+
+def _diff(runtime: "Runtime", args: argparse.Namespace) -> int:
+    from troth.runtime.workflows.diff import diff
+    from troth.runtime.workflows.picture.words import value
+
+    one, other = (runtime.show(find_run(runtime, word)) for word in (args.run, args.other))
+    found = diff(one, other)
+    if args.json:
+        listed = [{"path": each.path, "one": each.one, "other": each.other} for each in found]
+        print(json.dumps(listed, indent=2, ensure_ascii=False))
+        return Exit.FOUND if found else Exit.CLEAN
+    paint = Style(sys.stdout)
+    print(f"- {one.id}\n+ {other.id}" if found else "no difference but the times")
+    for each in found:
+        print(f"  {each.path}")
+        if each.is_in_one:
+            print(paint(f"    - {value(each.one, _width() - 6)}", "red"))
+        if each.is_in_other:
+            print(paint(f"    + {value(each.other, _width() - 6)}", "green"))
+    return Exit.FOUND if found else Exit.CLEAN
+
+
+# ---- ending, answering
+
+
+def _declare_cancel(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    parser.add_argument(
+        "--no-wait", action="store_true", help="ask for it and return; whoever carries it out undoes it"
+    )
+
+
+def _cancel(runtime: "Runtime", args: argparse.Namespace) -> int:
+    from troth.runtime.workflows.report import RunWord
+
+    report = runtime.cancel(find_run(runtime, args.run), wait=not args.no_wait)
+    told(report, as_json=args.json)
+    return Exit.CLEAN if report.state is RunWord.CANCELLED or args.no_wait else Exit.FOUND
+
+
+def _declare_approve(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    parser.add_argument("--step", metavar="STEP", help="which question, where there are several")
+    parser.add_argument("--deny", action="store_true", help="say no")
+    parser.add_argument("--by", metavar="NAME", default=None, help="who answers (default: you)")
+    parser.add_argument("--note", metavar="TEXT", help="a word to the record")
+    parser.add_argument("--no-resume", action="store_true", help="answer only; somebody else goes on with the run")
+
+
+def _approve(runtime: "Runtime", args: argparse.Namespace) -> int:
+    run_id = find_run(runtime, args.run)
+    runtime.approve(run_id, args.step, deny=args.deny, by=args.by or _me(), note=args.note)
+    if args.no_resume:
+        return told(runtime.show(run_id), as_json=args.json)
+    return told(runtime.resume(run_id, check=False, wait=False), as_json=args.json)
+
+
+def _me() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container whose user has no name
+        return "somebody"
+
+
+_VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] = {
+    "list": ("list the newest runs", _declare_list, _list),
+    "show": ("show what became of each step, with a timeline", _declare_show, _show),
+    "resume": ("go on with a run from where it stopped", _declare_resume, _resume),
+    "replay": ("decide a run anew from its record, performing nothing", add_run, _replay),
+    "fork": ("begin a new run with the answers of another up to a step", _declare_fork, _fork),
+    "diff": ("show what differs between two runs", _declare_diff, _diff),
+    "cancel": ("end a run and undo what it did", _declare_cancel, _cancel),
+    "approve": ("answer the question a run waits with, and go on", _declare_approve, _approve),
+}
+
+COMMAND = Command(
+    summary="look at runs and go on with them",
+    description="Looks at the runs that a store keeps, and goes on with them.",
+    examples=(
+        Example("troth runs list", "the newest runs, with their states in words"),
+        Example("troth runs show last", "the newest run: steps, attempts, timeline"),
+        Example("troth runs show last --html run.html", "the same as a page that needs nothing else"),
+        Example("troth runs resume last", "go on from the step that failed"),
+        Example("troth runs approve last --note 'fine with me'", "answer its question and go on"),
+        Example("troth runs fork last --from ship", "a new run, done anew from one step on"),
+    ),
+    add_arguments=add_arguments,
+    run=run,
+)

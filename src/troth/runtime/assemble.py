@@ -1,0 +1,501 @@
+"""Puts the parts together: a store, an engine, and the workflows and sagas that run on them.
+
+    from troth.runtime import Runtime, run_workflow
+
+    run = run_workflow("order.yaml", {"order": "A7"})     # opens a runtime, runs, closes it
+    with Runtime() as runtime:                            # or keep one, and share it between threads and loops
+        run = runtime.run("order.yaml", {"order": "A7"})
+
+Every verb comes in two colors with one meaning: `run` and `arun`, `resume` and `aresume`. A run is written down before
+its first step begins. One that did not complete raises `RunNotCompletedError` with the run attached, unless
+`check=False`.
+"""
+
+import asyncio
+import logging
+import os
+import uuid
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from troth.bridge import call
+from troth.errors import MisuseError, RunError
+from troth.runtime.engine import EmbeddedEngine, ResultTimeoutError, RunFailedError
+from troth.runtime.engine.errors import UnknownRunError
+from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
+from troth.runtime.sagas.saga import Saga
+from troth.runtime.store import RunRecord, RunState, SqliteStore, Transaction
+from troth.runtime.store.transaction import run_topic
+from troth.runtime.workflows.again import to_ask_again, trunk_step
+from troth.runtime.workflows.failures import check_inputs
+from troth.runtime.workflows.frame import approval_signal
+from troth.runtime.workflows.from_saga import outcome_of
+from troth.runtime.workflows.ids import new_id
+from troth.runtime.workflows.link import LinkedWorkflow, Registry
+from troth.runtime.workflows.picture.summary import explain
+from troth.runtime.workflows.points import WORKFLOW_RESUME
+from troth.runtime.workflows.problems import nearest
+from troth.runtime.workflows.replay import Replayed, replay
+from troth.runtime.workflows.report import RunReport, StepWord
+from troth.runtime.workflows.shelf import Known, Runnable, Shelf, is_workflow
+
+__all__ = ["DEFAULT_STORE", "RunNotCompletedError", "Runtime", "arun_workflow", "run_workflow"]
+
+log = logging.getLogger("troth.runtime")
+
+DEFAULT_STORE = Path(".troth/runs.db")
+"""Where runs are kept unless somebody says otherwise: in the folder the program runs in."""
+
+_LOOK = 0.2  # seconds between looks at a run that may have come to a question
+
+
+class RunNotCompletedError(RunError):
+    """A run did not complete. `run` tells what became of each step; the message says why and how to go on."""
+
+    def __init__(self, run: RunReport) -> None:
+        super().__init__(explain(run))
+        self.run = run
+
+
+class Runtime:
+    """Runs workflows durably. May be shared between threads and loops, and opened by several processes on one file.
+
+    `functions`, `tools` and `agents` are what workflows call by bare names. Runs whose process was killed go on by
+    themselves when a runtime comes to know their workflow again; `recover=False` leaves them alone.
+    """
+
+    def __init__(
+        self,
+        store: str | os.PathLike[str] | SqliteStore = DEFAULT_STORE,
+        *,
+        functions: Mapping[str, Callable[..., object]] | None = None,
+        tools: Mapping[str, Callable[..., object]] | None = None,
+        agents: Mapping[str, object] | None = None,
+        recover: bool = True,
+        threads: int = 32,
+    ) -> None:
+        if not isinstance(store, SqliteStore):
+            Path(store).parent.mkdir(parents=True, exist_ok=True)
+        self.engine = EmbeddedEngine(store, recover=False, threads=threads)
+        self._shelf = Shelf(self.engine, Registry(dict(functions or {}), dict(tools or {}), dict(agents or {})))
+        self._recovers = recover
+        self._recovered: list[str] = []
+
+    def load(self, source: Runnable) -> LinkedWorkflow:
+        """Read and check a workflow, all of it; raises `InvalidWorkflowError`. Its killed runs go on."""
+        return self._take(source)[1].linked
+
+    def _take(self, source: Runnable) -> tuple[str, Known]:
+        name, known, is_new = self._shelf.take(source)
+        if is_new and self._recovers:
+            self._recover(name)
+        return name, known
+
+    def _recover(self, name: str) -> None:
+        """Go on with runs of this workflow whose process died. Those that somebody let go of are left to `resume`."""
+        for run_id, _ in self.engine.store.orphans([name]):
+            run = self.engine.find(run_id)
+            if run is None or self.engine.store.holder(run_topic(run_id)) is None:
+                continue
+            try:
+                self._shelf.ready(run, self.engine.steps(run_id))
+            except MisuseError as changed:
+                log.warning("The run %r was not taken up again: %s", run_id, changed)
+                continue
+            self.engine.start(name, *run.args, run_id=run_id, label=run.label)
+            self._recovered.append(run_id)
+
+    # ---- running
+
+    def run(
+        self,
+        workflow: Runnable,
+        inputs: Mapping[str, object] | None = None,
+        *,
+        run_id: str | None = None,
+        check: bool = True,
+        wait: bool = True,
+    ) -> RunReport:
+        """Run a workflow to its end and return the run.
+
+        Works wherever sync code works; inside a running loop it blocks that loop (`arun` does not). With the id of an
+        older run of the same workflow and inputs it goes on with that one, or returns what became of it.
+        `wait=False` comes back when the run has come to a question for a person, too.
+        """
+        name, known = self._take(workflow)
+        this_id, args = self._begin(known, inputs, run_id)
+        self._drive(name, args, this_id, known.spec.name, wait=wait)
+        return self._checked(self.show(this_id), check=check, wait=wait)
+
+    async def arun(
+        self,
+        workflow: Runnable,
+        inputs: Mapping[str, object] | None = None,
+        *,
+        run_id: str | None = None,
+        check: bool = True,
+        wait: bool = True,
+    ) -> RunReport:
+        """`run` in this task; never blocks its loop: sync steps run in threads.
+
+        Cancelling the task interrupts the run, which can be resumed. `cancel` ends and undoes it.
+        """
+        name, known = await call(self._take, workflow)
+        this_id, args = self._begin(known, inputs, run_id)
+        await self._adrive(name, args, this_id, known.spec.name, wait=wait)
+        return self._checked(await self.ashow(this_id), check=check, wait=wait)
+
+    def _begin(
+        self, known: Known, inputs: Mapping[str, object] | None, run_id: str | None
+    ) -> tuple[str, tuple[object, ...]]:
+        given = check_inputs(known.spec.name, known.spec.inputs, inputs or {})
+        this_id = run_id or new_id(known.spec.name)
+        return this_id, (this_id, given, known.linked.source)
+
+    def _drive(self, name: str, args: tuple[object, ...], run_id: str, label: str, *, wait: bool) -> None:
+        try:
+            if wait:
+                self.engine.run(name, *args, run_id=run_id, label=label)
+            else:
+                self.engine.start(name, *args, run_id=run_id, label=label)
+                self._watch(run_id)
+        except RunFailedError as failed:
+            log.debug("%s", failed)  # the report tells
+
+    async def _adrive(self, name: str, args: tuple[object, ...], run_id: str, label: str, *, wait: bool) -> None:
+        try:
+            if wait:
+                await self._interruptible(self.engine.arun(name, *args, run_id=run_id, label=label), run_id)
+            else:
+                await self.engine.astart(name, *args, run_id=run_id, label=label)
+                await self._awatch(run_id)
+        except RunFailedError as failed:
+            log.debug("%s", failed)
+
+    async def _interruptible(self, work: Coroutine[Any, Any, object], run_id: str) -> None:
+        """Await `work`; a cancellation reaches it once the run is being carried out.
+
+        Before that, the engine may have taken the run's lease and not yet have begun to work on it. Cancelled there,
+        the run would stay ours with nobody at work on it. It is a matter of a few turns of the loop.
+        """
+        self._shelf.begun.discard(run_id)
+        driving = asyncio.ensure_future(work)
+        try:
+            await asyncio.shield(driving)
+        except asyncio.CancelledError:
+            for _ in range(50):
+                if driving.done() or run_id in self._shelf.begun:
+                    break
+                await asyncio.sleep(0.002)
+            driving.cancel()
+            await asyncio.wait([driving])
+            if not driving.cancelled() and (error := driving.exception()) is not None:
+                log.debug("%s", error)  # it ended by itself while we were cancelled; the record has it
+            raise
+
+    def _watch(self, run_id: str) -> None:
+        """Wait until a run is over or has come to a question."""
+        while True:
+            try:
+                self.engine.result(run_id, timeout=_LOOK)
+            except ResultTimeoutError:
+                if not self._is_asking(run_id):
+                    continue
+            return
+
+    async def _awatch(self, run_id: str) -> None:
+        while True:
+            try:
+                await self.engine.aresult(run_id, timeout=_LOOK)
+            except ResultTimeoutError:
+                if not await call(self._is_asking, run_id):
+                    continue
+            return
+
+    def _is_asking(self, run_id: str) -> bool:
+        """Whether the run waits for a person and for nothing else."""
+        run = self.engine.find(run_id)
+        return run is not None and run.state is RunState.WAITING and (run.waiting_for or "").startswith("signal")
+
+    def _checked(self, run: RunReport, *, check: bool, wait: bool) -> RunReport:
+        if check and not run.succeeded and (wait or run.is_over):
+            raise RunNotCompletedError(run)
+        return run
+
+    def run_saga(self, saga: Saga, *, run_id: str | None = None, check: bool = True) -> SagaOutcome:
+        """Run a saga to one of its three ends. One that did not complete raises `SagaFailedError`."""
+        run = self.run(saga, run_id=run_id, check=False)
+        return _saga_checked(outcome_of(saga, run), check=check)
+
+    async def arun_saga(self, saga: Saga, *, run_id: str | None = None, check: bool = True) -> SagaOutcome:
+        """`run_saga` in this task."""
+        run = await self.arun(saga, run_id=run_id, check=False)
+        return _saga_checked(outcome_of(saga, run), check=check)
+
+    # ---- looking
+
+    def show(self, run_id: str) -> RunReport:
+        """What became of a run so far."""
+        return self._shelf.tell(self._find(run_id), self.engine.steps(run_id))
+
+    async def ashow(self, run_id: str) -> RunReport:
+        """`show` for a task."""
+        return await call(self.show, run_id)
+
+    def runs(self, *, limit: int = 20, states: Sequence[RunState] | None = None) -> list[RunReport]:
+        """The newest runs, the newest first."""
+        found = self.engine.list(states=states, limit=limit)
+        return [self._shelf.tell(run, self.engine.steps(run.id)) for run in found if is_workflow(run)]
+
+    async def aruns(self, *, limit: int = 20, states: Sequence[RunState] | None = None) -> list[RunReport]:
+        """`runs` for a task."""
+        return await call(lambda: self.runs(limit=limit, states=states))
+
+    def _find(self, run_id: str) -> RunRecord:
+        run = self.engine.find(run_id)
+        if run is None or not is_workflow(run):
+            near = nearest(run_id, [one.id for one in self.engine.list(limit=500)])
+            advice = f"Did you mean {near!r}?" if near else "`troth runs list` shows those that there are."
+            raise UnknownRunError(f"There is no run {run_id!r} in this store. {advice}")
+        return run
+
+    # ---- going on
+
+    def resume(
+        self,
+        run_id: str,
+        workflow: Runnable | None = None,
+        *,
+        accept_changes: bool = False,
+        as_recorded: bool = False,
+        check: bool = True,
+        wait: bool = True,
+    ) -> RunReport:
+        """Go on with a run that failed, was interrupted or cancelled, from where it stopped; nothing done is repeated.
+
+        If the workflow, or the function of a step that is done, has changed since, `ChangedWorkflowError` says what:
+        `accept_changes=True` goes on with the new one, `as_recorded=True` with the workflow as it was.
+        """
+        self._reopen(run_id, workflow, accept_changes=accept_changes, as_recorded=as_recorded)
+        return self._checked(self._go_on(run_id, wait=wait), check=check, wait=wait)
+
+    async def aresume(
+        self,
+        run_id: str,
+        workflow: Runnable | None = None,
+        *,
+        accept_changes: bool = False,
+        as_recorded: bool = False,
+        check: bool = True,
+        wait: bool = True,
+    ) -> RunReport:
+        """`resume` in this task."""
+        await call(lambda: self._reopen(run_id, workflow, accept_changes=accept_changes, as_recorded=as_recorded))
+        return self._checked(await self._ago_on(run_id, wait=wait), check=check, wait=wait)
+
+    def _reopen(self, run_id: str, workflow: Runnable | None, *, accept_changes: bool, as_recorded: bool) -> None:
+        run = self._find(run_id)
+        rows = self.engine.steps(run_id)
+        again = to_ask_again(run, rows, self._shelf.tell(run, rows))
+        self._shelf.ready(run, rows, workflow, accept_changes=accept_changes, as_recorded=as_recorded)
+
+        def work(tx: Transaction) -> None:
+            if tx.state_of(run_id) in (RunState.FAILED, RunState.CANCELLED):
+                for row in again:
+                    tx.forget_step(row.place)
+                tx.reopen_run(run_id, self.engine.store.clock())
+
+        self.engine.store.commit(WORKFLOW_RESUME, work)
+
+    def _go_on(self, run_id: str, *, wait: bool) -> RunReport:
+        """Carry out a run that is written down and not over, or wait for whoever does."""
+        try:
+            if wait:
+                self.engine.resume(run_id)
+            else:
+                self._watch(run_id)
+        except RunFailedError as failed:
+            log.debug("%s", failed)
+        return self.show(run_id)
+
+    async def _ago_on(self, run_id: str, *, wait: bool) -> RunReport:
+        try:
+            if wait:
+                await self._interruptible(self.engine.aresume(run_id), run_id)
+            else:
+                await self._awatch(run_id)
+        except RunFailedError as failed:
+            log.debug("%s", failed)
+        return await self.ashow(run_id)
+
+    def fork(
+        self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
+    ) -> RunReport:
+        """Begin a new run with the answers of another one up to, not including, `step`; from the start without one."""
+        before, this_id = self._fork_at(run_id, step, fork_id)
+        self.engine.fork(run_id, before, fork_id=this_id)
+        return self._checked(self._go_on(this_id, wait=wait), check=check, wait=wait)
+
+    async def afork(
+        self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
+    ) -> RunReport:
+        """`fork` in this task."""
+        before, this_id = await call(self._fork_at, run_id, step, fork_id)
+        await self.engine.afork(run_id, before, fork_id=this_id)
+        return self._checked(await self._ago_on(this_id, wait=wait), check=check, wait=wait)
+
+    def _fork_at(self, run_id: str, step: str | None, fork_id: str | None) -> tuple[int, str]:
+        run = self._find(run_id)
+        rows = self.engine.steps(run_id)
+        before, kept = trunk_step(run, rows, step)
+        self._shelf.ready(run, kept, as_recorded=True)
+        return before, fork_id or new_id(run.label or "run")
+
+    # ---- ending
+
+    def cancel(self, run_id: str, *, wait: bool = True) -> RunReport:
+        """End a run and undo what it did. A run that nobody carries out just now is undone here."""
+        self._find(run_id)
+        self.engine.cancel(run_id)
+        if not wait:
+            return self.show(run_id)
+        return self._go_on(run_id, wait=True) if self._can_cancel(run_id) else self.show(run_id)
+
+    async def acancel(self, run_id: str, *, wait: bool = True) -> RunReport:
+        """`cancel` for a task."""
+        await call(self._find, run_id)
+        await self.engine.acancel(run_id)
+        if not wait:
+            return await self.ashow(run_id)
+        is_open = await call(self._can_cancel, run_id)
+        return await self._ago_on(run_id, wait=True) if is_open else await self.ashow(run_id)
+
+    def _can_cancel(self, run_id: str) -> bool:
+        run = self._find(run_id)
+        if not run.state.is_over:
+            self._shelf.ready(run, self.engine.steps(run_id), accept_changes=True, as_recorded=True)
+        return not run.state.is_over
+
+    def approve(
+        self,
+        run_id: str,
+        step: str | None = None,
+        *,
+        deny: bool = False,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> str:
+        """Answer the question a run waits with; `step` says which, where there are several. Returns the step's name.
+
+        Whoever carries the run out goes on with it; if nobody does, `resume` does.
+        """
+        place = self._question_of(run_id, step)
+        answer = {"approved": not deny, "by": by, "note": note}
+        self.engine.signal(run_id, approval_signal(place), answer, key=f"{approval_signal(place)}:{uuid.uuid4().hex}")
+        return place
+
+    async def aapprove(
+        self,
+        run_id: str,
+        step: str | None = None,
+        *,
+        deny: bool = False,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> str:
+        """`approve` for a task."""
+        return await call(lambda: self.approve(run_id, step, deny=deny, by=by, note=note))
+
+    def _question_of(self, run_id: str, step: str | None) -> str:
+        run = self.show(run_id)
+        asking = [one.place for one in run.steps if one.kind == "approval" and one.state is StepWord.WAITING]
+        if step is None and len(asking) == 1:
+            return asking[0]
+        if step is not None and step in asking:
+            return step
+        what = f"the step {step!r} does not wait for an answer" if step else f"{len(asking)} steps wait for an answer"
+        said = f"Steps that do: {', '.join(asking)}." if asking else f"The run is {run.state}."
+        raise MisuseError(f"The run {run_id!r} was not answered: {what}. {said}")
+
+    def replay(self, run_id: str) -> Replayed:
+        """Decide the run anew from its record, performing nothing, and see whether workflow and record agree."""
+        run = self._find(run_id)
+        known = self._shelf.known_for(run)
+        return replay(self._shelf.deciding(known, run_id, run.args[1], {}), self.engine.steps(run_id))
+
+    # ---- the end
+
+    def settle(self) -> None:
+        """Wait for the runs taken over from killed processes, as long as they work and do not wait themselves."""
+        for run_id in self._recovered:
+            while True:
+                try:
+                    self.engine.result(run_id, timeout=_LOOK)
+                except ResultTimeoutError:
+                    run = self.engine.find(run_id)
+                    if run is not None and run.state is not RunState.WAITING:
+                        continue
+                except RunError:
+                    pass
+                break
+
+    def close(self) -> None:
+        """Interrupt what is being carried out here, and let go of the store. May be called twice."""
+        self.engine.close()
+
+    async def aclose(self) -> None:
+        """`close` for a task."""
+        await self.engine.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def _saga_checked(outcome: SagaOutcome, *, check: bool) -> SagaOutcome:
+    if check and outcome.state is not SagaState.COMPLETED:
+        raise SagaFailedError(outcome)
+    return outcome
+
+
+def run_workflow(
+    workflow: Runnable,
+    inputs: Mapping[str, object] | None = None,
+    *,
+    run_id: str | None = None,
+    check: bool = True,
+    store: str | os.PathLike[str] | SqliteStore = DEFAULT_STORE,
+    **parts: Any,
+) -> RunReport:
+    """Open a runtime, run one workflow to its end, close it. `parts` go to `Runtime`: functions, tools, agents."""
+    with Runtime(store, **parts) as runtime:
+        try:
+            return runtime.run(workflow, inputs, run_id=run_id, check=check)
+        finally:
+            runtime.settle()
+
+
+async def arun_workflow(
+    workflow: Runnable,
+    inputs: Mapping[str, object] | None = None,
+    *,
+    run_id: str | None = None,
+    check: bool = True,
+    store: str | os.PathLike[str] | SqliteStore = DEFAULT_STORE,
+    **parts: Any,
+) -> RunReport:
+    """`run_workflow` in this task; never blocks its loop."""
+    async with await call(lambda: Runtime(store, **parts)) as runtime:
+        try:
+            return await runtime.arun(workflow, inputs, run_id=run_id, check=check)
+        finally:
+            await call(runtime.settle)

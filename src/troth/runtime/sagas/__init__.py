@@ -1,0 +1,1 @@
+"""Sagas: steps that all happen, or are undone in reverse. Never half, never silently."""

@@ -1,0 +1,67 @@
+"""Knows what a saga does next: the next step, or the undoing of those before. Decides and never waits."""
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from troth.runtime.engine.asks import Step
+from troth.runtime.engine.errors import RunCancelledError, StepFailedError
+from troth.runtime.sagas.outcome import SagaOutcome, SagaState
+from troth.runtime.sagas.rollback import StepFailed, Undoable, failure_of, roll_back
+from troth.runtime.sagas.saga import ResultOf, Saga, SagaStep, Tried
+
+__all__ = ["decide"]
+
+
+def decide(saga: Saga) -> Generator[Step, Any, SagaOutcome]:
+    """Do every step; when one fails or the saga is cancelled, undo in reverse what happened or may have happened."""
+    results: dict[str, object] = {}
+    happened: list[Undoable] = []
+    failure: StepFailed | None = None
+    for step in saga.steps:
+        try:
+            arguments = {name: _fill(value, results) for name, value in step.arguments.items()}
+        except (LookupError, TypeError) as wrong:  # `result("a", "id")` where the result of a has no "id"
+            message = f"an argument of {step.name!r} could not be found: {wrong}"
+            failure = StepFailed(step.name, type(wrong).__name__, message)
+            break
+        try:
+            results[step.name] = yield _ask(step.name, step.do, arguments)
+        except StepFailedError as error:
+            if error.is_outcome_unknown:
+                happened.append(_undoable(step, arguments, None))
+            failure = failure_of(step.name, error)
+            break
+        except RunCancelledError:
+            happened.append(_undoable(step, arguments, None))
+            failure = StepFailed(step.name, "RunCancelledError", "the saga was cancelled while this step was at work")
+            break
+        happened.append(_undoable(step, arguments, results[step.name]))
+    if failure is None:
+        return SagaOutcome(SagaState.COMPLETED, done=tuple(results), results=results)
+    rollback = yield from roll_back(happened)
+    state = SagaState.ROLLED_BACK if rollback.is_complete else SagaState.ROLLBACK_INCOMPLETE
+    return SagaOutcome(
+        state,
+        done=tuple(results),
+        undone=rollback.undone,
+        kept=rollback.kept,
+        failed=failure,
+        not_undone=rollback.failed,
+        results=results,
+    )
+
+
+def _undoable(step: SagaStep, arguments: Mapping[str, object], result: object) -> Undoable:
+    """How to undo `step`: with its own arguments, and its result where that is known."""
+    if step.undo is None:
+        return Undoable(step.name, None)
+    given = step.undo.action.accepted({**arguments, "result": result})
+    return Undoable(step.name, _ask(f"undo {step.name}", step.undo, given))
+
+
+def _ask(name: str, tried: Tried, arguments: Mapping[str, object]) -> Step:
+    return Step(name, tried.action.call, kwargs=arguments, retry=tried.retry, timeout=tried.timeout)
+
+
+def _fill(value: object, results: Mapping[str, object]) -> object:
+    return value.of(results) if isinstance(value, ResultOf) else value

@@ -1,0 +1,54 @@
+"""How a saga ends: completed, rolled back, or rolled back in part, with every step named."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from troth.errors import RunError
+from troth.runtime.sagas.rollback import StepFailed
+
+__all__ = ["SagaFailedError", "SagaOutcome", "SagaState"]
+
+
+class SagaState(StrEnum):
+    """The three ends of a saga. Nothing runs after any of them, but an incomplete rollback can be taken up again."""
+
+    COMPLETED = "completed"
+    ROLLED_BACK = "rolled back"
+    ROLLBACK_INCOMPLETE = "rollback incomplete"
+
+
+@dataclass(frozen=True, slots=True)
+class SagaOutcome:
+    """What became of each step.
+
+    `done` were done (some of them undone later); `undone` were undone, the last done first, among them the failed step
+    itself where it may have happened; `kept` have no undo; `not_undone` could not be undone, with the reasons.
+    """
+
+    state: SagaState
+    done: tuple[str, ...] = ()
+    undone: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    failed: StepFailed | None = None
+    not_undone: tuple[StepFailed, ...] = ()
+    results: Mapping[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        if self.state is SagaState.COMPLETED:
+            return f"completed: {', '.join(self.done) or 'nothing to do'}"
+        assert self.failed is not None
+        lines = [f"{self.state}: the step {self.failed.step!r} failed with {self.failed}"]
+        lines.append(f"undone: {', '.join(self.undone) or 'nothing'}")
+        if self.kept:
+            lines.append(f"kept, having no undo: {', '.join(self.kept)}")
+        lines += [f"NOT undone: {left.step}, because its undo failed with {left}" for left in self.not_undone]
+        return "\n".join(lines)
+
+
+class SagaFailedError(RunError):
+    """A saga did not complete. `outcome` names what was done, undone and left."""
+
+    def __init__(self, outcome: SagaOutcome) -> None:
+        super().__init__(str(outcome))
+        self.outcome = outcome

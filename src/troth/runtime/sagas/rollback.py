@@ -1,0 +1,84 @@
+"""Knows how to undo what was done: in reverse, each with its own retries, going on when one cannot be undone."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from troth.runtime.engine.asks import Step
+from troth.runtime.engine.errors import RunCancelledError, StepFailedError
+
+__all__ = ["Rollback", "StepFailed", "Undoable", "failure_of", "roll_back"]
+
+
+@dataclass(frozen=True, slots=True)
+class Undoable:
+    """A step whose effect is there, or may be. `undo` is None where it has nothing to take back."""
+
+    step: str
+    undo: Step | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailed:
+    """A step that failed for good: its last error in words, and the user's line."""
+
+    step: str
+    type: str
+    message: str
+    place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" + (f" ({self.place})" if self.place else "")
+
+    def as_json(self) -> dict[str, object]:
+        """For the record."""
+        return {"step": self.step, "type": self.type, "message": self.message, "place": self.place}
+
+
+def failure_of(step: str, error: StepFailedError) -> StepFailed:
+    """What the engine says of a step that failed."""
+    return StepFailed(step, error.type, error.message, str(error.error.get("place") or ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """What came of undoing: the steps undone, those without an undo, and those that resist."""
+
+    undone: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    failed: tuple[StepFailed, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing that should be undone is left."""
+        return not self.failed
+
+
+def roll_back(done: Sequence[Undoable]) -> Generator[Step, Any, Rollback]:
+    """Undo `done`, given in the order it was done. Each undo is asked for once; a replay is given its recorded answer.
+
+    A request to cancel is not heeded here: stopping half-way would leave exactly the state that undoing is to prevent.
+    """
+    undone: list[str] = []
+    kept: list[str] = []
+    failed: list[StepFailed] = []
+    for step in reversed(done):
+        if step.undo is None:
+            kept.append(step.step)
+            continue
+        try:
+            yield from _insist(step.undo)
+        except StepFailedError as error:
+            failed.append(failure_of(step.step, error))
+        else:
+            undone.append(step.step)
+    return Rollback(tuple(undone), tuple(kept), tuple(failed))
+
+
+def _insist(ask: Step) -> Generator[Step, Any, None]:
+    while True:
+        try:
+            yield ask
+        except RunCancelledError:
+            continue  # the undo that it reached may have happened or not; an undo tolerates both
+        return

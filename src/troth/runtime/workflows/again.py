@@ -1,0 +1,62 @@
+"""Knows from where a run can go on: which recorded answers are taken back, so that those steps are asked for again.
+
+What was done stays recorded and is not repeated; what was undone is not undone twice. A run that was rolled back
+completely is over for good: going on would do everything anew, which is what `fork` is for.
+"""
+
+from collections.abc import Sequence
+
+from troth.errors import MisuseError
+from troth.runtime.store import RunRecord, RunState, StepRecord, StepState
+from troth.runtime.workflows.frame import approval_signal
+from troth.runtime.workflows.problems import did_you_mean
+from troth.runtime.workflows.report import RunReport, RunWord, StepWord
+
+__all__ = ["CannotGoOnError", "to_ask_again", "trunk_step"]
+
+
+class CannotGoOnError(MisuseError):
+    """The run is over for good. It was left as it is."""
+
+
+def to_ask_again(run: RunRecord, rows: Sequence[StepRecord], report: RunReport) -> list[StepRecord]:
+    """The rows whose answers are taken back when the run goes on; none for one that was only interrupted."""
+    if not run.state.is_over:
+        return []
+    if run.state is RunState.COMPLETED:
+        raise CannotGoOnError(f"The run {run.id!r} is completed; there is nothing to go on with.")
+    if report.state is RunWord.ROLLBACK_INCOMPLETE:
+        left = {one.place for one in report.not_undone}
+        return [row for row in rows if row.name in left and row.state is StepState.FAILED]
+    if report.undone:
+        raise CannotGoOnError(
+            f"The run {run.id!r} was undone ({', '.join(report.undone)}), so there is nothing to go on from.\n"
+            f"It was left as it is. `troth runs fork {run.id}` runs it again with the same inputs."
+        )
+    if run.state is RunState.CANCELLED:
+        return [row for row in rows if row.state is StepState.CANCELLED]
+    failed = {one.place for one in report.steps if one.state is StepWord.FAILED}
+    blocks = [row for row in rows if row.kind == "together" and row.state is StepState.FAILED]
+    return [row for row in rows if row.name in failed and row.state is StepState.FAILED] + blocks
+
+
+def trunk_step(run: RunRecord, rows: Sequence[StepRecord], step: str | None) -> tuple[int, list[StepRecord]]:
+    """Where a fork before `step` begins: the number of the engine's step, and the rows that it keeps.
+
+    A step that ran beside others is forked together with them. Without a step, nothing is kept.
+    """
+    if step is None:
+        return 1, []
+    found = next((row for row in rows if row.name in (step, approval_signal(step))), None)
+    if found is None:
+        begun = [row.name for row in rows if row.kind in ("step", "wait")]
+        raise MisuseError(
+            f"The run {run.id!r} was not forked: it has no step {step!r} that was begun. "
+            f"{did_you_mean(step, begun, kind='step')}"
+        )
+    before = _trunk(found)
+    return before, [row for row in rows if _trunk(row) < before]
+
+
+def _trunk(row: StepRecord) -> int:
+    return int(row.place.branch.split(".")[0]) if row.place.branch else row.place.seq

@@ -1,0 +1,80 @@
+"""How a workflow fails.
+
+MisuseError
+├── WrongInputsError       the run was given inputs that the workflow does not take; nothing was started
+└── OutputContractError    a step returned something else than its contract says; trying again would not help
+RunError
+├── BudgetExceededError    the run has used up its time or its steps
+└── WorkflowFailedError    a step failed for good; says which, why, and what was undone
+"""
+
+from collections.abc import Mapping, Sequence
+
+from troth.errors import MisuseError, RunError
+from troth.runtime.sagas.rollback import Rollback, StepFailed
+from troth.runtime.workflows.contracts import ABSENT, Contract
+from troth.runtime.workflows.problems import did_you_mean
+
+__all__ = [
+    "BudgetExceededError",
+    "OutputContractError",
+    "WorkflowFailedError",
+    "WrongInputsError",
+    "check_inputs",
+    "check_output",
+]
+
+
+class WrongInputsError(MisuseError):
+    """The run was given inputs that the workflow does not take. Nothing was started."""
+
+
+class OutputContractError(MisuseError):
+    """A step returned something else than its contract says. Its effect is there, so it is undone like any other."""
+
+
+class BudgetExceededError(RunError):
+    """The run has used up its time or its steps."""
+
+
+class WorkflowFailedError(RunError):
+    """A step failed for good. `failures` has that step, or all that failed where the workflow went on."""
+
+    def __init__(self, workflow: str, failures: Sequence[StepFailed], rollback: Rollback) -> None:
+        self.workflow = workflow
+        self.failures = tuple(failures)
+        self.rollback = rollback
+        lines = [f"Step {one.step!r} of {workflow!r} failed with {one}" for one in failures]
+        if rollback.undone:
+            lines.append(f"Undone: {', '.join(rollback.undone)}.")
+        lines += [f"NOT undone: {left.step}, because its undo failed with {left}" for left in rollback.failed]
+        super().__init__("\n".join(lines))
+
+
+def check_inputs(name: str, contracts: Mapping[str, Contract], given: Mapping[str, object]) -> dict[str, object]:
+    """`given` with the defaults filled in; every complaint at once where it does not fit."""
+    strange = [key for key in given if key not in contracts]
+    complaints = [f"there is no input {key!r}. {did_you_mean(key, contracts, kind='input')}" for key in strange]
+    whole: dict[str, object] = {}
+    for key, contract in contracts.items():
+        if key in given:
+            complaints.extend(contract.complaints(given[key], f"inputs.{key}"))
+            whole[key] = given[key]
+        elif contract.default is not ABSENT:
+            whole[key] = contract.default
+        elif contract.required:
+            says = f": {contract.description}" if contract.description else ""
+            complaints.append(f"the input {key!r} ({contract.type}) is missing{says}")
+        else:
+            whole[key] = None
+    if complaints:
+        listed = "\n".join(f"  {one}" for one in complaints)
+        raise WrongInputsError(f"The workflow {name!r} cannot take these inputs:\n{listed}\nNothing was started.")
+    return whole
+
+
+def check_output(step: str, contract: Contract | None, value: object) -> None:
+    """Refuse an output that breaks the step's contract."""
+    complaints = list(contract.complaints(value, f"steps.{step}")) if contract is not None else []
+    if complaints:
+        raise OutputContractError(f"The output of {step!r} breaks its contract: {'; '.join(complaints)}.")

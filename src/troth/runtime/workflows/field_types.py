@@ -1,0 +1,500 @@
+"""Knows the types that keys of a workflow have: texts, names, durations, conditions, inputs, steps."""
+
+import builtins
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from troth.runtime.engine.retry import ONCE, Retry
+from troth.runtime.workflows.contracts import Contract, contract_schema, read_contract
+from troth.runtime.workflows.contracts import read_fields as read_contracts
+from troth.runtime.workflows.durations import DURATION, parse_duration, show_duration
+from troth.runtime.workflows.expressions import Expression, parse_expression
+from troth.runtime.workflows.fields import Desk, Field, dump_fields, fields_schema, read_fields
+from troth.runtime.workflows.nodes import ListNode, MapNode, Node, ScalarNode, plain
+from troth.runtime.workflows.paths import NAME
+from troth.runtime.workflows.problems import Unreadable, did_you_mean
+from troth.runtime.workflows.sources import Source, read_source, source_schema
+from troth.runtime.workflows.spec import Target, TargetKind, Undo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = [
+    "AnyValue",
+    "Choice",
+    "Condition",
+    "ContractMap",
+    "ContractType",
+    "Count",
+    "Duration",
+    "Flag",
+    "Identifier",
+    "Names",
+    "Number",
+    "RetryType",
+    "SourceMap",
+    "SourceType",
+    "Steps",
+    "TargetType",
+    "Text",
+    "UndoType",
+    "shared_schemas",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Any text that is not empty."""
+
+    def read(self, node: Node, desk: Desk) -> str:  # noqa: ARG002
+        """The text."""
+        if isinstance(node, ScalarNode) and isinstance(node.value, str) and node.value.strip():
+            return node.value
+        raise Unreadable(node.mark, f"this has to be a text, not {_shown(node)}")
+
+    def dump(self, value: object) -> object:
+        """The text."""
+        return value
+
+    def schema(self) -> dict[str, object]:
+        """A string."""
+        return {"type": "string", "minLength": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """A name that can stand in a path."""
+
+    def read(self, node: Node, desk: Desk) -> str:
+        """The name."""
+        text = Text().read(node, desk)
+        if re.fullmatch(NAME, text):
+            return text
+        better = re.sub(r"\W", "_", text, flags=re.ASCII).strip("_")
+        advice = f"`{better}` would do." if re.fullmatch(NAME, better) else ""
+        raise Unreadable(node.mark, f"{text!r} is not a name: letters, digits and _, no digit first", advice)
+
+    def dump(self, value: object) -> object:
+        """The name."""
+        return value
+
+    def schema(self) -> dict[str, object]:
+        """A string that is a name."""
+        return {"type": "string", "pattern": f"^{NAME}$"}
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number in a range."""
+
+    low: float = 0.0
+    high: float = float("inf")
+
+    def read(self, node: Node, desk: Desk) -> float:  # noqa: ARG002
+        """The number."""
+        value = plain(node)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and self.low <= value <= self.high:
+            return float(value)
+        limits = f"at least {self.low:g}" + (f" and at most {self.high:g}" if self.high != float("inf") else "")
+        raise Unreadable(node.mark, f"this has to be a number, {limits}, not {_shown(node)}")
+
+    def dump(self, value: object) -> object:
+        """The number."""
+        return value
+
+    def schema(self) -> dict[str, object]:
+        """A number."""
+        limit = {} if self.high == float("inf") else {"maximum": self.high}
+        return {"type": "number", "minimum": self.low, **limit}
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A whole number from `low` to `high`."""
+
+    low: int = 1
+    high: int = 1_000_000
+
+    def read(self, node: Node, desk: Desk) -> int:  # noqa: ARG002
+        """The number."""
+        value = plain(node)
+        if isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high:
+            return value
+        raise Unreadable(node.mark, f"this has to be a whole number from {self.low} to {self.high}, not {_shown(node)}")
+
+    def dump(self, value: object) -> object:
+        """The number."""
+        return value
+
+    def schema(self) -> dict[str, object]:
+        """An integer."""
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """True or false."""
+
+    def read(self, node: Node, desk: Desk) -> bool:  # noqa: ARG002
+        """Which."""
+        value = plain(node)
+        if isinstance(value, bool):
+            return value
+        raise Unreadable(node.mark, f"this has to be true or false, not {_shown(node)}")
+
+    def dump(self, value: object) -> object:
+        """Which."""
+        return value
+
+    def schema(self) -> dict[str, object]:
+        """A boolean."""
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of a few words, or a count where `or_count` is set."""
+
+    words: tuple[str, ...]
+    or_count: bool = False
+
+    def read(self, node: Node, desk: Desk) -> str | int:
+        """The word that was chosen."""
+        value = plain(node)
+        if self.or_count and isinstance(value, int):
+            return Count().read(node, desk)
+        if isinstance(value, str) and value in self.words:
+            return value
+        allowed = ", ".join(self.words) + (" or a number" if self.or_count else "")
+        advice = did_you_mean(str(value), self.words, kind="word")
+        raise Unreadable(node.mark, f"this has to be one of {allowed}, not {_shown(node)}", advice)
+
+    def dump(self, value: object) -> object:
+        """The word."""
+        return value
+
+    def schema(self) -> dict[str, object]:
+        """An enumeration."""
+        words: dict[str, object] = {"enum": list(self.words)}
+        return {"anyOf": [words, Count().schema()]} if self.or_count else words
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A span of time with its unit, as seconds."""
+
+    def read(self, node: Node, desk: Desk) -> float:  # noqa: ARG002
+        """Seconds."""
+        value = plain(node)
+        seconds = parse_duration(value) if isinstance(value, str) else None
+        if seconds is not None and seconds > 0:
+            return seconds
+        advice = f"Write the unit: `{value}s` or `{value}ms`." if isinstance(value, (int, float)) else ""
+        raise Unreadable(
+            node.mark, f"this has to be a span of time like `200ms`, `5s`, `2m`, not {_shown(node)}", advice
+        )
+
+    def dump(self, value: object) -> object:
+        """Its shortest form."""
+        return show_duration(cast("float", value))
+
+    def schema(self) -> dict[str, object]:
+        """A string with a unit."""
+        return {"type": "string", "pattern": DURATION}
+
+
+@dataclass(frozen=True, slots=True)
+class AnyValue:
+    """Anything that JSON has."""
+
+    def read(self, node: Node, desk: Desk) -> object:  # noqa: ARG002
+        """The value."""
+        return plain(node)
+
+    def dump(self, value: object) -> object:
+        """The value."""
+        return value
+
+    def schema(self) -> dict[str, object]:
+        """Anything."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A list of step ids."""
+
+    def read(self, node: Node, desk: Desk) -> tuple[str, ...]:
+        """The ids."""
+        items = node.items if isinstance(node, ListNode) else (node,)
+        return tuple(Identifier().read(item, desk) for item in items)
+
+    def dump(self, value: object) -> object:
+        """The list."""
+        return list(cast("Sequence[str]", value))
+
+    def schema(self) -> dict[str, object]:
+        """One name or a list of them."""
+        one = Identifier().schema()
+        return {"anyOf": [one, {"type": "array", "items": one}]}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """An expression that is true or false; see `expressions`."""
+
+    def read(self, node: Node, desk: Desk) -> Expression:
+        """The checked expression."""
+        if isinstance(node, ScalarNode) and isinstance(node.value, bool):
+            return parse_expression(str(node.value), node.mark)
+        text = Text().read(node, desk)
+        assert isinstance(node, ScalarNode)
+        return parse_expression(text, node.text_mark)
+
+    def dump(self, value: object) -> object:
+        """Its text."""
+        return cast("Expression", value).dump()
+
+    def schema(self) -> dict[str, object]:
+        """A string."""
+        return {"type": ["string", "boolean"]}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceType:
+    """Where one value comes from; see `sources`."""
+
+    def read(self, node: Node, desk: Desk) -> Source:  # noqa: ARG002
+        """The source."""
+        return read_source(node)
+
+    def dump(self, value: object) -> object:
+        """As written."""
+        return cast("Source", value).dump()
+
+    def schema(self) -> dict[str, object]:
+        """See `sources.source_schema`."""
+        return {"$ref": "#/$defs/source"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMap:
+    """The inputs of a step: names and where their values come from."""
+
+    def read(self, node: Node, desk: Desk) -> dict[str, Source]:
+        """Name by name; what cannot be read is noted."""
+        if not isinstance(node, MapNode):
+            raise Unreadable(node.mark, f"this has to be a map of names and paths, not {_shown(node)}")
+        found: dict[str, Source] = {}
+        for entry in node.entries:
+            try:
+                found[entry.key] = read_source(entry.value)
+            except Unreadable as unreadable:
+                desk.problems.found.append(unreadable.problem)
+        return found
+
+    def dump(self, value: object) -> object:
+        """As written."""
+        return {name: source.dump() for name, source in cast("Mapping[str, Source]", value).items()}
+
+    def schema(self) -> dict[str, object]:
+        """A map of sources."""
+        return {"type": "object", "additionalProperties": {"$ref": "#/$defs/source"}}
+
+
+@dataclass(frozen=True, slots=True)
+class ContractType:
+    """What a value has to look like; see `contracts`."""
+
+    def read(self, node: Node, desk: Desk) -> Contract:
+        """The contract."""
+        return read_contract(node, desk.problems)
+
+    def dump(self, value: object) -> object:
+        """As written."""
+        return cast("Contract", value).dump()
+
+    def schema(self) -> dict[str, object]:
+        """See `contracts.contract_schema`."""
+        return {"$ref": "#/$defs/contract"}
+
+
+@dataclass(frozen=True, slots=True)
+class ContractMap:
+    """The inputs of a workflow: names and their contracts."""
+
+    def read(self, node: Node, desk: Desk) -> dict[str, Contract]:
+        """Name by name."""
+        return read_contracts(node, desk.problems)
+
+    def dump(self, value: object) -> object:
+        """As written."""
+        return {name: contract.dump() for name, contract in cast("Mapping[str, Contract]", value).items()}
+
+    def schema(self) -> dict[str, object]:
+        """A map of contracts."""
+        names = {"pattern": f"^{NAME}$"}
+        return {"type": "object", "additionalProperties": {"$ref": "#/$defs/contract"}, "propertyNames": names}
+
+
+@dataclass(frozen=True, slots=True)
+class TargetType:
+    """What an action calls."""
+
+    kind: TargetKind
+
+    def read(self, node: Node, desk: Desk) -> Target:
+        """The target with its place."""
+        text = Text().read(node, desk)
+        assert isinstance(node, ScalarNode)
+        return Target(self.kind, text, node.text_mark)
+
+    def dump(self, value: object) -> object:
+        """Its name."""
+        return cast("Target", value).name
+
+    def schema(self) -> dict[str, object]:
+        """A string."""
+        return Text().schema()
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A list of steps."""
+
+    def read(self, node: Node, desk: Desk) -> object:
+        """The steps."""
+        return desk.read_steps(node, desk)
+
+    def dump(self, value: object) -> object:
+        """The list."""
+        from troth.runtime.workflows.steps import dump_steps
+
+        return dump_steps(cast("tuple[object, ...]", value))
+
+    def schema(self) -> dict[str, object]:
+        """A list of steps."""
+        return {"type": "array", "items": {"$ref": "#/$defs/step"}}
+
+
+class _ExceptionNames:
+    """Exceptions by name: `ConnectionError`, or `httpx.ConnectError` for one that is not Python's own."""
+
+    def read(self, node: Node, desk: Desk) -> tuple[str, ...]:
+        items = node.items if isinstance(node, ListNode) else (node,)
+        names = []
+        for item in items:
+            name = Text().read(item, desk)
+            known = [one for one, value in vars(builtins).items() if _is_exception(value)]
+            if "." not in name and name not in known:
+                advice = did_you_mean(name, known, kind="exception") if name[:1].isupper() else ""
+                what = f"{name!r} is no exception that Python has; one of your own is written `module.{name}`"
+                raise Unreadable(item.mark, what, advice if advice.startswith("Did") else "")
+            names.append(name)
+        return tuple(names)
+
+    def dump(self, value: object) -> object:
+        return list(cast("Sequence[str]", value))
+
+    def schema(self) -> dict[str, object]:
+        return {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+
+
+def _is_exception(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Exception)
+
+
+RETRY_FIELDS = (
+    Field("attempts", Count(1, 1000), "how often it is tried in all", required=True),
+    Field("delay", Duration(), "how long is waited before the first retry", default=1.0),
+    Field("backoff", Choice(("fixed", "exponential")), "whether the wait grows", default="exponential"),
+    Field("factor", Number(1.0, 100.0), "how much the wait grows each time", default=2.0),
+    Field("max_delay", Duration(), "the longest wait", default=60.0),
+    Field("jitter", Number(0.0, 1.0), "how much of the wait is left to chance, from 0 to 1", default=0.1),
+    Field("on", _ExceptionNames(), "the exceptions worth another try; all, if absent", default=("Exception",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryType:
+    """How often an action is tried: a number, or a map that says more."""
+
+    def read(self, node: Node, desk: Desk) -> Retry:
+        """The policy."""
+        if not isinstance(node, MapNode):
+            attempts = Count(1, 1000).read(node, desk)
+            return ONCE if attempts == 1 else Retry(attempts=attempts, on=("Exception",))
+        values, _ = read_fields(node, RETRY_FIELDS, desk, "`retry`")
+        if values["attempts"] is None:
+            values["attempts"] = 1
+        return Retry(**values)  # type: ignore[arg-type]  # each value was read by the type of its field
+
+    def dump(self, value: object) -> object:
+        """As written at length."""
+        retry = cast("Retry", value)
+        return dump_fields({one.name: getattr(retry, one.name) for one in RETRY_FIELDS}, RETRY_FIELDS)
+
+    def schema(self) -> dict[str, object]:
+        """A number or a map."""
+        return {"$ref": "#/$defs/retry"}
+
+
+_UNDO_RETRY = Retry(attempts=3, on=("Exception",))
+UNDO_FIELDS = (
+    Field("function", TargetType("function"), "the function that takes the effect back"),
+    Field("tool", TargetType("tool"), "or the tool that does"),
+    Field("inputs", SourceMap(), "what it is given; without it, what the step was given"),
+    Field("retry", RetryType(), "how often it is tried; three times, if absent", default=_UNDO_RETRY),
+    Field("timeout", Duration(), "how long one try may take"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UndoType:
+    """How a step is undone: the name of a function, or a map that says more."""
+
+    def read(self, node: Node, desk: Desk) -> Undo:
+        """The undo."""
+        if not isinstance(node, MapNode):
+            return Undo(TargetType("function").read(node, desk))
+        values, _ = read_fields(node, UNDO_FIELDS, desk, "`undo`")
+        targets = [one for one in (values["function"], values["tool"]) if isinstance(one, Target)]
+        if len(targets) != 1:
+            raise Unreadable(node.mark, "`undo` names one `function` or one `tool`")
+        inputs = cast("Mapping[str, Source] | None", values["inputs"])
+        return Undo(targets[0], inputs, cast("Retry", values["retry"]), cast("float | None", values["timeout"]))
+
+    def dump(self, value: object) -> object:
+        """As written at length."""
+        undo = cast("Undo", value)
+        values = {undo.target.kind: undo.target, "inputs": undo.inputs, "retry": undo.retry, "timeout": undo.timeout}
+        return dump_fields(values, UNDO_FIELDS)
+
+    def schema(self) -> dict[str, object]:
+        """A name or a map."""
+        return {"$ref": "#/$defs/undo"}
+
+
+def shared_schemas() -> dict[str, object]:
+    """The schemas that the types above refer to."""
+    return {
+        "source": source_schema(),
+        "contract": contract_schema(),
+        "retry": {"anyOf": [Count(1, 1000).schema(), fields_schema(RETRY_FIELDS)]},
+        "undo": {"anyOf": [Text().schema(), fields_schema(UNDO_FIELDS)]},
+    }
+
+
+def _shown(node: Node) -> str:
+    match node:
+        case ListNode():
+            return "a list"
+        case MapNode():
+            return "a map"
+        case ScalarNode(value=None):
+            return "nothing"
+        case ScalarNode(value=bool() as value):
+            return "true" if value else "false"
+        case ScalarNode(value=value):
+            return repr(value)

@@ -1,0 +1,46 @@
+"""Lets an agent take one turn; its inputs are what the turn is about, its output what the agent answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from troth.runtime.workflows.field_types import SourceMap, TargetType
+from troth.runtime.workflows.fields import Field
+from troth.runtime.workflows.kinds import Decision, Kind, paths_in
+from troth.runtime.workflows.sources import Source
+from troth.runtime.workflows.spec import Step, Target
+
+if TYPE_CHECKING:
+    from troth.runtime.workflows.frame import Frame
+
+__all__ = ["KIND", "AgentBody"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentBody:
+    """What is called, and with what."""
+
+    agent: Target
+    inputs: Mapping[str, Source] = field(default_factory=dict)
+
+
+def perform(step: Step, body: AgentBody, frame: "Frame") -> Decision:
+    """Ask the engine for one call."""
+    return frame.act(step, body.agent, frame.look_up(body.inputs))
+
+
+KIND = Kind(
+    name="agent",
+    says="lets an agent take a turn",
+    body=AgentBody,
+    fields=(
+        Field("agent", TargetType("agent"), "the agent, by the name the runtime knows it by", required=True),
+        Field("inputs", SourceMap(), "its arguments by name, each with where the value comes from", default={}),
+    ),
+    perform=perform,
+    reads=lambda body: paths_in(body.inputs),
+    calls=lambda body: ((body.agent, body.inputs),),
+    shows=lambda body: body.agent.name,
+    retries=True,
+    times_out=True,
+)

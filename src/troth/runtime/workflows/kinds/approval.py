@@ -1,0 +1,56 @@
+"""Waits until a person says yes or no: `troth runs approve ID`, or `Runtime.approve`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from troth.errors import RunError
+from troth.runtime.workflows.field_types import Choice, SourceMap, Text
+from troth.runtime.workflows.fields import Field
+from troth.runtime.workflows.kinds import Decision, Kind, paths_in
+from troth.runtime.workflows.sources import Source
+from troth.runtime.workflows.spec import Step
+
+if TYPE_CHECKING:
+    from troth.runtime.workflows.frame import Frame
+
+__all__ = ["KIND", "ApprovalBody", "DeniedError"]
+
+
+class DeniedError(RunError):
+    """A person said no, or nobody answered in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalBody:
+    """The question, what the person is shown with it, and what a no means."""
+
+    approval: str
+    show: Mapping[str, Source] = field(default_factory=dict)
+    on_deny: Literal["fail", "continue"] = "fail"
+
+
+def perform(step: Step, body: ApprovalBody, frame: "Frame") -> Decision:
+    """Wait for the answer; the output is `{approved, by, note}`. Silence until `timeout` counts as a no."""
+    answer = yield from frame.question(step, body.approval, frame.look_up(body.show))
+    if answer["approved"] or body.on_deny == "continue":
+        return answer
+    by = f" by {answer['by']}" if answer["by"] else ""
+    note = f": {answer['note']}" if answer["note"] else "."
+    raise DeniedError(f"{body.approval!r} was denied{by}{note}")
+
+
+KIND = Kind(
+    name="approval",
+    says="waits for a person's yes or no",
+    body=ApprovalBody,
+    fields=(
+        Field("approval", Text(), "the question", required=True),
+        Field("show", SourceMap(), "what the person is shown with it", default={}),
+        Field("on_deny", Choice(("fail", "continue")), "what a no means for the run", default="fail"),
+    ),
+    perform=perform,
+    reads=lambda body: paths_in(body.show),
+    shows=lambda body: body.approval,
+    times_out=True,
+)

@@ -1,0 +1,51 @@
+"""Calls a Python function, sync or async, with the step's inputs as keyword arguments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from troth.runtime.workflows.field_types import SourceMap, TargetType
+from troth.runtime.workflows.fields import Field
+from troth.runtime.workflows.kinds import Decision, Kind, paths_in
+from troth.runtime.workflows.sources import Source
+from troth.runtime.workflows.spec import Step, Target
+
+if TYPE_CHECKING:
+    from troth.runtime.workflows.frame import Frame
+
+__all__ = ["KIND", "FunctionBody"]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionBody:
+    """What is called, and with what."""
+
+    function: Target
+    inputs: Mapping[str, Source] = field(default_factory=dict)
+
+
+def perform(step: Step, body: FunctionBody, frame: "Frame") -> Decision:
+    """Ask the engine for one call."""
+    return frame.act(step, body.function, frame.look_up(body.inputs))
+
+
+KIND = Kind(
+    name="function",
+    says="calls a Python function",
+    body=FunctionBody,
+    fields=(
+        Field(
+            "function",
+            TargetType("function"),
+            "the function: `module:name`, or a name the runtime was given",
+            required=True,
+        ),
+        Field("inputs", SourceMap(), "its arguments by name, each with where the value comes from", default={}),
+    ),
+    perform=perform,
+    reads=lambda body: paths_in(body.inputs),
+    calls=lambda body: ((body.function, body.inputs),),
+    shows=lambda body: body.function.name,
+    retries=True,
+    times_out=True,
+)

@@ -1,0 +1,72 @@
+"""Repeats steps until a condition holds, at most so many times. A loop without a bound cannot be written."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from troth.errors import RunError
+from troth.runtime.workflows.expressions import Expression
+from troth.runtime.workflows.field_types import Choice, Condition, Count, Duration, Steps
+from troth.runtime.workflows.fields import Field
+from troth.runtime.workflows.kinds import Decision, Kind, paths_in
+from troth.runtime.workflows.spec import Block, Step
+
+if TYPE_CHECKING:
+    from troth.runtime.workflows.frame import Frame
+
+__all__ = ["KIND", "LoopBody", "LoopLimitError"]
+
+
+class LoopLimitError(RunError):
+    """A loop came to its bound and its condition still did not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBody:
+    """The steps of a round, when to stop, and the bound. `until` is asked after a round and sees that round's steps."""
+
+    loop: tuple[Step, ...]
+    at_most: int
+    until: Expression | None = None
+    pause: float | None = None
+    on_limit: Literal["fail", "continue"] = "fail"
+
+
+def perform(step: Step, body: LoopBody, frame: "Frame") -> Decision:
+    """Run round after round; the output is that of the last step of the last round."""
+    output: object = None
+    for number in range(body.at_most):
+        if number and body.pause is not None:
+            yield from frame.sleep(f"{step.id}[{number}].pause", body.pause)
+        inner = frame.inside({"round": number}, f"{step.id}[{number}].")
+        try:
+            output = yield from inner.run_steps_here(body.loop)
+        finally:
+            frame.take_in(inner)
+        if body.until is not None and body.until.holds(inner.state):
+            return output
+    if body.until is not None and body.on_limit == "fail":
+        raise LoopLimitError(
+            f"The loop {step.id!r} did its {body.at_most} rounds, and `{body.until.text}` still does not hold.\n"
+            "Raise `at_most`, or write `on_limit: continue` if that is no failure."
+        )
+    return output
+
+
+KIND = Kind(
+    name="loop",
+    says="repeats steps until a condition holds, at most so many times",
+    body=LoopBody,
+    fields=(
+        Field("loop", Steps(), "the steps of one round", required=True, default=()),
+        Field("at_most", Count(1, 100_000), "the bound: how many rounds at most", required=True),
+        Field("until", Condition(), "asked after each round, whose steps it sees; without it, all rounds are done"),
+        Field("pause", Duration(), "how long is waited between rounds"),
+        Field("on_limit", Choice(("fail", "continue")), "what it means that the bound was reached", default="fail"),
+    ),
+    perform=perform,
+    reads=lambda _: paths_in(),
+    blocks=lambda body: (
+        Block(f"at most {body.at_most} times", body.loop, names=("round",), then=tuple(filter(None, (body.until,)))),
+    ),
+    shows=lambda body: f"until {body.until.text}" if body.until else f"{body.at_most} times",
+)

@@ -1,0 +1,38 @@
+"""Waits for a span of time that outlives the process: a run that was killed meanwhile wakes at the same moment."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from troth.runtime.workflows.durations import show_duration
+from troth.runtime.workflows.field_types import Duration
+from troth.runtime.workflows.fields import Field
+from troth.runtime.workflows.kinds import Decision, Kind, paths_in
+from troth.runtime.workflows.spec import Step
+
+if TYPE_CHECKING:
+    from troth.runtime.workflows.frame import Frame
+
+__all__ = ["KIND", "SleepBody"]
+
+
+@dataclass(frozen=True, slots=True)
+class SleepBody:
+    """How long, in seconds."""
+
+    sleep: float
+
+
+def perform(step: Step, body: SleepBody, frame: "Frame") -> Decision:
+    """Sleep; there is no output."""
+    return frame.sleep(step.id, body.sleep)
+
+
+KIND = Kind(
+    name="sleep",
+    says="waits for a span of time",
+    body=SleepBody,
+    fields=(Field("sleep", Duration(), "how long", required=True),),
+    perform=perform,
+    reads=lambda _: paths_in(),
+    shows=lambda body: show_duration(body.sleep),
+)

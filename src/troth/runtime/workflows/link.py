@@ -1,0 +1,140 @@
+"""Knows how to join a workflow with the Python it calls.
+
+What would not work is refused: no such function, arguments that do not fit, a color nobody can call. Everything is
+looked at before anything runs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from troth.runtime.sagas.action import Action, WrongColorError, judge
+from troth.runtime.workflows.agents import turn_of
+from troth.runtime.workflows.fingerprint import fingerprint
+from troth.runtime.workflows.functions import NotFound, find_function
+from troth.runtime.workflows.kinds import kind_of
+from troth.runtime.workflows.problems import Problems, did_you_mean, nearest
+from troth.runtime.workflows.spec import Step, Target, WorkflowSpec
+
+__all__ = ["Callee", "LinkedWorkflow", "Registry", "link"]
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """What a runtime was given: functions, tools and agents by name."""
+
+    functions: Mapping[str, Callable[..., object]] = field(default_factory=dict)
+    tools: Mapping[str, Callable[..., object]] = field(default_factory=dict)
+    agents: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """Something a step calls, with its color, decided here once."""
+
+    target: Target
+    action: Action
+    is_turn: bool = False
+    """Whether it is an agent's method, which is given a `Turn`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedWorkflow:
+    """A workflow that can run: all it calls was found and fits."""
+
+    spec: WorkflowSpec
+    callees: Mapping[tuple[str, str], Callee]
+    codes: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
+    source: str = ""
+    """The file it was read from; empty for one built in Python."""
+
+    def callee(self, target: Target) -> Callee:
+        """What `target` names."""
+        return self.callees[target.kind, target.name]
+
+    def code(self, target: Target) -> str | None:
+        """The fingerprint of what `target` names, as it is now."""
+        return self.codes.get((target.kind, target.name))
+
+
+def link(spec: WorkflowSpec, registry: Registry, folder: Path, problems: Problems) -> LinkedWorkflow:
+    """Find everything that `spec` calls; problems are noted, not raised."""
+    callees: dict[tuple[str, str], Callee] = {}
+    for step in _steps(spec):
+        for target, inputs in kind_of(step).calls(step.body):
+            callee = _callee(target, registry, folder, callees, problems)
+            if callee is not None and step.is_whole:
+                _check_arguments(callee, set(inputs), target, f"step {step.id!r}", problems)
+        if step.undo is not None:
+            callee = _callee(step.undo.target, registry, folder, callees, problems)
+            if callee is not None and step.is_whole:
+                _check_undo(callee, step, problems)
+    return LinkedWorkflow(spec, callees, {name: fingerprint(one.action.call) for name, one in callees.items()})
+
+
+def _steps(spec: WorkflowSpec) -> Iterator[Step]:
+    for step in spec.all_steps():
+        yield step
+        inner = kind_of(step).inner(step.body)
+        if inner is not None:
+            yield from _steps(inner)
+
+
+def _callee(
+    target: Target,
+    registry: Registry,
+    folder: Path,
+    known: dict[tuple[str, str], Callee],
+    problems: Problems,
+) -> Callee | None:
+    name = (target.kind, target.name)
+    if name not in known:
+        try:
+            known[name] = _find(target, registry, folder)
+        except (NotFound, WrongColorError) as refused:
+            problems.add(target.mark, refused.what, refused.advice)
+            return None
+    return known[name]
+
+
+def _find(target: Target, registry: Registry, folder: Path) -> Callee:
+    if target.kind == "function":
+        call = find_function(target.name, registry.functions, folder)
+    elif target.kind == "tool":
+        if target.name not in registry.tools:
+            advice = did_you_mean(target.name, registry.tools, kind="tool")
+            raise NotFound(f"this runtime has no tool {target.name!r}", advice)
+        call = registry.tools[target.name]
+    else:
+        if target.name not in registry.agents:
+            advice = did_you_mean(target.name, registry.agents, kind="agent")
+            raise NotFound(f"this runtime has no agent {target.name!r}", advice)
+        agent = registry.agents[target.name]
+        call = turn_of(agent, target.name)
+        if call is not agent:
+            return Callee(target, judge(call, f"`{target.name}`"), is_turn=True)
+    return Callee(target, judge(call, f"`{target.name}`"))
+
+
+def _check_arguments(callee: Callee, given: set[str], target: Target, who: str, problems: Problems) -> None:
+    if callee.is_turn:
+        return
+    meant: set[str | None] = set()
+    for name in callee.action.surplus(given):
+        meant.add(nearest(name, callee.action.takes or ()))
+        advice = did_you_mean(name, callee.action.takes or (), kind="parameter")
+        problems.add(target.mark, f"{who} gives `{target.name}` the argument {name!r}, which it does not take", advice)
+    for name in set(callee.action.missing(given)) - meant:
+        problems.add(target.mark, f"{who} does not give `{target.name}` the argument {name!r}, which it needs")
+
+
+def _check_undo(callee: Callee, step: Step, problems: Problems) -> None:
+    assert step.undo is not None
+    who = f"the undo of step {step.id!r}"
+    if step.undo.inputs is not None:
+        _check_arguments(callee, set(step.undo.inputs), callee.target, who, problems)
+        return
+    of_step = {name for _, inputs in kind_of(step).calls(step.body) for name in inputs} | {"result"}
+    for name in callee.action.missing(of_step):
+        what = f"{who} needs {name!r}, which the step itself is not given"
+        problems.add(callee.target.mark, what, f"Write `undo: {{function: …, inputs: {{{name}: …}}}}`.")

@@ -1,0 +1,97 @@
+"""Knows how to get a workflow that can run from a file, a text or the builder: read, check, link, all or nothing."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from troth.errors import MisuseError
+from troth.runtime.workflows.builder import Workflow
+from troth.runtime.workflows.document import read_checked, read_workflow_file
+from troth.runtime.workflows.link import LinkedWorkflow, Registry, link
+from troth.runtime.workflows.nodes import Mark, node_of
+from troth.runtime.workflows.problems import InvalidWorkflowError, Problems, Unreadable, did_you_mean
+from troth.runtime.workflows.spec import WorkflowSpec
+
+__all__ = [
+    "WorkflowNotFoundError",
+    "load_recorded",
+    "load_workflow",
+    "parse_workflow",
+    "read_spec",
+    "spec_of_document",
+]
+
+
+class WorkflowNotFoundError(MisuseError):
+    """There is no such file."""
+
+
+def load_workflow(source: str | Path | Workflow, registry: Registry | None = None) -> LinkedWorkflow:
+    """The workflow in a file (a path, always) or of the builder, ready to run.
+
+    Raises `InvalidWorkflowError` with everything that is wrong, functions and arguments included.
+    """
+    given = registry or Registry()
+    problems = Problems()
+    if isinstance(source, Workflow):
+        functions = {**given.functions, **source.functions}
+        linked = link(source.spec, Registry(functions, given.tools, given.agents), Path.cwd(), problems)
+    else:
+        path = Path(source)
+        spec = _read(path, problems)
+        linked = replace(link(spec, given, path.parent, problems), source=str(path.resolve()))
+    problems.raise_any()
+    return linked
+
+
+def parse_workflow(text: str, registry: Registry | None = None, *, folder: Path | None = None) -> LinkedWorkflow:
+    """The workflow in a text of YAML; modules and other workflows are looked for in `folder`."""
+    problems = Problems()
+    where = folder or Path.cwd()
+    spec = _collect(text, str(where / "<text>"), problems, ())
+    linked = link(spec, registry or Registry(), where, problems)
+    problems.raise_any()
+    return linked
+
+
+def read_spec(path: Path) -> WorkflowSpec:
+    """The workflow in a file, checked but not linked: the functions it names are not looked for."""
+    problems = Problems()
+    spec = _read(path, problems)
+    problems.raise_any()
+    return spec
+
+
+def _read(path: Path, problems: Problems) -> WorkflowSpec:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as missing:
+        raise WorkflowNotFoundError(_missing(path, missing)) from missing
+    return _collect(text, str(path), problems, (str(path.resolve()),))
+
+
+def _collect(text: str, file: str, problems: Problems, open_files: tuple[str, ...]) -> WorkflowSpec:
+    try:
+        return read_workflow_file(text, file, problems, open_files)
+    except Unreadable as unreadable:
+        raise InvalidWorkflowError([*problems.found, unreadable.problem]) from None
+
+
+def _missing(path: Path, why: Exception) -> str:
+    reason = "is a folder" if path.is_dir() else "does not exist" if not path.exists() else f"cannot be read: {why}"
+    folder = path.parent if path.parent.is_dir() else Path()
+    names = [str(one) for pattern in ("*.yaml", "*.yml") for one in folder.glob(pattern)]
+    advice = did_you_mean(str(path), names, kind="workflow") if names else "`troth init` writes one that runs."
+    return f"{str(path)!r} {reason}. Nothing was started.\n{advice}"
+
+
+def spec_of_document(document: object) -> WorkflowSpec:
+    """The workflow in a document that was kept with a run."""
+    return read_checked(node_of(document, Mark("<the record>")), Path(), Problems())
+
+
+def load_recorded(document: object, registry: Registry, folder: Path) -> LinkedWorkflow:
+    """The workflow that was kept with a run, joined with the functions there are now."""
+    problems = Problems()
+    linked = link(spec_of_document(document), registry, folder, problems)
+    problems.raise_any()
+    return linked

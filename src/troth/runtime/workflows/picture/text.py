@@ -1,0 +1,163 @@
+"""Knows how to draw a run in a terminal: its steps as a tree with their states in words, and a timeline below."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from troth.runtime.workflows.picture.summary import attempts_of
+from troth.runtime.workflows.picture.words import MARKS, RUN_MARKS, at, short_place, span, value
+from troth.runtime.workflows.report import RunReport, StepReport, StepWord
+
+__all__ = ["Paint", "draw", "table"]
+
+Paint = Callable[..., str]
+_STATE_COLORS = {
+    "done": "green",
+    "completed": "green",
+    "failed": "red",
+    "rollback incomplete": "red",
+    "interrupted": "yellow",
+    "waiting": "yellow",
+    "resting": "yellow",
+    "rolled back": "cyan",
+    "undone": "cyan",
+    "running": "blue",
+    "cancelled": "yellow",
+}
+_IDLE = (StepWord.NOT_REACHED, StepWord.NOT_TAKEN)
+
+
+def _plain(text: str, *_: str) -> str:
+    return text
+
+
+def draw(run: RunReport, *, width: int = 80, paint: Paint = _plain) -> str:
+    """The whole picture of a run, at most `width` letters wide; states and names are never cut."""
+    return "\n".join(line.rstrip() for line in _draw(run, width, paint))
+
+
+def _draw(run: RunReport, width: int, paint: Paint) -> Iterator[str]:
+    took = f"  {span(run.ended_at - run.created_at)}" if run.ended_at is not None else ""
+    state = paint(f"{RUN_MARKS[run.state]} {run.state}", _STATE_COLORS.get(run.state, "bold"))
+    yield f"{paint(run.workflow, 'bold')}  {run.id}  {state}{took}"
+    yield f"begun {at(run.created_at)}" + (f", forked from {run.forked_from}" if run.forked_from else "")
+    if run.inputs:
+        yield f"inputs  {value(dict(run.inputs), width - 8)}"
+    if run.output is not None:
+        yield f"output  {value(run.output, width - 8)}"
+    yield from _news(run, width, paint)
+    yield ""
+    yield from _tree(run.steps, width, paint)
+    timed = [step for step in run.steps if step.spans() and not step.is_block]
+    if timed:
+        yield ""
+        yield from _timeline(timed, width)
+    commands = run.commands()
+    if commands:
+        yield ""
+        for command, says in commands:
+            yield f"{paint(command, 'bold')}"
+            yield f"    {says}"
+
+
+def _news(run: RunReport, width: int, paint: Paint) -> Iterator[str]:
+    """What a reader has to know first: the failed step, the user's line, its message."""
+    for step in (*run.failures, *run.not_undone):
+        yield ""
+        tries = f" after {len(step.attempts)} attempts" if len(step.attempts) > 1 else ""
+        yield paint(f"{MARKS[StepWord.FAILED]} {step.place} failed{tries}", "red", "bold")
+        if step.error is not None:
+            if step.error.place:
+                yield value(f"  {short_place(step.error.place)}  {step.error.line}".rstrip(), width)
+            yield from (f"  {line}" for line in _folded(str(step.error), width - 2))
+        if len(step.attempts) > 1:
+            yield from (f"  {line}" for attempt in attempts_of(step) for line in _folded(attempt, width - 2, "    "))
+    for step in run.waiting_for:
+        if step.question:
+            yield ""
+            yield f"{MARKS[StepWord.WAITING]} {step.place} asks: {step.question}"
+            yield from (f"  {name}: {value(shown, width - len(name) - 4)}" for name, shown in step.shown.items())
+
+
+def _folded(text: str, width: int, indent: str = "") -> Iterator[str]:
+    import textwrap
+
+    for line in text.splitlines():
+        yield from textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+
+
+def _tree(steps: Sequence[StepReport], width: int, paint: Paint) -> Iterator[str]:
+    names = [f"{'  ' * step.depth}{_mark(step)} {step.place}" for step in steps]
+    left = min(max(map(len, names), default=0), 34)
+    states = [_state(step) for step in steps]
+    middle = max(map(len, states), default=0)
+    for step, name, state in zip(steps, names, states, strict=True):
+        color = _STATE_COLORS.get(step.state, "dim")
+        rest = width - left - middle - 4
+        yield f"{name:<{left}}  {paint(f'{state:<{middle}}', color)}  {_about(step, max(rest, 12))}"
+
+
+def _mark(step: StepReport) -> str:
+    return MARKS[step.state]
+
+
+def _state(step: StepReport) -> str:
+    return step.state
+
+
+def _about(step: StepReport, room: int) -> str:
+    parts = []
+    if step.state not in _IDLE and step.ended_at is not None:
+        parts.append(span(step.worked if step.kind not in ("sleep", "approval") else step.took))
+        if step.waited and step.kind not in ("sleep", "approval"):
+            parts.append(f"+ {span(step.waited)} waiting")
+    if step.tries > 1 or len(step.attempts) > 1:
+        parts.append(f"{max(step.tries, len(step.attempts))} tries")
+    words = ", ".join(parts)
+    detail = f"{step.kind} {step.detail}".strip() if step.kind != "undo" else ""
+    text = f"{words:<8} {detail}" if words else detail
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def _timeline(steps: Sequence[StepReport], width: int) -> Iterator[str]:
+    """A bar per step: work is solid, waiting is light."""
+    every = [span_ for step in steps for span_ in step.spans()]
+    start, end = min(one[0] for one in every), max(one[1] for one in every)
+    whole = max(end - start, 1e-6)
+    left = min(max(len(step.place) for step in steps), 28)
+    room = width - left - 3
+    scale = f"0{span(whole):>{room - 1}}"
+    yield f"{'timeline':<{left}}  {scale}"
+    for step in steps:
+        bar = [" "] * room
+        for begun, ended, what in step.spans():
+            first = int((begun - start) / whole * (room - 1))
+            last = max(first, int((ended - start) / whole * (room - 1)))
+            bar[first : last + 1] = ("█" if what == "work" else "░") * (last - first + 1)
+        if step.state is StepWord.FAILED:
+            end_at = max(index for index, letter in enumerate(bar) if letter != " ")
+            bar[end_at] = MARKS[StepWord.FAILED]
+        name = step.place if len(step.place) <= left else "…" + step.place[-left + 1 :]
+        yield f"{name:<{left}}  {''.join(bar)}"
+    yield f"{'':<{left}}  █ working  ░ waiting"
+
+
+def table(runs: Sequence[RunReport], *, width: int = 80, paint: Paint = _plain) -> str:
+    """One line per run, the state in words and never cut."""
+    if not runs:
+        return "no runs yet"
+    rows = [(run.id, f"{RUN_MARKS[run.state]} {run.state}", at(run.created_at), _note(run)) for run in runs]
+    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
+    lines = []
+    for run, (name, state, begun, note) in zip(runs, rows, strict=True):
+        shown = paint(f"{state:<{second}}", _STATE_COLORS.get(run.state, "bold"))
+        room = width - first - second - len(begun) - 6
+        cut = note if len(note) <= room else note[: max(room - 1, 0)] + "…"
+        lines.append(f"{name:<{first}}  {shown}  {begun}  {cut}".rstrip())
+    return "\n".join(lines)
+
+
+def _note(run: RunReport) -> str:
+    if run.failures:
+        return f"at {run.failures[0].place}: {run.failures[0].error}"
+    if run.waiting_for:
+        return f"at {run.waiting_for[0].place}"
+    return span(run.ended_at - run.created_at) if run.ended_at is not None else ""

@@ -1,0 +1,190 @@
+"""The record of a run as plain values: what happened to each step, when, and why. Everything shown of a run is here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = ["AttemptReport", "ErrorReport", "RunReport", "RunWord", "StepReport", "StepWord"]
+
+
+class RunWord(StrEnum):
+    """Where a run stands, in the word that is shown for it."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    INTERRUPTED = "interrupted"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    ROLLED_BACK = "rolled back"
+    ROLLBACK_INCOMPLETE = "rollback incomplete"
+
+
+class StepWord(StrEnum):
+    """Where a step stands, in the word that is shown for it."""
+
+    DONE = "done"
+    RUNNING = "running"
+    WAITING = "waiting"
+    RESTING = "resting"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    PASSED_OVER = "passed over"
+    CANCELLED = "cancelled"
+    UNDONE = "undone"
+    NOT_TAKEN = "not taken"
+    NOT_REACHED = "not reached"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    """What went wrong: the exception, and the user's own line."""
+
+    type: str
+    message: str
+    place: str = ""
+    line: str = ""
+    traceback: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptReport:
+    """One attempt that did not succeed, with its own error, and how long was waited after it."""
+
+    number: int
+    outcome: str
+    error: ErrorReport | None
+    started_at: float | None
+    ended_at: float
+    next_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """One step: one row, however often it was tried. `place` is its name in the run, with rounds and items."""
+
+    place: str
+    kind: str
+    state: StepWord
+    depth: int = 0
+    detail: str = ""
+    started_at: float | None = None
+    ended_at: float | None = None
+    attempts: tuple[AttemptReport, ...] = ()
+    tries: int = 0
+    error: ErrorReport | None = None
+    inputs: object = None
+    output: object = None
+    wake_at: float | None = None
+    is_undo: bool = False
+    is_block: bool = False
+    way: str = ""
+    """In a branch: the label of the way it is on."""
+    question: str = ""
+    shown: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def waited(self) -> float:
+        """Seconds of waiting: between attempts, for a moment, for a person."""
+        if self.kind in ("sleep", "approval"):
+            return self.took
+        return sum(max(0.0, one.next_at - one.ended_at) for one in self.attempts if one.next_at is not None)
+
+    @property
+    def took(self) -> float:
+        """Seconds from its beginning to its end, waiting included."""
+        if self.started_at is None or self.ended_at is None:
+            return 0.0
+        return max(0.0, self.ended_at - self.started_at)
+
+    @property
+    def worked(self) -> float:
+        """Seconds of work."""
+        return max(0.0, self.took - self.waited)
+
+    def spans(self) -> list[tuple[float, float, str]]:
+        """Stretches of time as (from, to, "work" or "wait"), in order."""
+        if self.started_at is None or self.ended_at is None:
+            return []
+        if self.kind in ("sleep", "approval"):
+            return [(self.started_at, self.ended_at, "wait")]
+        spans: list[tuple[float, float, str]] = []
+        at = self.started_at
+        for one in self.attempts:
+            spans.append((at, one.ended_at, "work"))
+            at = one.ended_at
+            if one.next_at is not None:
+                until = min(max(one.next_at, at), self.ended_at)
+                spans.append((at, until, "wait"))
+                at = until
+        if at < self.ended_at or not spans:
+            spans.append((at, self.ended_at, "work"))
+        return spans
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """One run of a workflow, as it is recorded."""
+
+    id: str
+    workflow: str
+    state: RunWord
+    inputs: Mapping[str, object]
+    output: object
+    steps: tuple[StepReport, ...]
+    created_at: float
+    ended_at: float | None
+    source: str | None = None
+    failures: tuple[StepReport, ...] = ()
+    undone: tuple[str, ...] = ()
+    not_undone: tuple[StepReport, ...] = ()
+    waiting_for: tuple[StepReport, ...] = ()
+    error: ErrorReport | None = None
+    forked_from: str | None = None
+    cancel_requested: bool = False
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it is over and all is well."""
+        return self.state is RunWord.COMPLETED
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen to it by itself."""
+        return self.state not in (RunWord.RUNNING, RunWord.WAITING, RunWord.INTERRUPTED)
+
+    @property
+    def done(self) -> tuple[str, ...]:
+        """The steps that were done, those undone later included."""
+        words = (StepWord.DONE, StepWord.UNDONE)
+        return tuple(one.place for one in self.steps if one.state in words and not one.is_undo)
+
+    def step(self, place: str) -> StepReport:
+        """The step at `place`; `KeyError` if there is none."""
+        for one in self.steps:
+            if one.place == place:
+                return one
+        raise KeyError(place)
+
+    def commands(self) -> tuple[tuple[str, str], ...]:
+        """What can be done with the run now: command lines of `troth`, each with what it does."""
+        run = self.id
+        again = (f"troth runs fork {run}", "run it again with the same inputs, as a new run")
+        match self.state:
+            case RunWord.WAITING if self.waiting_for and self.waiting_for[0].kind == "approval":
+                place = self.waiting_for[0].place
+                approve = f"troth runs approve {run}" + (f" --step {place}" if len(self.waiting_for) > 1 else "")
+                return ((approve, "say yes and go on"), (f"{approve} --deny", "say no"))
+            case RunWord.FAILED:
+                return ((f"troth runs resume {run}", "go on from the step that failed; what is done is not repeated"),)
+            case RunWord.INTERRUPTED:
+                return ((f"troth runs resume {run}", "go on where it was interrupted"),)
+            case RunWord.ROLLBACK_INCOMPLETE:
+                names = ", ".join(one.place for one in self.not_undone)
+                return ((f"troth runs resume {run}", f"try again to {names}; what is undone is not undone twice"),)
+            case RunWord.ROLLED_BACK | RunWord.CANCELLED:
+                return (again,)
+        return ()

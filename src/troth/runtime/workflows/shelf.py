@@ -1,0 +1,189 @@
+"""Knows the workflows and sagas that a runtime can run, and how each is found again by the name its runs carry.
+
+The name holds a digest of the document, so a runtime goes on only with runs of exactly what it knows. The document
+itself is kept in the store before the first run, so that a run can be shown, and resumed as it was, by anybody.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from troth.errors import MisuseError
+from troth.runtime.engine import Ask, EmbeddedEngine
+from troth.runtime.sagas.decision import decide as decide_saga
+from troth.runtime.sagas.outcome import SagaFailedError, SagaState
+from troth.runtime.sagas.saga import Saga
+from troth.runtime.store import RunRecord, StepRecord, Transaction
+from troth.runtime.workflows.builder import Workflow
+from troth.runtime.workflows.changes import ChangedWorkflowError, changes_since
+from troth.runtime.workflows.decision import decide
+from troth.runtime.workflows.digest import digest_of
+from troth.runtime.workflows.document import dump_workflow
+from troth.runtime.workflows.from_saga import spec_of
+from troth.runtime.workflows.link import LinkedWorkflow, Registry
+from troth.runtime.workflows.load import load_recorded, load_workflow, spec_of_document
+from troth.runtime.workflows.points import WORKFLOW_KEEP
+from troth.runtime.workflows.report import RunReport
+from troth.runtime.workflows.spec import WorkflowSpec
+from troth.runtime.workflows.tell import tell
+
+__all__ = ["Known", "Runnable", "Shelf", "is_workflow"]
+
+Runnable: TypeAlias = str | os.PathLike[str] | Workflow | LinkedWorkflow | Saga
+_PREFIX = "workflow:"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A workflow with the name its runs carry. `saga` is set where it stands for one."""
+
+    linked: LinkedWorkflow
+    saga: Saga | None = None
+
+    @property
+    def spec(self) -> WorkflowSpec:
+        """The workflow's spec."""
+        return self.linked.spec
+
+    @property
+    def name(self) -> str:
+        """The name its runs carry in the store."""
+        return f"{_PREFIX}{self.spec.name}@{digest_of(self.spec)}"
+
+
+def is_workflow(run: RunRecord) -> bool:
+    """Whether a run in the store is one of a workflow or a saga."""
+    return run.decision.startswith(_PREFIX)
+
+
+class Shelf:
+    """Every workflow that was loaded, joined with its functions and made known to the engine."""
+
+    def __init__(self, engine: EmbeddedEngine, registry: Registry) -> None:
+        self._engine = engine
+        self._registry = registry
+        self._known: dict[str, Known] = {}
+        self._specs: dict[str, WorkflowSpec] = {}
+        self._accepted: dict[str, tuple[Known, Mapping[str, str]]] = {}
+        self._registered: set[str] = set()
+        self.begun: set[str] = set()
+        """Runs that the engine has begun to carry out here."""
+        self._lock = threading.Lock()
+
+    def take(self, source: Runnable) -> tuple[str, Known, bool]:
+        """Read and check what is to be run; answers its name, itself, and whether it was not known before."""
+        known = self._read(source)
+        name = known.name
+        with self._lock:
+            before = self._known.get(name)
+            self._known[name] = known
+            if name not in self._registered:
+                self._register(name)
+            if before is None:
+                document = dump_workflow(known.spec)
+                self._engine.store.commit(WORKFLOW_KEEP, lambda tx: tx.set_meta(name, document))
+        return name, known, before is None
+
+    def _register(self, name: str) -> None:
+        self._engine.register(self._decision(name), name)
+        self._registered.add(name)
+
+    def _read(self, source: Runnable) -> Known:
+        if isinstance(source, LinkedWorkflow):
+            return Known(source)
+        if isinstance(source, Saga):
+            return Known(LinkedWorkflow(spec_of(source), {}), source)
+        return Known(load_workflow(source if isinstance(source, Workflow) else Path(source), self._registry))
+
+    def _decision(self, name: str) -> Callable[[str, dict[str, object], str], Generator[Ask, Any, object]]:
+        def decision(run_id: str, inputs: dict[str, object], source: str) -> Generator[Ask, Any, object]:  # noqa: ARG001
+            self.begun.add(run_id)
+            known, codes = self._accepted.get(run_id) or (self._known[name], {})
+            return (yield from self.deciding(known, run_id, inputs, codes))
+
+        return decision
+
+    def deciding(
+        self, known: Known, run_id: str, inputs: Mapping[str, object], codes: Mapping[str, str]
+    ) -> Generator[Ask, Any, object]:
+        """The decision of one run, about to begin."""
+        if known.saga is None:
+            return (yield from decide(known.linked, inputs, run_id, codes))
+        outcome = yield from decide_saga(known.saga)
+        if outcome.state is not SagaState.COMPLETED:
+            raise SagaFailedError(outcome)
+        return outcome.results
+
+    def tell(self, run: RunRecord, rows: Sequence[StepRecord]) -> RunReport:
+        """The report of a run."""
+        _, inputs, source = run.args
+        return tell(run, rows, self.spec_of(run), inputs, source or None)
+
+    def spec_of(self, run: RunRecord) -> WorkflowSpec:
+        """The workflow of a run as it was when the run began."""
+        known = self._known.get(run.decision)
+        if known is not None:
+            return known.spec
+        if run.decision not in self._specs:
+            self._specs[run.decision] = spec_of_document(self._document(run))
+        return self._specs[run.decision]
+
+    def _document(self, run: RunRecord) -> object:
+        def read(tx: Transaction) -> object:
+            return tx.get_meta(run.decision)
+
+        return self._engine.store.commit(WORKFLOW_KEEP, read)
+
+    def ready(
+        self,
+        run: RunRecord,
+        rows: Sequence[StepRecord],
+        source: Runnable | None = None,
+        *,
+        accept_changes: bool = False,
+        as_recorded: bool = False,
+    ) -> None:
+        """Make sure that `run`, of which `rows` are kept, can go on here; `ChangedWorkflowError` where it must not."""
+        known = self.known_for(run, source, as_recorded=as_recorded)
+        if known.name != run.decision and not accept_changes:
+            raise ChangedWorkflowError(
+                f"The workflow {known.spec.name!r} is not what it was when the run {run.id!r} began.\n"
+                "The run was left as it is: its recorded steps may not be the ones that the workflow now has.\n"
+                "Go on with the workflow as it was (`as_recorded=True`, `--as-recorded`), or with the new one if the "
+                "steps that are done are the same (`accept_changes=True`, `--accept-changes`)."
+            )
+        changes = changes_since(rows, known.linked)
+        if changes.done and not accept_changes:
+            raise ChangedWorkflowError(
+                f"The code of {', '.join(map(repr, changes.done))} has changed since the run {run.id!r} did that.\n"
+                "The run was left as it is: going on would join results of the old code with steps of the new.\n"
+                "If the recorded results are still right, go on with `accept_changes=True` (`--accept-changes`); "
+                f"otherwise run it again: `troth runs fork {run.id}`."
+            )
+        self._accepted[run.id] = (known, changes.codes)
+        with self._lock:
+            if run.decision not in self._registered:
+                self._register(run.decision)
+
+    def known_for(self, run: RunRecord, source: Runnable | None = None, *, as_recorded: bool = False) -> Known:
+        """The workflow to go on with: the one given, the file as it is now, what is known already, or the record."""
+        if source is not None:
+            return self._read(source)
+        file = str(run.args[2] or "")
+        if not as_recorded and file and Path(file).exists():
+            return self._read(file)
+        known = self._known.get(run.decision)
+        if known is not None:
+            return known
+        folder = Path(file).parent if file else Path.cwd()
+        try:
+            return Known(replace(load_recorded(self._document(run), self._registry, folder), source=file))
+        except MisuseError as missing:
+            here = (
+                f"The run {run.id!r} was started from Python: `Runtime.resume({run.id!r}, workflow)` goes on with it."
+            )
+            missing.add_note(f"The workflow was read from {file!r}." if file else here)
+            raise

@@ -1,0 +1,108 @@
+"""The values a workflow consists of. YAML and the Python builder make the same ones; nothing here runs.
+
+Places are carried along for messages and do not count when two workflows are compared.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from troth.runtime.engine.retry import ONCE, Retry
+from troth.runtime.workflows.contracts import Contract
+from troth.runtime.workflows.expressions import Expression
+from troth.runtime.workflows.nodes import Mark
+from troth.runtime.workflows.sources import Source
+
+__all__ = ["SCHEMA_VERSION", "Block", "Budget", "OnError", "Retry", "Step", "Target", "Undo", "WorkflowSpec"]
+
+SCHEMA_VERSION = 1
+
+OnError = Literal["undo", "stop", "continue"]
+TargetKind = Literal["function", "tool", "agent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an action calls: a function, a tool or an agent, by the name it has in the document."""
+
+    kind: TargetKind
+    name: str
+    mark: Mark = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """How the effect of a step is taken back. Without `inputs` it is given what the step was given."""
+
+    target: Target
+    inputs: Mapping[str, Source] | None = None
+    retry: Retry = field(default=Retry(attempts=3, on=("Exception",)))
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step. `body` is the value of its kind (see `kinds/`); the rest is common to all."""
+
+    id: str
+    kind: str
+    body: object
+    mark: Mark = field(compare=False)
+    retry: Retry = ONCE
+    timeout: float | None = None
+    optional: bool = False
+    default: object = None
+    output: Contract | None = None
+    undo: Undo | None = None
+    after: tuple[str, ...] = ()
+    description: str = ""
+    is_whole: bool = field(default=True, compare=False)
+    """False where a part of it could not be read: what else is wrong with it may be a consequence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Steps inside a step. `names` are further roots of paths in there.
+
+    In a block that is not `ordered`, a step sees only the siblings it comes `after`.
+    """
+
+    label: str
+    steps: tuple[Step, ...]
+    names: tuple[str, ...] = ()
+    ordered: bool = True
+    then: tuple[Expression, ...] = ()
+    """Conditions asked at the end of the block, which see its steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a run may use. None means without limit."""
+
+    time: float | None = None
+    steps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowSpec:
+    """A whole workflow, checked as far as a document can be."""
+
+    name: str
+    steps: tuple[Step, ...]
+    mark: Mark = field(compare=False)
+    description: str = ""
+    inputs: Mapping[str, Contract] = field(default_factory=dict)
+    on_error: OnError = "undo"
+    budget: Budget = field(default=Budget())
+    output: Mapping[str, Source] | None = None
+
+    def all_steps(self) -> Iterator[Step]:
+        """Every step, those inside of others included, in the order they are written."""
+        from troth.runtime.workflows.kinds import blocks_of
+
+        waiting = list(reversed(self.steps))
+        while waiting:
+            step = waiting.pop()
+            yield step
+            inner = [child for block in blocks_of(step) for child in block.steps]
+            waiting.extend(reversed(inner))
