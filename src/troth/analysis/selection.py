@@ -13,9 +13,13 @@ class Selection(NamedTuple):
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    on_request: tuple[str, ...] = ()
+    """Codes of rules that are reported only if they are selected."""
 
     def takes(self, code: str, name: str) -> bool:
         """Whether the rule is reported."""
+        if not self.select and code in self.on_request:
+            return False
         chosen = _best(self.select, code, name) if self.select else 0
         refused = _best(self.ignore, code, name)
         return chosen >= 0 and (refused < 0 or chosen > refused)

@@ -33,6 +33,9 @@ _TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
 _PLAIN_BUILTINS = frozenset(
     ["len", "bool", "int", "float", "bytes", "list", "tuple", "set", "frozenset", "sorted", "sum", "min", "max", "any", "all", "enumerate", "zip", "reversed", "abs", "round", "dict"]
 )
+_KEEPING_METHODS = frozenset(
+    "append add insert extend appendleft extendleft update setdefault put put_nowait push copy get pop".split()
+)
 _LOG_METHODS = frozenset(["debug", "info", "warning", "warn", "error", "exception", "critical", "fatal", "log", "trace", "success"])
 _LOGGERS = frozenset(["logger", "log", "logging", "_logger", "_log", "LOGGER", "LOG", "_LOGGER"])
 _PLAIN_MODULES = frozenset(
@@ -100,6 +103,8 @@ class Consumers:
             return f"`{name}`, which never awaits it" if name in _PLAIN_BUILTINS else ""
         if module == "builtins.str":
             return f"text:`str.{name}`"
+        if module.startswith("builtins.") and name not in _KEEPING_METHODS:
+            return f"`{module.removeprefix('builtins.')}.{name}`, which never awaits it"
         if function.flags or function.roles:
             return ""
         top = qualname.partition(".")[0]
@@ -197,10 +202,8 @@ def _param(params: list[Param], position: int, name: str | None) -> Param | None
     return plain[position] if position < len(plain) else None
 
 
-def mentions_awaitable(node: object) -> bool:
+def mentions_awaitable(node: object, words: tuple[str, ...] = ("Awaitable", "Coroutine", "Future", "Task", "Any")) -> bool:
     """Whether an annotation speaks of something that can be awaited, or of anything at all."""
     if not isinstance(node, tuple):
-        return isinstance(node, str) and any(
-            word in node for word in ("Awaitable", "Coroutine", "Any", "Future", "Task")
-        )
-    return any(mentions_awaitable(part) for part in node)
+        return isinstance(node, str) and any(word in node for word in words)
+    return any(mentions_awaitable(part, words) for part in node)

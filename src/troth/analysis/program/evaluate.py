@@ -157,7 +157,9 @@ class Evaluator:
         if base is None:
             return None
         if isinstance(base, Union):
-            return union([self.attribute(m, name, at, base_node) for m in base.members if not isinstance(m, Nothing)])
+            members = [m for m in base.members if not isinstance(m, Nothing)]
+            having = [m for m in members if not self._certainly_lacks(m, name)]
+            return union([self.attribute(m, name, at, base_node) for m in having or members])
         if isinstance(base, Instance):
             found = self.program.classes.member(base.cls, name, base)
             return self._property_site(found, name, at, base)
@@ -180,6 +182,17 @@ class Evaluator:
                 self.misuse(base, "attribute", at, name)
             return None
         return None
+
+    def _certainly_lacks(self, value: Value | None, name: str) -> bool:
+        """Whether an alternative cannot be meant, because its class, known as a whole, has no such attribute."""
+        if not isinstance(value, Instance) or not isinstance(value.cls, Class):
+            return False
+        classes = self.program.classes
+        return (
+            classes.is_complete(value.cls)
+            and classes.member(value.cls, name, value) is None
+            and not classes.mentions(value.cls, name)
+        )
 
     def _property_site(self, found: Value | None, name: str, at: At, base: Instance) -> Value | None:
         if isinstance(found, Coroutine) and found.site is None:

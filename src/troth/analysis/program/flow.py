@@ -52,6 +52,9 @@ _PROMISES = (Coroutine, AsyncGenerator, AsyncContext)
 # Values that neither are promises nor hold any.
 _NEVER = frozenset({FunctionValue, Instance, External, ClassObject, ModuleValue, Nothing, Lambda, CallableType, SuperOf})
 # Misuses that raise an error, which a broad `except` would then hide.
+_PROVING = frozenset(
+    {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "returned inside", "condition"}
+)
 _RAISING = frozenset(
     {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
 )
@@ -161,6 +164,8 @@ class Flow(Evaluator):
             if not all(isinstance(m, _PROMISES) for m in real):
                 # Another path gave another value; on the path of the promise it is misused all the same.
                 real = [m for m in real if isinstance(m, _PROMISES) and m.site in self.pending]
+                if kind == "condition":
+                    kind = "perhaps condition"  # true or not, depending on the path
             for member in real:
                 self.misuse(member, kind, at, text)
             return
@@ -318,7 +323,10 @@ class Flow(Evaluator):
     def on_yield(self, node: Node) -> Value | None:
         value = None if node[1] is None else self.value(node[1])
         self.yields.append(value)
-        self.keep(value)
+        if isinstance(value, Coroutine) and self.function.is_async:
+            self.hand_over(value, "whoever iterates the generator", value.site.at if value.site else None)
+        else:
+            self.keep(value)
         return None
 
     def on_walrus(self, node: Node) -> Value | None:
@@ -877,16 +885,17 @@ class Flow(Evaluator):
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            if status & (KEPT | AWAITED) == 0 and (status & (PENDING | WEAK) or misuses):
+            broken = any(m.kind in _PROVING for m in misuses)
+            if not status & AWAITED and (broken or (not status & KEPT and status & (PENDING | WEAK))):
                 if any(m.kind == "iteration" for m in misuses) and site.promise == "generator":
                     self.incident("plain for", site, variable=variable)
                     continue
-                proven = not status & WEAK or any(m.kind in _RAISING or m.kind == "returned inside" for m in misuses)
-                if not proven and site.promise != "coroutine":
+                proven = broken or not status & WEAK
+                if site.promise != "coroutine" and not proven:
                     continue
-                self.incident(
-                    "never awaited", site, variable=variable, sure=proven, detail="" if proven else "handed over"
-                )
+                in_dict = any(m.text == "a dict that is returned" for m in misuses)
+                detail = "" if proven or in_dict else "handed over"
+                self.incident("never awaited", site, variable=variable, sure=proven, detail=detail)
                 self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(site, misuses, variable)
             elif status & PENDING and status & AWAITED and not status & (KEPT | MAYBE):
                 self.incident("sometimes awaited", site, variable=variable, sure=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.model import FileFacts, ImportFacts, body_of
 from troth.analysis.findings import Span
 from troth.analysis.program.attributes import collect_uses
+from troth.analysis.program.calling import Calling
 from troth.analysis.program.calls import Calls
 from troth.analysis.program.classes import Classes
 from troth.analysis.program.consumers import Consumers, mentions_awaitable, never_awaitable
@@ -46,6 +47,7 @@ __all__ = ["Program", "Summary"]
 
 _EMPTY = FileFacts((), (), (), (), None)
 _DEEPEST_FLOW = 30  # functions whose results are found out inside one another; beyond it they stay unknown
+_AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
 _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 
 
@@ -102,6 +104,7 @@ class Program:
         self.reasons = Reasons(self)
         self.consumers = Consumers(self)
         self.evidence = Evidence(self)
+        self.calling = Calling(self)
         self._summaries: dict[Function, Summary] = {}
         self._walking: set[Function] = set()
         self._parameters: dict[tuple[Function, str], Value | None] = {}
@@ -421,7 +424,7 @@ class Program:
             declared = self.types.annotated(returns, function.module, function.parent, function.owner)
             if never_awaitable(declared, self):
                 return ""
-            if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns):
+            if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns, _AWAITABLES):
                 return "on purpose"
         if function.name in self.evidence.awaited_twice:
             return "on purpose"
@@ -435,8 +438,11 @@ class Program:
             for target, value in self.summary(function).stored:
                 if isinstance(value, Coroutine) and value.site is not None:
                     owner = self._class_around(function)
-                    if owner is not None and self._attribute_is_lost(owner, target[2]):
-                        yield Incident("stored", value.site, value.site.at, "", f"self.{target[2]}", False)
+                    if owner is None:
+                        continue
+                    proven = never_awaitable(self.classes.declared(owner, target[2]), self)
+                    if proven or self._attribute_is_lost(owner, target[2]):
+                        yield Incident("stored", value.site, value.site.at, "", f"self.{target[2]}", sure=proven)
 
     def _class_around(self, function: Function | None) -> Class | None:
         while function is not None:
@@ -450,7 +456,7 @@ class Program:
         for module in {c.module for c in (cls, *self.classes.children(cls))}:
             for f in module.facts.functions:
                 collect_uses(body_of(f), name, uses)
-        return not uses - {"misused", "assigned"}
+        return "awaited" not in uses and ("misused" in uses or not uses - {"assigned"})
 
     # -- texts and places ----------------------------------------------------------------------------------------------
 

@@ -138,6 +138,10 @@ class Names:
         if attribute is None:
             return ModuleValue(name, target) if isinstance(target, Module) else ModuleValue(name)
         if isinstance(target, Module):
+            if target is module:  # `from . import part` in the package itself
+                part = self._submodule(target, attribute)
+                if part is not None:
+                    return ModuleValue(f"{target.name}.{attribute}", part)
             if attribute in target.bindings:
                 return self.at_module(target, attribute)
             found = self._star(target, attribute)

@@ -103,6 +103,7 @@ class Reasons:
 
 MISUSED = {
     "condition": "tested for truth",
+    "perhaps condition": "tested for truth",
     "comparison": "compared",
     "attribute": "asked for an attribute",
     "subscript": "subscripted",

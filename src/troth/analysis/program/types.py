@@ -166,7 +166,7 @@ class Types:
             binding = bindings[-1]
             if type(binding) is tuple:
                 value = _bound_of(binding[1])
-                if value is None or value[0] not in {"index", "binop", "name", "attr"}:
+                if value is None or value[0] not in {"index", "binop", "name", "attr", "const"}:
                     return None
                 return self.annotated(value, home, None, owner, why, depth + 1)
             target = self._program.imported_from(home, binding)
