@@ -23,6 +23,7 @@ from troth.bridge import call
 from troth.errors import MisuseError, RunError
 from troth.runtime.engine import EmbeddedEngine, ResultTimeoutError, RunFailedError
 from troth.runtime.engine.errors import UnknownRunError
+from troth.runtime.engine.points import RUN_RESUME
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
 from troth.runtime.sagas.saga import Saga
 from troth.runtime.store import RunRecord, RunState, SqliteStore, Transaction
@@ -34,7 +35,6 @@ from troth.runtime.workflows.from_saga import outcome_of
 from troth.runtime.workflows.ids import new_id
 from troth.runtime.workflows.link import LinkedWorkflow, Registry
 from troth.runtime.workflows.picture.summary import explain
-from troth.runtime.workflows.points import WORKFLOW_RESUME
 from troth.runtime.workflows.problems import nearest
 from troth.runtime.workflows.replay import Replayed, replay
 from troth.runtime.workflows.report import RunReport, StepWord
@@ -306,7 +306,7 @@ class Runtime:
                     tx.forget_step(row.place)
                 tx.reopen_run(run_id, self.engine.store.clock())
 
-        self.engine.store.commit(WORKFLOW_RESUME, work)
+        self.engine.store.commit(RUN_RESUME, work)
 
     def _go_on(self, run_id: str, *, wait: bool) -> RunReport:
         """Carry out a run that is written down and not over, or wait for whoever does."""
