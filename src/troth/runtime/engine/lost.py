@@ -1,49 +1,67 @@
 """Knows whether a step has lost a coroutine: made one, and let it die without anybody awaiting it.
 
-Python says so when the coroutine dies. Where it dies by losing its last reference, that happens within the step, and
-the step's context names it. Where it dies in a reference cycle, Python collects it some time later, perhaps in the
-middle of another step; so the young objects are collected when a step ends, and what dies then is this step's doing if
-no other step was running. A collection that comes at any other moment blames nobody.
+`troth.guard` hears of it when the coroutine dies. Where it dies by losing its last reference, that happens within the
+step, and the step's context names it. Where it dies in a reference cycle, Python collects it some time later, perhaps
+in the middle of another step; so the young objects are collected when a step ends, and what dies then is this step's
+doing if no other step was running. A collection that comes at any other moment blames nobody.
 """
 
 import gc
 import threading
-import warnings
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from troth.guard._hub import HUB
 from troth.runtime.engine.current import CURRENT, CurrentStep
 
 if TYPE_CHECKING:
-    from types import CoroutineType
+    from troth.guard import Incident
 
 __all__ = ["begin_step", "end_step", "start_watching", "stop_watching"]
 
 _YOUNG = 1  # generations that a step's own objects are in
+_LOST = frozenset({"coroutine", "task"})
 _running: set[int] = set()
 _collecting = threading.local()
-_watchers = 0
+
+
+class _StepWatcher:
+    """Takes what a step has lost. What nobody's step has lost is left for others to tell, Python first of all."""
+
+    depth = 1
+    blocked = None
+    generators = False
+
+    def notice(self, incident: "Incident") -> bool:
+        if incident.kind not in _LOST:
+            return False
+        step = getattr(_collecting, "step", None) if _is_collecting() else CURRENT.get()
+        if step is None:
+            return False
+        step.losses = (*step.losses, str(incident))
+        return True
+
+
+_watcher = _StepWatcher()
+_engines = 0
 _lock = threading.Lock()
-_theirs: Callable[[Any], None] | None = None
 
 
 def start_watching() -> None:
-    """Hear of lost coroutines from now on."""
-    global _watchers, _theirs  # noqa: PLW0603
+    """Hear of lost coroutines from now on; once for each engine."""
+    global _engines  # noqa: PLW0603
     with _lock:
-        _watchers += 1
-        if _watchers == 1:
-            _theirs = warnings._warn_unawaited_coroutine  # type: ignore[attr-defined]
-            warnings._warn_unawaited_coroutine = _heard  # type: ignore[attr-defined]
+        _engines += 1
+        if _engines == 1:
+            HUB.join(_watcher)
 
 
 def stop_watching() -> None:
     """The last one to stop takes the hooks out."""
-    global _watchers  # noqa: PLW0603
+    global _engines  # noqa: PLW0603
     with _lock:
-        _watchers -= 1
-        if _watchers == 0:
-            warnings._warn_unawaited_coroutine = _theirs  # type: ignore[attr-defined]
+        _engines -= 1
+        if _engines == 0:
+            HUB.leave(_watcher)
 
 
 def begin_step(step: CurrentStep) -> None:
@@ -76,12 +94,3 @@ def _is_collecting() -> bool:
     finally:
         gc.callbacks.remove(begin)
     return not begun
-
-
-def _heard(coroutine: "CoroutineType[Any, Any, Any]") -> None:
-    step = getattr(_collecting, "step", None) if _is_collecting() else CURRENT.get()
-    if step is not None:
-        code = coroutine.cr_code
-        step.losses = (*step.losses, f"`{coroutine.__qualname__}` ({code.co_filename}:{code.co_firstlineno})")
-    elif _theirs is not None:
-        _theirs(coroutine)

@@ -1,0 +1,162 @@
+"""A step that lost a coroutine is never recorded as success, and nobody else is blamed for it."""
+
+import asyncio
+import contextlib
+import contextvars
+import gc
+import logging
+import threading
+
+import pytest
+
+from troth.runtime.engine import EmbeddedEngine, RunFailedError, Step, Together
+from troth.runtime.store import RunState, StepState
+
+
+async def send():
+    """What is forgotten."""
+
+
+def dropped():
+    send()
+
+
+def dropped_in_a_cycle():
+    cycle = [send()]
+    cycle.append(cycle)
+
+
+def dropped_under_a_broad_except():
+    with contextlib.suppress(Exception):
+        send().nope()
+
+
+def dropped_in_a_thread_of_ours():
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(dropped,))
+    thread.start()
+    thread.join()
+
+
+async def forgotten_await():
+    send()
+    await asyncio.sleep(0)
+
+
+async def forgotten_in_a_callee():
+    await forgotten_await()
+
+
+async def a_dropped_task():
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+    waits = asyncio.get_running_loop().create_future()
+    task = asyncio.ensure_future(_wait_for(waits))
+    await asyncio.sleep(0)
+    del task, waits
+
+
+async def _wait_for(future):
+    await future
+
+
+KEPT = []
+
+
+async def awaited():
+    await send()
+    await asyncio.gather(send(), send())
+    await asyncio.create_task(send())
+
+
+def closed():
+    send().close()
+
+
+def kept_for_later():
+    KEPT.append(send())
+
+
+LOSING = [
+    dropped,
+    dropped_in_a_cycle,
+    dropped_under_a_broad_except,
+    dropped_in_a_thread_of_ours,
+    forgotten_await,
+    forgotten_in_a_callee,
+]
+
+
+def decide(name):
+    step = next(one for one in [*LOSING, a_dropped_task, awaited, closed, kept_for_later] if one.__name__ == name)
+    return (yield Step(name, step))
+
+
+WAYS = {
+    "run": lambda engine, name: engine.run(decide, name, run_id="r"),
+    "arun": lambda engine, name: asyncio.run(engine.arun(decide, name, run_id="r")),
+    "start": lambda engine, name: engine.start(decide, name, run_id="r").result(10),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("step", [step.__name__ for step in LOSING])
+def test_a_loss_fails_the_step(engine, step, way):
+    """The error names what was lost and the line that made it; the run is failed in the record too."""
+    with pytest.raises(RunFailedError) as failed:
+        WAYS[way](engine, step)
+    assert failed.value.error["outcome"] == "lost"
+    assert "'send' was never awaited" in failed.value.error["message"]
+    assert f"{__file__}:" in failed.value.error["message"]
+    assert engine.find("r").state is RunState.FAILED
+    assert engine.steps("r")[0].state is StepState.FAILED
+
+
+def test_a_dropped_task_fails_the_step(engine):
+    """A task that nobody kept, collected while it still waited, is work that never happened."""
+    with pytest.raises(RunFailedError) as failed:
+        WAYS["arun"](engine, "a_dropped_task")
+    assert failed.value.error["outcome"] == "lost"
+    assert "_wait_for" in failed.value.error["message"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("step", ["awaited", "closed", "kept_for_later"])
+def test_no_false_alarm(engine, step, way):
+    """Awaited, closed, or kept for later: nothing is lost."""
+    assert WAYS[way](engine, step) is None
+    if step == "kept_for_later":
+        KEPT.pop().close()
+
+
+def test_others_losses_are_not_the_steps(engine, recwarn):
+    """What the program loses outside of steps is told by Python as ever, and no step fails for it."""
+
+    def own_business():
+        send()  # in the decision's caller, not in a step
+
+    own_business()
+    assert engine.run(decide, "awaited") is None
+    assert [str(warning.message) for warning in recwarn if "never awaited" in str(warning.message)]
+
+
+def test_a_neighbour_is_not_blamed(engine):
+    """Of two steps at once only the one that lost it fails."""
+
+    def both():
+        return (yield Together(Step("good", awaited), Step("bad", forgotten_await)))
+
+    with pytest.raises(RunFailedError, match="'bad'"):
+        engine.run(both, run_id="r")
+    assert {step.name: step.state for step in engine.steps("r") if step.kind == "step"} == {
+        "good": StepState.DONE,
+        "bad": StepState.FAILED,
+    }
+
+
+def test_the_hooks_go_with_the_last_engine(tmp_path, recwarn):
+    """After that Python speaks for itself again."""
+    logging.getLogger("troth").setLevel(logging.CRITICAL)
+    with EmbeddedEngine(tmp_path / "a.db"), EmbeddedEngine(tmp_path / "b.db") as engine:
+        engine.run(decide, "awaited")
+    send()
+    gc.collect()
+    assert len([warning for warning in recwarn if "never awaited" in str(warning.message)]) == 1
