@@ -1,6 +1,15 @@
 """How the documentation is built: `make docs`, with every warning an error."""
 
+import sys
+from pathlib import Path
+
 from troth import __version__
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+from rules import write_rule_pages
+
+write_rule_pages(Path(__file__).parent / "rules")
 
 project = "Troth"
 author = "The Troth contributors"

@@ -169,6 +169,8 @@ self_holding.__setstate__((self_holding, (), {}, {}))
         pytest.param(MagicMock(spec=Client()).close, Color.SYNC, id="method of a MagicMock of an instance"),
         pytest.param(MagicMock(spec=AsyncCallable()), Color.ASYNC, id="MagicMock of an async callable object"),
         pytest.param(MagicMock(spec=SyncCallable()), Color.SYNC, id="MagicMock of a callable object"),
+        pytest.param(MagicMock(spec=Client().close), Color.SYNC, id="MagicMock of a bound method"),
+        pytest.param(MagicMock(spec=Client().get), Color.ASYNC, id="MagicMock of a bound async method"),
         pytest.param(Mock(side_effect=fetch), Color.ASYNC, id="Mock with an async side effect"),
         pytest.param(Mock(side_effect=ValueError), Color.UNKNOWN, id="Mock that raises"),
         pytest.param(functools.partial(MagicMock()), Color.UNKNOWN, id="partial of a bare MagicMock"),

@@ -10,28 +10,33 @@ import sys
 from asyncio import tasks
 from typing import Any
 
-__all__ = ["Aside"]
+__all__ = ["set_aside"]
 
 
-class Aside:
+def set_aside() -> "_Aside | None":
+    """Set aside what runs in this thread; None where nothing does."""
+    loop = asyncio._get_running_loop()
+    sniffio = sys.modules.get("sniffio")
+    return None if loop is None and sniffio is None else _Aside(loop, sniffio)
+
+
+class _Aside:
     """What was running here."""
 
     __slots__ = ("_library", "_loop", "_sniffio", "_task")
 
-    def __init__(self) -> None:
-        """Set it aside."""
+    def __init__(self, loop: asyncio.AbstractEventLoop | None, sniffio: Any) -> None:
+        self._loop = loop
         self._task: asyncio.Task[Any] | None = None
-        self._library: str | None = None
-        self._loop = loop = asyncio._get_running_loop()
         if loop is not None:
             self._task = asyncio.current_task(loop)
             if self._task is not None:
                 tasks._leave_task(loop, self._task)
             asyncio._set_running_loop(None)
-        self._sniffio = sys.modules.get("sniffio")
-        if self._sniffio is not None:
-            self._library = self._sniffio.thread_local.name
-            self._sniffio.thread_local.name = "asyncio"
+        self._sniffio = sniffio
+        if sniffio is not None:
+            self._library = sniffio.thread_local.name
+            sniffio.thread_local.name = "asyncio"
 
     def put_back(self) -> None:
         """Let it run again. In this order: from 3.14 on, a task can only be entered on the loop that is running."""

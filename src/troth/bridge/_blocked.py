@@ -14,12 +14,13 @@ __all__ = ["PATIENCE", "BlockedLoop", "endless", "name_of", "report", "waits_at"
 
 PATIENCE = 1.0  # seconds a loop may be blocked before its user is told
 _GLANCE = 0.5  # seconds between two looks after that
+_SLACK = 0.01  # seconds by which a sleep may be shorter than was asked for
 
 
 class BlockedLoop:
     """Watches an inner loop for the sake of the one below it, which cannot turn until the inner one is done."""
 
-    __slots__ = ("_deadlock_after", "_is_reported", "_loop", "_work", "next_look", "starved_for")
+    __slots__ = ("_deadlock_after", "_is_reported", "_loop", "_report_at", "_work", "next_look", "starved_for")
 
     def __init__(self, work: object, loop: asyncio.AbstractEventLoop, deadlock_after: float | None) -> None:
         self._work = work
@@ -27,19 +28,24 @@ class BlockedLoop:
         self._deadlock_after = deadlock_after
         self._is_reported = False
         self.starved_for = 0.0
-        self.next_look = time.monotonic() + (PATIENCE if deadlock_after is None else min(PATIENCE, deadlock_after))
+        now = time.monotonic()
+        self._report_at = now + PATIENCE
+        self.next_look = self._report_at if deadlock_after is None else now + min(PATIENCE, deadlock_after)
 
     def look(self) -> None:
         now = time.monotonic()
-        self.next_look = now + _GLANCE
+        self.next_look = min(self._report_at, now + _GLANCE) if now < self._report_at else now + _GLANCE
         is_starved = self.starved_for > 0
-        if is_starved and not anybody_else_awake() and not getattr(self._loop, "_signal_handlers", None):
+        if is_starved and now >= self._report_at and not self._can_be_woken():
             raise endless(self._work, "No timer, no I/O and no other thread is left that could wake it.")
-        if self._deadlock_after is not None and self.starved_for >= self._deadlock_after:
+        if self._deadlock_after is not None and self.starved_for > self._deadlock_after - _SLACK:
             raise endless(self._work, f"Nothing has come for {self.starved_for:.1f} s, and no timer or I/O is pending.")
-        if not self._is_reported:
+        if not self._is_reported and now >= self._report_at:
             self._is_reported = True
             report(self._work, is_starved=is_starved)
+
+    def _can_be_woken(self) -> bool:
+        return anybody_else_awake() or bool(getattr(self._loop, "_signal_handlers", None))
 
 
 def report(work: object, *, is_starved: bool) -> None:
@@ -72,13 +78,14 @@ def endless(work: object, evidence: str) -> DeadlockError:
 
 def waits_at(work: object) -> str:
     """Give the innermost line of a suspended coroutine that is its author's, as `file:line`."""
-    line = "a place that cannot be seen"
+    theirs = innermost = None
     step: object = work
     while isinstance(step, CoroutineType) and step.cr_frame is not None:
+        innermost = f"{step.cr_frame.f_code.co_filename}:{step.cr_frame.f_lineno}"
         if not is_machinery(step.cr_frame):
-            line = f"{step.cr_frame.f_code.co_filename}:{step.cr_frame.f_lineno}"
+            theirs = innermost
         step = step.cr_await
-    return line
+    return theirs or innermost or "a place that cannot be seen"
 
 
 def name_of(work: object) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import TypeVar, TypeVarTuple, cast, overload
 
 from troth.bridge._classify import classify
@@ -103,14 +104,26 @@ async def _in_worker(fn: Callable[..., object], args: tuple[object, ...]) -> obj
             "Nothing ran. Call it with `thread=False`, or before the program ends."
         ) from refused
     cancelled: asyncio.CancelledError | None = None
-    while not done.done():
-        try:
-            await asyncio.shield(done)
-        except asyncio.CancelledError as request:
-            cancelled = request
-            home.cancel()
+    try:
+        await asyncio.shield(done)
+    except asyncio.CancelledError as request:
+        cancelled = request
+        home.cancel()
+        await _until(done)
     bring_back(context)
     return job.outcome(cancelled)
+
+
+async def _until(done: asyncio.Future[None]) -> None:
+    """Wait for a thread that cannot be stopped, whoever else asks for it to be: it was told, and once is enough."""
+    anyio = sys.modules.get("anyio")
+    # anyio repeats a cancellation in every turn of the loop until the task ends, except through a shield.
+    with anyio.CancelScope(shield=True) if anyio is not None else nullcontext():
+        while not done.done():
+            try:
+                await asyncio.shield(done)
+            except asyncio.CancelledError:
+                continue
 
 
 async def _in_trio_worker(fn: Callable[..., object], args: tuple[object, ...]) -> object:

@@ -60,13 +60,14 @@ def classify(target: object) -> Verdict:
 def _classify(target: object, depth: int) -> Verdict:
     if depth > _DEEPEST_PARTIAL:
         return Verdict(Color.UNKNOWN, "it wraps itself", "pass the function it is meant to call")
+    mocks = sys.modules.get("unittest.mock")
+    if mocks is not None and issubclass(type(target), mocks.NonCallableMock):
+        # First: a mock with a spec says it is an instance of whatever its spec is.
+        return _classify_mock(target, mocks, depth)
     if isinstance(target, partial | partialmethod):
         return _classify(target.func, depth + 1)
     if isinstance(target, staticmethod | classmethod | MethodType):
         return _classify(target.__func__, depth + 1)
-    mocks = sys.modules.get("unittest.mock")
-    if mocks is not None and issubclass(type(target), mocks.NonCallableMock):
-        return _classify_mock(target, mocks, depth)
     if not callable(target):
         return _not_callable(target)
     if isinstance(target, FunctionType):

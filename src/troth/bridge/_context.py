@@ -2,7 +2,6 @@
 
 import contextvars
 import sys
-from types import ModuleType
 
 __all__ = ["bring_back", "take_along"]
 
@@ -23,14 +22,12 @@ def take_along(library: str | None = None) -> contextvars.Context:
 
 def bring_back(context: contextvars.Context) -> None:
     """Give the current context every value that `context` has and it has not."""
-    skipped = _library_name(sys.modules.get("sniffio"))
+    sniffio = sys.modules.get("sniffio")
     for variable, value in context.items():
-        if variable is not skipped and variable.get(_UNSET) is not value:
+        if variable.get(_UNSET) is not value and (
+            sniffio is None or variable is not sniffio.current_async_library_cvar
+        ):
             variable.set(value)
-
-
-def _library_name(sniffio: ModuleType | None) -> object:
-    return None if sniffio is None else sniffio.current_async_library_cvar
 
 
 _UNSET = object()

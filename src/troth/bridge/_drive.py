@@ -3,10 +3,9 @@
 import asyncio
 from asyncio import base_events
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from troth.bridge._aside import Aside
+from troth.bridge._aside import set_aside
 from troth.bridge._interrupt import catch_interrupts
 from troth.bridge._loop import ThreadLoop, Watch
 
@@ -27,9 +26,10 @@ def drive(loop: ThreadLoop, awaited: asyncio.Future[Any], cancel: Callable[[], o
     Whatever ends the turning early (Ctrl-C, a SystemExit in a callback, what `watch` raises) cancels the work with
     `cancel`, waits for its `finally` blocks, and is raised then.
     """
-    aside = Aside()
-    answer = catch_interrupts(partial(loop.call_soon_threadsafe, cancel))
-    loop.watch(watch)
+    aside = set_aside()
+    answer = catch_interrupts(loop, cancel, blocks_loop=watch is not None)
+    if watch is not None:
+        loop.watch(watch)
     awaited.add_done_callback(_STOP_LOOP)
     try:
         try:
@@ -40,22 +40,32 @@ def drive(loop: ThreadLoop, awaited: asyncio.Future[Any], cancel: Callable[[], o
             if awaited.done() and not awaited.cancelled() and awaited.exception() is error:
                 return  # KeyboardInterrupt and SystemExit leave the loop by themselves; `outcome` raises them
             loop.watch(None)
-            if not awaited.done():
-                cancel()
-                loop.run_forever()
-            if awaited.done() and not awaited.cancelled():
-                awaited.exception()  # seen: what is raised now says why it was cancelled
+            if answer is None or not answer.is_final:
+                _end(loop, awaited, cancel)
             raise
         if answer is not None and answer.has_cancelled:
             if not awaited.cancelled():
-                awaited.exception()
+                awaited.exception()  # seen
             raise KeyboardInterrupt
     finally:
         if answer is not None:
             answer.restore()
-        awaited.remove_done_callback(_STOP_LOOP)
-        loop.watch(None)
-        aside.put_back()
+        if watch is not None:
+            loop.watch(None)
+        if aside is not None:
+            aside.put_back()
+        # From 3.12 on a coroutine's frame keeps this one alive; its exception would hold itself through the task.
+        del awaited, cancel, answer, watch
+
+
+def _end(loop: ThreadLoop, awaited: asyncio.Future[Any], cancel: Callable[[], object]) -> None:
+    """Cancel the work and wait for its `finally` blocks. What it raises now is seen, and is not what is raised."""
+    if not awaited.done():
+        cancel()
+        loop.run_forever()
+    awaited.remove_done_callback(_STOP_LOOP)
+    if awaited.done() and not awaited.cancelled():
+        awaited.exception()
 
 
 def outcome(done: asyncio.Future[Any]) -> Any:

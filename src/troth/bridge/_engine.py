@@ -4,6 +4,10 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
+
+from troth.bridge._parked import parks_when
+from troth.bridge._resting import RestingLoop
 
 __all__ = ["Engine"]
 
@@ -20,6 +24,8 @@ class Engine:
         self._is_turning = threading.Lock()
         self._is_turning.acquire()
         self.thread = threading.Thread(target=self._turn, name=name, daemon=True)
+        if isinstance(self.loop, RestingLoop):
+            parks_when(self.thread, partial(getattr, self.loop, "is_resting"))
         self.thread.start()
         self._is_turning.acquire()
 

@@ -12,13 +12,14 @@ from typing import Generic, TypeVar
 
 from troth.bridge._context import bring_back, take_along
 from troth.bridge._errors import RunTimeoutError
+from troth.bridge._loop import ThreadLoop
 from troth.bridge._parked import park, unpark
 
 __all__ = ["Handoff", "within"]
 
 T = TypeVar("T")
 
-_GLANCE = 0.5  # seconds between two looks at whether the other loop is still there
+_GLANCE = 0.25  # seconds between two looks at whether the other loop is still there
 _LAST_GRACE = 0.3  # seconds a withdrawn coroutine gets to be picked up and closed by its loop
 
 
@@ -45,22 +46,21 @@ class Handoff(Generic[T]):
         """Put the work on the other loop, which calls `adopt` with the task it becomes. RuntimeError: it is closed."""
         self._loop.call_soon_threadsafe(self._start, adopt)
 
-    def outcome(self, overdue: Callable[[float], BaseException | None]) -> T:
+    def outcome(self, patience: Callable[[], Callable[[float], BaseException | None]]) -> T:
         """Wait for the end and give the result or raise the exception, the very object the coroutine raised.
 
-        `overdue(seconds)` is asked now and then while nothing comes back; what it returns is raised. Whatever ends
-        the wait early (that, or Ctrl-C) cancels the work first and waits for its `finally` blocks.
+        If nothing comes back for a while, what `patience()` makes is asked now and then with the seconds waited; what
+        it returns is raised. Whatever ends the wait early (that, or Ctrl-C) cancels the work first and waits for its
+        `finally` blocks.
         """
-        park()
         try:
             if not self._gate.acquire(timeout=_GLANCE):
-                self._keep_waiting(overdue)
+                self._keep_waiting(patience())
         except BaseException:
             self.cancel()
             self._wait_for_end()
             raise
         finally:
-            unpark()
             bring_back(self._context)
         if self._error is not None:
             try:
@@ -78,15 +78,20 @@ class Handoff(Generic[T]):
             self._work.close()
 
     def _keep_waiting(self, overdue: Callable[[float], BaseException | None]) -> None:
-        waited = _GLANCE
-        began = time.monotonic() - waited
-        while not self._gate.acquire(timeout=_GLANCE):
-            waited = time.monotonic() - began
-            error = overdue(waited)
-            if error is None and self._timeout is not None and not self.is_picked_up and waited > self._timeout:
-                error = RunTimeoutError(f"no result in {self._timeout} s: the loop that should run it is not turning")
-            if error is not None:
-                raise error
+        began = time.monotonic() - _GLANCE
+        park()
+        try:
+            while True:
+                waited = time.monotonic() - began
+                error = overdue(waited)
+                if error is None and self._timeout is not None and not self.is_picked_up and waited > self._timeout:
+                    error = RunTimeoutError(f"no result in {self._timeout} s: its loop does not turn")
+                if error is not None:
+                    raise error
+                if self._gate.acquire(timeout=_GLANCE):
+                    return
+        finally:
+            unpark()
 
     def _wait_for_end(self) -> None:
         deadline = time.monotonic() + _LAST_GRACE
@@ -100,14 +105,22 @@ class Handoff(Generic[T]):
             self._error = asyncio.CancelledError()
             self._gate.release()
             return
-        self._task = task = self._loop.create_task(self._body(), context=self._context)
-        task.add_done_callback(self._ended)
+        body = self._body()
+        task: asyncio.Task[None]
+        if isinstance(self._loop, ThreadLoop):
+            self._task = task = self._loop.create_main_task(body, self._context)
+        else:
+            self._task = task = self._loop.create_task(body, context=self._context)
         if adopt is not None:
             adopt(task)
+            task.add_done_callback(self._ended)
 
     async def _body(self) -> None:
         self.is_picked_up = True
         try:
+            if self._withdrawn:
+                self._work.close()
+                raise asyncio.CancelledError
             if self._timeout is None:
                 self._value = await self._work
             else:
@@ -124,7 +137,7 @@ class Handoff(Generic[T]):
             self._gate.release()
 
     def _cancel_task(self) -> None:
-        if self._task is not None:
+        if self._task is not None and self.is_picked_up:
             self._task.cancel()
 
 

@@ -214,10 +214,10 @@ def run_at_home(
         ) from closed
     slots = home.slots
     if slots is None:
-        return handoff.outcome(overdue)
+        return handoff.outcome(lambda: overdue)
     slots.give_back()
     try:
-        return handoff.outcome(overdue)
+        return handoff.outcome(lambda: overdue)
     finally:
         slots.take_back()
 

@@ -5,7 +5,8 @@ loop: nothing happens. Python's own answer, raising KeyboardInterrupt wherever t
 the event loop and lose a callback. So while the bridge waits, it answers itself: inside user code it raises at once,
 inside the loop it cancels the coroutine, whose `finally` blocks run, and a second Ctrl-C always raises.
 
-A handler that the user or a server (uvicorn) installed has a meaning of its own, and stays.
+A handler that the user or a server (uvicorn) installed has a meaning of its own, and stays. But a server acts on it in
+its loop, which cannot turn while a call blocks it; so there the second Ctrl-C also cancels the coroutine.
 """
 
 import _signal  # type: ignore[import-not-found]  # the C functions: `signal.signal` spends some 20 µs a call on turning numbers into enums
@@ -28,40 +29,76 @@ _RUNNERS_ANSWER = getattr(asyncio.Runner, "_on_sigint", None)
 class Interrupt:
     """The answer to Ctrl-C while one call waits."""
 
-    __slots__ = ("_cancel", "_is_second", "_previous", "has_cancelled")
+    __slots__ = ("_cancel", "_is_over", "_loop", "_previous", "_strikes", "has_cancelled")
 
-    def __init__(self, cancel: Callable[[], object], previous: Any) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, cancel: Callable[[], object], previous: Any) -> None:
+        self._loop = loop
         self._cancel = cancel
         self._previous = previous
-        self._is_second = False
+        self._is_over = False
+        self._strikes = 0
         self.has_cancelled = False
         """The coroutine was cancelled for Ctrl-C, so the call has to end in KeyboardInterrupt."""
 
-    def __call__(self, _: int, frame: FrameType | None) -> None:
-        is_second, self._is_second = self._is_second, True
-        if is_second or frame is None or not is_machinery(frame):
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self._is_over:  # somebody kept this answer and put it back later; it has nothing to say any more
+            self._previous(number, frame)
+            return
+        self._strikes += 1
+        if self._strikes > 1 or frame is None or not is_machinery(frame):
             raise KeyboardInterrupt
         self.has_cancelled = True
-        self._cancel()
+        self._loop.call_soon_threadsafe(self._cancel)
+
+    @property
+    def is_final(self) -> bool:
+        """It was pressed a second time: nothing is waited for any more."""
+        return self._strikes > 1
 
     def restore(self) -> None:
-        """Put back the answer that was there before."""
-        _signal.signal(_SIGINT, self._previous)
+        """Put back the answer that was there before, unless the coroutine has put one of its own there."""
+        self._is_over = True
+        if _signal.getsignal(_SIGINT) is self:
+            _signal.signal(_SIGINT, self._previous)
 
 
-def catch_interrupts(cancel: Callable[[], object]) -> Interrupt | None:
-    """Answer Ctrl-C with `cancel`, which is called between any two instructions of the main thread.
+class PassedOn(Interrupt):
+    """The answer where somebody else's handler has a meaning of its own, and a loop that is blocked meanwhile."""
+
+    __slots__ = ()
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self._strikes += 1
+        if not self._is_over and self._strikes > 1:
+            self._loop.call_soon_threadsafe(self._cancel)
+        self._previous(number, frame)
+
+    @property
+    def is_final(self) -> bool:
+        return False
+
+
+def catch_interrupts(
+    loop: asyncio.AbstractEventLoop, cancel: Callable[[], object], *, blocks_loop: bool
+) -> Interrupt | None:
+    """Answer Ctrl-C with `cancel`, called on `loop`.
 
     None where there is nothing to answer: in other threads, which no signal reaches, or under a handler that has a
-    meaning of its own.
+    meaning of its own and no loop is blocked.
     """
     if threading.get_ident() != threading.main_thread().ident:
         return None
     previous = _signal.getsignal(_SIGINT)
-    if previous is not signal.default_int_handler and type(previous) is not Interrupt and not _is_runners(previous):
+    if previous is signal.default_int_handler or type(previous) is Interrupt or _is_runners(previous):
+        answer = Interrupt(loop, cancel, previous)
+    elif blocks_loop and callable(previous):
+        answer = PassedOn(loop, cancel, previous)
+    else:
         return None
-    answer = Interrupt(cancel, previous)
-    _signal.signal(_SIGINT, answer)
+    try:
+        _signal.signal(_SIGINT, answer)
+    except ValueError:  # the main thread of a subinterpreter, which no signal reaches either
+        return None
     return answer
 
 

@@ -65,8 +65,8 @@ class Iteration(Iterator[T], Generic[T]):
         self.close()
 
     def __del__(self) -> None:
-        if not sys.is_finalizing():
-            self.close()
+        if self._resident.can_be_asked and not sys.is_finalizing():
+            self.close()  # elsewhere, the end of its own thread closes the source
 
     def _end(self) -> None:
         self._is_over = True

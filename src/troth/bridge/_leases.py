@@ -9,8 +9,10 @@ import asyncio
 import atexit
 import os
 import threading
+from typing import Any
 
-from troth.bridge._loop import ThreadLoop, is_exiting
+from troth.bridge._aside import set_aside
+from troth.bridge._loop import ThreadLoop
 
 __all__ = ["lease", "lease_again", "release"]
 
@@ -22,7 +24,6 @@ class _Idle:
     """The loops of one thread that are not running now, the outermost last."""
 
     def __init__(self) -> None:
-        self.pid = os.getpid()
         self.loops: list[ThreadLoop] = []
 
     def close(self) -> None:
@@ -39,16 +40,14 @@ class _Local(threading.local):
 
 
 _LOCAL = _Local()
+_has_exited = False
 
 
 def lease() -> ThreadLoop:
     """Take this thread's next loop that is not running."""
-    idle = _LOCAL.idle
-    if idle.pid != os.getpid():
-        idle.close()  # closes the copies only; see `ThreadLoop.close`
-        idle = _LOCAL.idle = _Idle()
-    while idle.loops:
-        loop = idle.loops.pop()
+    loops = _LOCAL.idle.loops
+    while loops:
+        loop = loops.pop()
         if not loop.is_closed():  # by the user's own coroutine
             return loop
     return ThreadLoop()
@@ -57,7 +56,7 @@ def lease() -> ThreadLoop:
 def lease_again(loop: ThreadLoop) -> bool:
     """Take a certain loop of this thread; False if it is running, is closed or belongs to another thread."""
     idle = _LOCAL.idle
-    if idle.pid != os.getpid() or loop.is_closed() or loop not in idle.loops:
+    if loop.is_closed() or loop not in idle.loops:
         return False
     idle.loops.remove(loop)
     return True
@@ -65,34 +64,53 @@ def lease_again(loop: ThreadLoop) -> bool:
 
 def release(loop: ThreadLoop) -> None:
     """Give a loop back to this thread. At interpreter exit nobody comes back for it, so it is closed."""
-    idle = _LOCAL.idle
-    if loop.residents or (len(idle.loops) < _KEPT and not is_exiting()):
-        idle.loops.append(loop)
-    elif not loop.is_closed():
+    loops = _LOCAL.idle.loops
+    if loop.is_copy or loop.is_closed():
+        loop.close()
+    elif loop.residents or (len(loops) < _KEPT and not _has_exited):
+        loops.append(loop)
+    else:
         _close(loop)
 
 
 def _close(loop: ThreadLoop) -> None:
-    """End what was left on the loop, its generators first to last, and close it."""
-    if loop.is_closed():
-        return
-    if loop._pid == os.getpid():
+    """End what was left on the loop, tasks first, generators then, and close it."""
+    if not loop.is_closed() and not loop.is_copy:
         left = (*loop.spawned, *loop.residents)
-        for task in left:
-            task.cancel()
-        outer = asyncio._get_running_loop()  # a thread may end inside somebody's loop, for all we know
-        asyncio._set_running_loop(None)
-        try:
-            if left:
-                loop.run_until_complete(asyncio.wait(left, timeout=_CLOSING_TIME))
-            loop.run_until_complete(loop.shutdown_asyncgens())
-        finally:
-            asyncio._set_running_loop(outer)
-            loop.close()
-    else:
+        # Most have nothing left, and are not run again: at the end of a thread, asyncio would leave a trace in the
+        # interpreter's record of it, which nobody clears any more (some 100 bytes a thread).
+        if left or loop.has_open_generators:
+            _end(loop, left)
+    loop.close()
+
+
+def _end(loop: ThreadLoop, left: tuple[asyncio.Task[Any], ...]) -> None:
+    for task in left:
+        task.cancel()
+    aside = set_aside()
+    try:
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=_CLOSING_TIME))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        if aside is not None:
+            aside.put_back()
+
+
+def _start_afresh() -> None:
+    """In a forked child, close the copies of the parent's loops; see `ThreadLoop.close` for what that leaves alone."""
+    for loop in _LOCAL.idle.loops:
         loop.close()
+    _LOCAL.idle = _Idle()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_afresh)
 
 
 @atexit.register
 def _close_main_loops() -> None:
+    """Close them before the functions that were registered earlier run; a loop those need is closed after each use."""
+    global _has_exited  # noqa: PLW0603 - it happens once in a process
+    _has_exited = True
     _LOCAL.idle.close()

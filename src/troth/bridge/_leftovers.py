@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from troth.bridge._aside import Aside
+from troth.bridge._aside import set_aside
 from troth.bridge._errors import LeftoverTaskWarning
 from troth.bridge._loop import ThreadLoop
 from troth.bridge._report import warn_at_caller
@@ -22,11 +22,12 @@ def settle(loop: ThreadLoop) -> None:
     """
     ending = [task for task in loop.spawned if _is_ending(task)]
     if ending:
-        aside = Aside()
+        aside = set_aside()
         try:
             loop.run_until_complete(asyncio.wait(ending, timeout=_ENDING_TIME))
         finally:
-            aside.put_back()
+            if aside is not None:
+                aside.put_back()
     left = [task for task in loop.spawned if not task.done() and task not in loop.reported]
     if not left:
         return

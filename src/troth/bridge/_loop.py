@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from troth.bridge._errors import InterpreterExitError
-from troth.bridge._parked import park, unpark
+from troth.bridge._parked import park
 from troth.bridge._workers import at_work
 
 __all__ = ["ThreadLoop", "Watch", "is_exiting"]
@@ -35,40 +35,41 @@ class Watch(Protocol):
 
 
 class _WatchedSelector(selectors.DefaultSelector):
-    """Sleeps no longer than the watch allows. This is where a loop spends its waiting, so no thread has to watch it."""
+    """Where a loop spends its waiting: whoever wants to watch it does so from here, and needs no thread."""
 
-    watch: Watch | None = None
-    rests_when_starved = False
+    def watch(self, watch: Watch | None) -> None:
+        """Sleep no longer than `watch` allows. Without one, this is the standard library's selector, at its speed."""
+        if watch is not None:
+            self.select = partial(self._select_watched, watch)  # type: ignore[method-assign]
+        else:
+            vars(self).pop("select", None)
 
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        is_starved = timeout is None and len(self.get_map()) <= 1  # one is the loop's own wake-up pipe
-        watch = self.watch
-        if watch is None:
-            if not (is_starved and self.rests_when_starved):
-                return super().select(timeout)
-            park()
-            try:
-                return super().select(None)
-            finally:
-                unpark()
+    def _select_watched(self, watch: Watch, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         left = max(watch.next_look - time.monotonic(), 0)
         if timeout is not None and timeout < left:
             watch.starved_for = 0.0
             return super().select(timeout)
+        is_starved = timeout is None and self.is_alone
         events = super().select(left)
         watch.starved_for = watch.starved_for + left if is_starved and not events else 0.0
         if not events:
             watch.look()
         return events
 
+    @property
+    def is_alone(self) -> bool:
+        """No file is watched but the loop's own wake-up pipe."""
+        return len(self.get_map()) <= 1
+
 
 class ThreadLoop(asyncio.SelectorEventLoop):
     """A selector loop that can be watched, keeps the tasks made on it, and knows about forks and interpreter exit."""
 
-    def __init__(self, *, rests_when_starved: bool = False) -> None:
+    def __init__(self) -> None:
         self._sight = _WatchedSelector()
-        self._sight.rests_when_starved = rests_when_starved
-        self._pid = os.getpid()
+        self.is_copy = False
+        """This process was forked from the one the loop belongs to."""
+        _LOOPS.add(self)
         self._own_workers: ThreadPoolExecutor | None = None
         self.spawned: set[asyncio.Task[Any]] = set()
         """Tasks that user code started here and that have not ended. The loop itself holds them only weakly."""
@@ -80,7 +81,12 @@ class ThreadLoop(asyncio.SelectorEventLoop):
 
     def watch(self, watch: Watch | None) -> None:
         """Let `watch` look at this loop, or nobody."""
-        self._sight.watch = watch
+        self._sight.watch(watch)
+
+    @property
+    def has_open_generators(self) -> bool:
+        """An async generator was begun here and has not ended; where asyncio no longer tells, assume so."""
+        return bool(getattr(self, "_asyncgens", True)) or bool(getattr(self, "_ready", True))
 
     def create_main_task(self, work: Generator[Any, Any, T] | Any, context: Context) -> asyncio.Task[T]:
         """Make the task whose end the caller waits for; it is nobody's leftover."""
@@ -114,7 +120,7 @@ class ThreadLoop(asyncio.SelectorEventLoop):
 
     def close(self) -> None:
         """Close the loop, leaving alone what a forked child shares with its parent."""
-        if self._pid != os.getpid():
+        if self.is_copy:
             self._forsake()
         else:
             super().close()
@@ -143,3 +149,16 @@ class ThreadLoop(asyncio.SelectorEventLoop):
 def is_exiting() -> bool:
     """Say whether the interpreter has ended its threads: `atexit` functions and what comes after them."""
     return sys.is_finalizing() or not threading.main_thread().is_alive()
+
+
+_LOOPS: "weakref.WeakSet[ThreadLoop]" = weakref.WeakSet()
+
+
+def _mark_copies() -> None:
+    for loop in _LOOPS:
+        loop.is_copy = True
+    _LOOPS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_mark_copies)  # before the hooks of modules that import this one

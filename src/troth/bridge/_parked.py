@@ -7,11 +7,14 @@ else is.
 
 import sys
 import threading
+import weakref
+from collections.abc import Callable
 
-__all__ = ["anybody_else_awake", "is_parked", "park", "unpark"]
+__all__ = ["anybody_else_awake", "is_parked", "park", "parks_when", "unpark"]
 
 # By ident, with the thread it was then: idents are used again, and a new thread is not parked because an old one was.
 _PARKED: dict[int, threading.Thread] = {}
+_RESTING: "weakref.WeakKeyDictionary[threading.Thread, Callable[[], bool]]" = weakref.WeakKeyDictionary()
 
 
 def park() -> None:
@@ -24,9 +27,15 @@ def unpark() -> None:
     _PARKED.pop(threading.get_ident(), None)
 
 
+def parks_when(thread: threading.Thread, is_resting: Callable[[], bool]) -> None:
+    """Say that `thread` is parked whenever `is_resting()`: for one that rests too often to say so each time."""
+    _RESTING[thread] = is_resting
+
+
 def is_parked(thread: threading.Thread) -> bool:
     """Say whether `thread` does nothing until the bridge wakes it."""
-    return _PARKED.get(thread.ident or 0) is thread
+    is_resting = _RESTING.get(thread)
+    return is_resting() if is_resting is not None else _PARKED.get(thread.ident or 0) is thread
 
 
 def anybody_else_awake() -> bool:

@@ -3,9 +3,11 @@
 import asyncio
 import os
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, Self, TypeVar, TypeVarTuple, overload
 
 from troth.bridge._blocked import PATIENCE, endless, name_of, report
@@ -14,10 +16,12 @@ from troth.bridge._errors import InterpreterExitError, LoopGoneError, PortalClos
 from troth.bridge._handoff import Handoff
 from troth.bridge._home import home_of_this_thread
 from troth.bridge._interrupt import catch_interrupts
-from troth.bridge._loop import ThreadLoop, is_exiting
-from troth.bridge._parked import anybody_else_awake, is_parked
-from troth.bridge._promise import close_refused, promise
-from troth.bridge._run import refuse_blocking, run_on_this_thread
+from troth.bridge._leases import lease
+from troth.bridge._loop import is_exiting
+from troth.bridge._parked import anybody_else_awake
+from troth.bridge._promise import check_seconds, close_refused, promise
+from troth.bridge._resting import RestingLoop
+from troth.bridge._run import refuse_blocking, run_on
 from troth.bridge._ways import choose
 from troth.bridge._where import doing
 
@@ -82,14 +86,14 @@ class Portal:
         running in this thread is blocked meanwhile. Called from the portal's own loop, which cannot turn while it
         waits, it runs on a loop stacked on that one, as `bridge.run` does.
         """
+        check_seconds(work, "Portal.run", timeout=timeout, deadlock_after=deadlock_after)
         explanation = choose().explanation
         if strict and explanation.blocks_loop:
             raise refuse_blocking(work, explanation)
         engine = self._turning(work)
         coroutine = promise(work, args, "Portal.run")
         if threading.current_thread() is engine.thread:
-            return run_on_this_thread(coroutine, timeout, deadlock_after, blocks_loop=explanation.blocks_loop)
-        waiting = _Waiting(engine, coroutine, deadlock_after, blocks_loop=explanation.blocks_loop)
+            return run_on(lease(), coroutine, timeout, deadlock_after, blocks_loop=explanation.blocks_loop)
         handoff = Handoff(coroutine, engine.loop, timeout)
         try:
             handoff.send()
@@ -98,9 +102,9 @@ class Portal:
             raise self._closed(work) from closed
         home = home_of_this_thread() if asyncio._get_running_loop() is None else None
         let_go = home.adopt_elsewhere(handoff.cancel) if home is not None else None
-        answer = catch_interrupts(handoff.cancel)
+        answer = catch_interrupts(engine.loop, handoff.cancel, blocks_loop=explanation.blocks_loop)
         try:
-            return handoff.outcome(waiting.overdue)
+            return handoff.outcome(partial(_Waiting, engine, coroutine, deadlock_after, explanation.blocks_loop))
         except asyncio.CancelledError:
             if self._is_closed and not (answer is not None and answer.has_cancelled):
                 raise LoopGoneError(
@@ -163,38 +167,38 @@ class _Waiting:
     """What a caller thinks of while nothing comes back from the portal."""
 
     def __init__(
-        self, engine: Engine, work: Coroutine[Any, Any, Any], deadlock_after: float | None, *, blocks_loop: bool
+        self,
+        engine: Engine,
+        work: Coroutine[Any, Any, Any],
+        deadlock_after: float | None,
+        blocks_loop: bool,  # noqa: FBT001
     ) -> None:
         self._engine = engine
         self._work = work
         self._deadlock_after = deadlock_after
         self._blocks_loop = blocks_loop
         self._is_reported = False
-        self._resting_since: float | None = None
 
-    def overdue(self, seconds: float) -> BaseException | None:
+    def __call__(self, seconds: float) -> BaseException | None:
         if not self._engine.thread.is_alive():
             return LoopGoneError(f"the portal's thread ended before `{name_of(self._work)}` did.")
-        is_resting = is_parked(self._engine.thread)
-        if not is_resting:
-            self._resting_since = None
-        elif self._resting_since is None:
-            self._resting_since = seconds
-        if seconds < PATIENCE and self._deadlock_after is None:
-            return None
-        if self._deadlock_after is not None and self._rested(seconds) >= self._deadlock_after:
-            return endless(self._work, f"The portal has had nothing to do for {self._rested(seconds):.1f} s.")
+        rested = self._rested()
+        if self._deadlock_after is not None and rested is not None and rested >= self._deadlock_after:
+            return endless(self._work, f"The portal has had nothing to do for {rested:.1f} s.")
         if not self._blocks_loop or seconds < PATIENCE:
             return None
-        if is_resting and not anybody_else_awake():
+        if rested is not None and not anybody_else_awake():
             return endless(self._work, "No timer, no I/O and no other thread is left that could wake it.")
         if not self._is_reported:
             self._is_reported = True
-            report(self._work, is_starved=is_resting)
+            report(self._work, is_starved=rested is not None)
         return None
 
-    def _rested(self, seconds: float) -> float:
-        return 0.0 if self._resting_since is None else seconds - self._resting_since
+    def _rested(self) -> float | None:
+        loop = self._engine.loop
+        if not isinstance(loop, RestingLoop) or not loop.is_resting:
+            return None
+        return time.monotonic() - loop.resting_since
 
 
 _PORTALS: "weakref.WeakSet[Portal]" = weakref.WeakSet()
@@ -203,7 +207,7 @@ _LOST_IN_FORK: list[Engine] = []
 
 
 def _make_loop() -> asyncio.AbstractEventLoop:
-    return ThreadLoop(rests_when_starved=True)
+    return RestingLoop()
 
 
 def _start_afresh() -> None:

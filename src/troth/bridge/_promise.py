@@ -1,15 +1,14 @@
 """What the caller wants run: one coroutine, made from whatever they gave."""
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from types import CoroutineType, FunctionType
-from typing import Any
+from typing import Any, cast
 
 from troth.bridge._classify import classify
 from troth.bridge._errors import NotRunnableError
 
-__all__ = ["close_refused", "promise"]
+__all__ = ["check_seconds", "close_refused", "promise"]
 
 
 def promise(work: object, args: tuple[object, ...], asker: str) -> Coroutine[Any, Any, Any]:
@@ -30,12 +29,22 @@ def promise(work: object, args: tuple[object, ...], asker: str) -> Coroutine[Any
         made: Coroutine[Any, Any, Any] = work(*args)
         return made
     if inspect.isawaitable(work) and not (callable(work) and args):
-        return _hold(work)
-    if not callable(work) or isinstance(work, type(asyncio)):
+        held: Any = _hold(work)
+        held.__qualname__ = type(work).__qualname__
+        return cast("Coroutine[Any, Any, Any]", held)
+    if not callable(work) or inspect.isasyncgenfunction(work):
         raise _nothing_to_run(work, asker)
-    if inspect.isasyncgenfunction(work):
-        raise _nothing_to_run(work, asker)
-    return _begin(work, args, asker)
+    begun: Any = _begin(work, args, asker)
+    begun.__qualname__ = getattr(work, "__qualname__", None) or type(work).__qualname__  # what reports will call it
+    return cast("Coroutine[Any, Any, Any]", begun)
+
+
+def check_seconds(work: object, asker: str, **limits: object) -> None:
+    """Refuse a limit that is not a number of seconds, before anything has begun."""
+    for name, limit in limits.items():
+        if limit is not None and not isinstance(limit, int | float):
+            close_refused(work)
+            raise NotRunnableError(f"`{asker}` takes `{name}` in seconds, as a number, and was given {limit!r}.")
 
 
 def close_refused(work: object) -> None:

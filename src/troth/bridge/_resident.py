@@ -39,6 +39,15 @@ class Resident:
         self._context: contextvars.Context | None = None
         self._wish: asyncio.Future[_Wish | None] | None = None
 
+    @property
+    def can_be_asked(self) -> bool:
+        """It lives, and this is a thread it can be asked from."""
+        if self._task is None or self._task.done():
+            here = choose().explanation.way
+            return self._choice is not None and self._choice.explanation.way is here is Way.GREENBACK
+        is_shared = self._choice is not None and self._choice.home is not None
+        return is_shared or threading.get_ident() == self._thread
+
     def ask(self, wish: Callable[[], Awaitable[Any]]) -> Any:
         """Await `wish()` in the resident task, and give or raise what comes of it."""
         if self._choice is None:
@@ -102,7 +111,10 @@ class Resident:
         ok, value = answer.result()
         if ok:
             return value
-        raise value
+        try:
+            raise value
+        finally:
+            del answer, value  # the traceback holds this frame
 
     async def _live(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,6 +1,7 @@
 """How sync code runs async code wherever it stands."""
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, TypeVarTuple, cast, overload
@@ -14,11 +15,11 @@ from troth.bridge._home import run_at_home
 from troth.bridge._leases import lease, release
 from troth.bridge._leftovers import settle
 from troth.bridge._loop import ThreadLoop
-from troth.bridge._promise import close_refused, promise
+from troth.bridge._promise import check_seconds, close_refused, promise
 from troth.bridge._ways import Choice, Explanation, Way, choose, record
 from troth.bridge._where import caller
 
-__all__ = ["go", "refuse_blocking", "run", "run_on", "run_on_this_thread"]
+__all__ = ["go", "refuse_blocking", "run", "run_on"]
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -64,18 +65,21 @@ def run(
     `timeout=` cancels the coroutine after so many seconds, waits for its `finally` blocks and raises RunTimeoutError.
     Ctrl-C does the same and raises KeyboardInterrupt. Every exception of the coroutine comes out as itself.
     """
+    if timeout is not None or deadlock_after is not None:
+        check_seconds(work, "bridge.run", timeout=timeout, deadlock_after=deadlock_after)
     choice = choose()
     record(choice)
-    if strict and choice.explanation.blocks_loop:
-        raise refuse_blocking(work, choice.explanation)
-    if choice.explanation.way is Way.REFUSED:
+    if choice.explanation.blocks_loop:
+        if strict:
+            raise refuse_blocking(work, choice.explanation)
+        if _is_pending_below(work):
+            raise endless(work, "It is a future of that very loop.")
+    elif choice.explanation.way is Way.REFUSED:
         close_refused(work)
         raise InterpreterExitError(
             f"`bridge.run` cannot run `{name_of(work)}`: {choice.explanation.because}.\nIt was not started. Run it "
             "earlier: from a `with` block, or from a function registered with `atexit`."
         )
-    if choice.explanation.blocks_loop and _is_pending_below(work):
-        raise endless(work, "It is a future of that very loop.")
     return go(choice, promise(work, args, "bridge.run"), timeout, deadlock_after)
 
 
@@ -86,14 +90,7 @@ def go(choice: Choice, work: Coroutine[Any, Any, T], timeout: float | None, dead
     if choice.explanation.way is Way.GREENBACK:
         limited = work if timeout is None else within(work, timeout)
         return cast("T", sys.modules["greenback"].await_(limited))
-    return run_on_this_thread(work, timeout, deadlock_after, blocks_loop=choice.explanation.blocks_loop)
-
-
-def run_on_this_thread(
-    work: Coroutine[Any, Any, T], timeout: float | None, deadlock_after: float | None, *, blocks_loop: bool
-) -> T:
-    """Run `work` on a loop of this thread, stacked on the running one if there is one."""
-    return run_on(lease(), work, timeout, deadlock_after, blocks_loop=blocks_loop)
+    return run_on(lease(), work, timeout, deadlock_after, blocks_loop=choice.explanation.blocks_loop)
 
 
 def run_on(
@@ -116,11 +113,21 @@ def run_on(
     finally:
         if limit is not None:
             limit.lift()
-        if loop.spawned:
+        if not task.done():
+            _give_up(loop, task, work)
+        elif loop.spawned:
             settle(loop)
         release(loop)
         bring_back(context)
         del task, work  # an exception on its way out holds this frame, and would hold itself through the task
+
+
+def _give_up(loop: ThreadLoop, task: asyncio.Task[Any], work: Coroutine[Any, Any, Any]) -> None:
+    """After a second Ctrl-C: close the coroutine where it stands, and the loop, on which nobody shall meet it again."""
+    with contextlib.suppress(RuntimeError):  # a coroutine may refuse even that
+        work.close()
+    task._log_destroy_pending = False  # type: ignore[attr-defined]  # it is: on purpose
+    loop.close()
 
 
 def _is_pending_below(work: object) -> bool:

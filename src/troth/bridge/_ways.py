@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 from troth.bridge._home import Home, home_of_this_thread
-from troth.bridge._loop import is_exiting
 
 __all__ = ["Choice", "Explanation", "Way", "choose", "last_choice", "record"]
 
@@ -54,7 +53,6 @@ def _choice(way: Way, because: str, *, blocks_loop: bool = False) -> Choice:
 
 
 _OWN_LOOP = _choice(Way.OWN_LOOP, "no event loop runs in this thread, and none sent it here")
-_AT_EXIT = _choice(Way.OWN_LOOP, "the interpreter is exiting, so a loop is made for this call and closed after it")
 _ON_ASYNCIO = _choice(
     Way.STACKED, "an asyncio loop runs in this thread; it is blocked until the call returns", blocks_loop=True
 )
@@ -78,9 +76,9 @@ def choose() -> Choice:
     """Choose the way a call goes here and now."""
     if asyncio._get_running_loop() is not None:
         return _IN_GREENBACK if _has_greenback_portal() else _ON_ASYNCIO
-    if is_exiting():
-        return _FINALIZING if sys.is_finalizing() else _AT_EXIT
-    if _is_in_trio():
+    if sys.is_finalizing():
+        return _FINALIZING
+    if "trio" in sys.modules and _is_in_trio():
         return _ON_TRIO
     home = home_of_this_thread()
     if home is not None:

@@ -6,7 +6,6 @@ in `COMMANDS`; a test holds the summaries here and in the modules together.
 
 import argparse
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -15,11 +14,16 @@ from typing import NoReturn, cast
 from troth import __version__
 from troth.cli.command import Command
 from troth.cli.exit import Exit
+from troth.cli.pipe import reader_left
 from troth.errors import InternalError, MisuseError, RunError
 
 __all__ = ["COMMANDS", "load", "parser_of", "run"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("troth.cli.check", "find calls that never happen"),
+    "fix": ("troth.cli.fix", "repair what check finds"),
+    "explain": ("troth.cli.explain", "tell about a rule, or find the calls behind a log"),
+    "mutate": ("troth.cli.mutate", "plant sync/async mismatches in a copy and see who notices"),
     "init": ("troth.cli.init", "write a first workflow that runs"),
     "validate": ("troth.cli.validate", "check workflows without running them"),
     "run": ("troth.cli.run", "run a workflow durably"),
@@ -80,26 +84,28 @@ def parser_of(name: str, command: Command) -> argparse.ArgumentParser:
 def run(argv: Sequence[str]) -> int:
     """Carry out one command line and return its exit code; every way out of the program passes here."""
     try:
-        try:
-            code = _dispatch(argv)
-        finally:
-            sys.stdout.flush()
+        code = _dispatch(argv)
     except MisuseError as problem:
-        return _fail(problem, Exit.MISUSE)
+        code = _fail(problem, Exit.MISUSE)
     except RunError as problem:
-        return _fail(problem, Exit.FOUND)
+        code = _fail(problem, Exit.FOUND)
     except KeyboardInterrupt:
         sys.stderr.write("\nInterrupted.\n")
-        return Exit.INTERRUPTED
+        code = Exit.INTERRUPTED
     except BrokenPipeError:
-        return _reader_left()
+        reader_left()
+        code = Exit.CLEAN
     except SystemExit as end:  # argparse's own way out after --help
-        return end.code if isinstance(end.code, int) else Exit.CLEAN
+        code = end.code if isinstance(end.code, int) else Exit.CLEAN
     except (Exception, InternalError) as bug:  # noqa: BLE001 -- the last door: nothing may leave without a report
         from troth.cli.crash import report
 
         sys.stderr.write(report(bug, argv) + "\n")
-        return Exit.BUG
+        code = Exit.BUG
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader left (`| head`): that is its right, and what we have to say stays said
+        reader_left()
     return code
 
 
@@ -132,14 +138,3 @@ def _unknown(name: str) -> str:
 def _fail(problem: Exception, code: Exit) -> int:
     sys.stderr.write(f"{problem}\n")
     return code
-
-
-def _reader_left() -> int:
-    """The reader of our output went away (`| head`): that is its right, and no failure of ours.
-
-    What was going to be printed has nowhere to go, so stdout is pointed at nothing before Python flushes it at exit.
-    """
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-    return Exit.CLEAN

@@ -45,7 +45,8 @@ class Progress:
         self._stream = sys.stderr if stream is None else stream
         self._label = label
         self._total = total
-        self._shown = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        # Rewriting a line takes control codes, and whoever sets `NO_COLOR` wants none of them.
+        self._shown = self._stream.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
     def __enter__(self) -> Self:
         self.at(0)

@@ -26,7 +26,9 @@ class Births:
         self._old: dict[int, weakref.ref[Any]] = {}
 
     def open(self) -> None:
-        """Begin; from here on the collector announces itself."""
+        """Begin; from here on the collector announces itself. What is alive already is old."""
+        self._look()
+        self.forget()
         gc.callbacks.append(self._before_collection)
 
     def close(self) -> None:
@@ -34,8 +36,7 @@ class Births:
         gc.callbacks.remove(self._before_collection)
 
     def forget(self) -> None:
-        """Make all that is alive now count as old."""
-        self._look()
+        """Make all that was found by the last look count as old."""
         known = self._old | self._found
         self._old = {at: reference for at, reference in known.items() if reference() is not None}
         self._found = {}

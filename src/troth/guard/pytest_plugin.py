@@ -132,7 +132,8 @@ class _Guard:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        self._births.forget()
+        self._births.settle()
+        self._births.forget()  # what was made while collecting, such as coroutines among the parameters of tests
         return (yield)
 
     # One test.

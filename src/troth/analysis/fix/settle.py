@@ -4,14 +4,13 @@ Each round looks at the whole program as it would be after the round before, so 
 gone. A fix whose result does not parse is taken back and named; that is a bug of ours, and never reaches a file.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from troth.analysis.edits.apply import apply, compatible
 from troth.analysis.edits.write import Change
 from troth.analysis.findings import Edit, Finding, Fix
-from troth.analysis.run import Analysis
 from troth.analysis.source.encoding import decode
 from troth.analysis.source.syntax import problem_in
 
@@ -24,27 +23,29 @@ _ROUNDS = 20  # a repair opens at most a few others (an await makes a dropped va
 class Settled:
     """What fixing comes to: the findings before and after, what was applied, what could not be, and the new files."""
 
-    before: Analysis
-    after: Analysis
+    before: tuple[Finding, ...]
+    after: tuple[Finding, ...]
     applied: tuple[Finding, ...]
     refused: tuple[tuple[Finding, str], ...]
     changes: tuple[Change, ...]
 
 
-def settle(root: Path, look: Callable[[Mapping[str, bytes]], Analysis], wanted: Callable[[Finding], bool]) -> Settled:
+def settle(
+    root: Path, look: Callable[[Mapping[str, bytes]], Sequence[Finding]], wanted: Callable[[Finding], bool]
+) -> Settled:
     """Apply the fixes of all `wanted` findings until none is left.
 
-    `look` analyses the project with the given files in place of those on disk.
+    `look` finds what is to be found with the given files in place of those on disk.
     """
     original: dict[str, bytes] = {}
     now: dict[str, bytes] = {}
-    before = after = look(now)
+    before = after = tuple(look(now))
     applied: list[Finding] = []
     refused: dict[Fix, tuple[Finding, str]] = {}
     for _ in range(_ROUNDS):
         offered = {
             finding.fix: finding
-            for finding in after.findings
+            for finding in after
             if finding.fix is not None and wanted(finding) and finding.fix not in refused
         }
         chosen = compatible(list(offered))
@@ -58,7 +59,7 @@ def settle(root: Path, look: Callable[[Mapping[str, bytes]], Analysis], wanted: 
             refused[fix] = (offered[fix], reason)
         applied += [offered[fix] for fix in chosen if fix not in bad]
         now = trial
-        after = look({path: data for path, data in now.items() if data != original[path]})
+        after = tuple(look({path: data for path, data in now.items() if data != original[path]}))
     changes = tuple(Change(path, original[path], data) for path, data in sorted(now.items()) if data != original[path])
     return Settled(before, after, tuple(applied), tuple(refused.values()), changes)
 

@@ -10,23 +10,23 @@ __all__ = ["Decoded", "decode"]
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A file's text, with its line endings as they are, and what is needed to write it again."""
+    """A file's text, with its line endings and byte order mark as they are, and what is needed to write it again."""
 
     text: str
     encoding: str
-    mark: bytes = b""
 
     def encode(self, text: str) -> bytes:
         """The bytes of the file with `text` in it."""
-        return self.mark + text.encode(self.encoding)
+        return text.encode(self.encoding)
 
 
 def decode(data: bytes) -> Decoded:
     """Read `data` as Python would: by its byte order mark, its coding line, or as UTF-8.
 
-    Raises `SyntaxError` for an unknown coding and `UnicodeDecodeError` for bytes that are not in it.
+    A byte order mark stays in the text as its first character: offsets into the text are offsets into the file. Raises
+    `SyntaxError` for an unknown coding and `UnicodeDecodeError` for bytes that are not in it.
     """
+    if data.startswith(codecs.BOM_UTF8):
+        return Decoded(data.decode("utf-8"), "utf-8")
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
-    name = "utf-8" if mark else encoding
-    return Decoded(data[len(mark) :].decode(name), name, mark)
+    return Decoded(data.decode(encoding), encoding)

@@ -4,8 +4,6 @@ import ast
 import json
 import warnings
 
-from troth.analysis.source.encoding import decode
-
 __all__ = ["problem_in"]
 
 
@@ -17,7 +15,7 @@ def problem_in(path: str, data: bytes) -> str | None:
             if path.endswith(".ipynb"):
                 json.loads(data)
             else:
-                ast.parse(decode(data).text, path)
+                compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError) as problem:
         return f"{path}: {problem}"
     return None

@@ -1,0 +1,67 @@
+"""Knows how to write the page of each rule, and the list of all of them, from what the rules say about themselves."""
+
+from pathlib import Path
+
+from troth.analysis.report.rulebook import FAMILIES, Example, Rulebook, RulePage, rule_pages
+
+__all__ = ["write_rule_pages"]
+
+
+def write_rule_pages(folder: Path) -> list[Path]:
+    """Write `index.md` and a page per rule into `folder`; pages of rules that are gone are taken away.
+
+    A file is only written if it says something else than before, so that a build after no change reads nothing anew.
+    """
+    pages = rule_pages()
+    texts = {folder / f"{page.name}.md": _page(page) for page in pages.values()}
+    texts[folder / "index.md"] = _index(pages)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.md"):
+        if old not in texts:
+            old.unlink()
+    for path, text in texts.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    return sorted(texts)
+
+
+def _index(pages: Rulebook) -> str:
+    lines = ["# Rules", "", "What `troth check` finds. A code belongs to a family by its first figure.", ""]
+    for start, family in FAMILIES.items():
+        own = [page for page in pages.values() if page.code.startswith(start)]
+        if own:
+            lines += [f"## {family.capitalize()}", "", "| code | rule | finds |", "|---|---|---|"]
+            lines += [f"| {page.code} | [{page.name}]({page.name}.md) | {_cell(page.title)} |" for page in own]
+            lines.append("")
+    names = [page.name for page in pages.values()]
+    return "\n".join([*lines, "```{toctree}", ":hidden:", "", *names, "```", ""])
+
+
+def _page(page: RulePage) -> str:
+    lines = [f"# {page.code} {page.name}", "", f"*{page.title}.* A rule of the family “{page.family}”.", ""]
+    for heading, text in page.parts:
+        lines += [f"## {heading}", ""] if heading else []
+        lines += [text, ""]
+    for heading, is_bad in (("Reported", True), ("Left alone", False)):
+        chosen = [one for one in page.examples if one.is_bad is is_bad]
+        lines += [f"## {heading}", ""] if chosen else []
+        for example in chosen:
+            lines += _example(example)
+    lines += ["## Silencing it", "", f"At one place: `# troth: allow {page.name}` on the line; everywhere:", ""]
+    lines += ["```toml", "[tool.troth]", f'ignore = ["{page.name}"]', "```", ""]
+    return "\n".join(lines)
+
+
+def _example(example: Example) -> list[str]:
+    lines = [f"### {example.title.capitalize()}", "", *_code(example.code)]
+    if example.fixed:
+        lines += ["After `troth fix`:", "", *_code(example.fixed)]
+    return lines
+
+
+def _code(text: str) -> list[str]:
+    return ["```{code-block} python", text.rstrip(), "```", ""]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,146 @@
+"""Knows how to get from a prepared check to a report: analyse, silence, hold against the past and the baseline."""
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from troth.analysis.checking.analysed import analysed
+from troth.analysis.checking.prepare import Prepared
+from troth.analysis.checking.reported import Reported
+from troth.analysis.findings import Finding
+from troth.analysis.report.content import Report
+from troth.analysis.report.place import shown_from
+from troth.analysis.run import Analysis
+from troth.analysis.source.allow import Allow, allows_in
+from troth.analysis.source.lines import Lines
+from troth.analysis.source.project import Project
+from troth.analysis.suppress import UNUSED_ALLOW, silence, unused
+
+if TYPE_CHECKING:
+    from troth.analysis.fingerprint import Mark
+    from troth.analysis.since import Past
+
+__all__ = ["check"]
+
+Progress = Callable[[int, int], None]
+Analyse = Callable[[Project, Mapping[str, bytes]], Analysis]
+
+
+def check(prepared: Prepared, progress: Progress | None = None) -> Report:
+    """Read the project, put the rules to it, and keep what is to be reported. A baseline is written if asked for."""
+    request, scope, root = prepared.request, prepared.scope, prepared.root.path
+    known = _known(prepared)
+    past = None if request.since is None else _past(request.since, prepared)
+    python, cache = prepared.python(), prepared.cache()
+
+    def look_at(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
+        return analysed(project, python=python, jobs=request.jobs, cache=cache, overlay=overlay, progress=progress)
+
+    lines = Lines(root, prepared.overlay)
+    is_reported = Reported(prepared)
+    result = look_at(scope.project, prepared.overlay)
+    allows = _allows(scope.reported, lines)
+    kept, silenced, used = silence(result.findings, allows)
+    unread = {*result.unreadable, *result.newer_syntax}
+    kept += _idle([one for one in allows if one.span.path not in unread], used, prepared, lines, is_reported)
+    if past is not None:
+        kept = _new_since(past, kept, prepared, lines, look_at)
+    everything = tuple(dict.fromkeys(sorted((one for one in kept if one.span.path in scope.reported), key=_order)))
+    report = Report(
+        findings=tuple(filter(is_reported, everything)),
+        checked=len(scope.reported),
+        lines=lines,
+        rules=prepared.rules,
+        shown=shown_from(request.cwd, root),
+        silenced=sum(map(is_reported, silenced)),
+        newer_syntax=tuple(path for path in result.newer_syntax if path in scope.reported),
+        since=request.since,
+    )
+    return report if prepared.baseline is None else _beside_baseline(report, everything, known, prepared)
+
+
+def _known(prepared: Prepared) -> "list[Mark]":
+    """What the baseline knows; read before anything else, so that a bad one is refused at once."""
+    file = prepared.baseline
+    if file is None or (prepared.request.write_baseline and not file.exists()):
+        return []
+    from troth.analysis.baseline import read_baseline
+
+    return read_baseline(file)
+
+
+def _beside_baseline(
+    report: Report, everything: Sequence[Finding], known: "Sequence[Mark]", prepared: Prepared
+) -> Report:
+    """The report with what the baseline knows left out; or, if that is asked for, the baseline written from it.
+
+    `everything` are the findings of the reported files, of rules that are not asked for as well: what the baseline
+    knows of them is neither repaired nor forgotten.
+    """
+    from troth.analysis.baseline import compare, write_baseline
+
+    file = prepared.baseline or Path()
+    report = replace(report, baseline=os.path.relpath(file, prepared.request.cwd).replace(os.sep, "/"))
+    reported = prepared.scope.reported
+    compared = compare(everything, known, report.lines, reported)
+    new = set(compared.new)
+    if prepared.request.write_baseline:
+        asked = set(report.findings)
+        stay = [one for one in everything if one in asked or one not in new]
+        write_baseline(file, stay, report.lines, reported, known)
+        return report
+    findings = tuple(one for one in report.findings if one in new)
+    # What a change repaired is not asked for where only what it brought is.
+    repaired = compared.repaired if prepared.request.since is None else ()
+    return replace(report, findings=findings, known=len(report.findings) - len(findings), repaired=repaired)
+
+
+def _past(revision: str, prepared: Prepared) -> "Past":
+    from troth.analysis.since import past_of
+
+    return past_of(prepared.scope.project, revision, wanted=prepared.would_check, marked=prepared.scope.marked)
+
+
+def _new_since(
+    past: "Past", today: Sequence[Finding], prepared: Prepared, lines: Lines, look_at: Analyse
+) -> list[Finding]:
+    from troth.analysis.since import introduced
+
+    if past.is_same and not prepared.overlay:
+        return []
+    before = look_at(past.project, past.overlay).findings
+    old_lines = Lines(prepared.root.path, past.overlay)
+    before_kept, _, _ = silence(before, _allows(past.project.files, old_lines))
+    return introduced(past, before_kept, today, lines)
+
+
+def _allows(paths: Collection[str], lines: Lines) -> list[Allow]:
+    return [one for path in sorted(paths) for one in allows_in(path, lines.data(path) or b"")]
+
+
+def _idle(
+    allows: Sequence[Allow],
+    used: Collection[tuple[Allow, str]],
+    prepared: Prepared,
+    lines: Lines,
+    is_reported: Reported,
+) -> list[Finding]:
+    """What the comments themselves deserve, file by file, since each may have settings of its own."""
+    by_path: dict[str, list[Allow]] = {}
+    for one in allows:
+        by_path.setdefault(one.span.path, []).append(one)
+    found = []
+    for path, here in by_path.items():
+
+        def is_on(code: str, name: str, path: str = path) -> bool:
+            return code != UNUSED_ALLOW[0] and is_reported.is_on(path, code, name)
+
+        found += unused(here, used, prepared.names, lines, is_on=is_on)
+    return found
+
+
+def _order(finding: Finding) -> tuple[str, int, int, int, str]:
+    span = finding.span
+    return (span.path, span.cell or 0, span.line, span.column, finding.code)

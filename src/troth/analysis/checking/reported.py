@@ -1,0 +1,48 @@
+"""Knows which findings are reported: where they are, which rule they are of, and how sure they are."""
+
+from troth.analysis.checking.prepare import Prepared, check_selection
+from troth.analysis.findings import Finding
+from troth.analysis.selection import Selection, check_names
+from troth.analysis.settings import Settings, find_settings
+
+__all__ = ["Reported"]
+
+
+class Reported:
+    """A question that is put to each finding. The settings nearest to its file answer, and the command line first."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self._by_folder: dict[str, tuple[Settings, Selection]] = {}
+
+    def __call__(self, finding: Finding) -> bool:
+        """Whether `finding` is reported."""
+        path = finding.span.path
+        if path not in self._prepared.scope.reported:
+            return False
+        settings, _ = self._of(path)
+        confidence = self._prepared.request.confidence or settings.confidence or "likely"
+        if confidence == "certain" and finding.confidence != "certain":
+            return False
+        return self.is_on(path, finding.code, finding.rule)
+
+    def is_on(self, path: str, code: str, name: str) -> bool:
+        """Whether a rule is switched on for a file, whatever it finds there."""
+        settings, selection = self._of(path)
+        if not selection.takes(code, name):
+            return False
+        whole = self._prepared.root.path / path
+        ignored = [names for patterns, names in settings.per_file_ignores or () if patterns.match(whole)]
+        return all(Selection(ignore=names).takes(code, name) for names in ignored)
+
+    def _of(self, path: str) -> tuple[Settings, Selection]:
+        folder = path.rpartition("/")[0]
+        if folder not in self._by_folder:
+            request, names = self._prepared.request, self._prepared.names
+            settings = find_settings(self._prepared.root.path / folder)
+            check_selection(request, settings, names)
+            select = request.select if request.select is not None else settings.select or ()
+            ignore = (*(settings.ignore or ()), *request.ignore)
+            selection = Selection(check_names(select, names, "select"), check_names(ignore, names, "ignore"))
+            self._by_folder[folder] = settings, selection
+        return self._by_folder[folder]

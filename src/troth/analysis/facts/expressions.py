@@ -1,0 +1,262 @@
+"""Knows how to turn the expressions of a syntax tree into the tuples that facts consist of."""
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from troth.analysis.facts.model import At, Node, Param
+
+__all__ = ["ExpressionReader", "at"]
+
+_LONGEST_STRING = 120  # longer ones are neither names nor types; dict keys and getattr names are far shorter
+
+_CONSTANTS: dict[type, Node] = {
+    str: ("const", "str"),
+    bytes: ("const", "bytes"),
+    int: ("const", "int"),
+    float: ("const", "float"),
+    complex: ("const", "complex"),
+    bool: ("const", "bool"),
+    type(None): ("const", "None"),
+    type(...): ("const", "ellipsis"),
+}
+_OPS: dict[type, str] = {
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+
+
+def at(node: Any) -> At:
+    """Where `node` stands."""
+    return (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+
+
+class _Readers(dict[type, Callable[[Any], Node]]):
+    """The reader of each kind of expression; one for all kinds that are newer than this table (t-strings, say)."""
+
+    def __init__(self, known: dict[type, Callable[[Any], Node]], other: Callable[[Any], Node]) -> None:
+        super().__init__(known)
+        self._other = other
+
+    def __missing__(self, kind: type) -> Callable[[Any], Node]:
+        return self._other
+
+
+class ExpressionReader:
+    """Reads expressions; collects on the way which callees are awaited on the spot and which are not.
+
+    One dictionary look-up and one call per node: this runs over every expression of a project, and twice the time of
+    `ast.parse` is all there is for everything.
+    """
+
+    def __init__(self) -> None:
+        self.calls: set[str] = set()
+        self.awaited: set[str] = set()
+        self.generator = False
+        readers: dict[type, Callable[[Any], Node]] = {
+            ast.Name: self._name,
+            ast.Attribute: self._attribute,
+            ast.Call: self._call,
+            ast.Await: self._await,
+            ast.Constant: self._constant,
+            ast.Subscript: self._subscript,
+            ast.List: self._list,
+            ast.Tuple: self._tuple,
+            ast.Set: self._set,
+            ast.Dict: self._dict,
+            ast.IfExp: self._ifexp,
+            ast.BoolOp: self._boolop,
+            ast.UnaryOp: self._unaryop,
+            ast.BinOp: self._binop,
+            ast.Compare: self._compare,
+            ast.Lambda: self._lambda,
+            ast.ListComp: self._comprehension,
+            ast.SetComp: self._comprehension,
+            ast.GeneratorExp: self._comprehension,
+            ast.DictComp: self._dict_comprehension,
+            ast.Yield: self._yield,
+            ast.YieldFrom: self._yield_from,
+            ast.Starred: self._starred,
+            ast.JoinedStr: self._joined,
+            ast.FormattedValue: self._formatted,
+            ast.NamedExpr: self._walrus,
+            ast.Slice: self._slice,
+        }
+        self.read = _Readers(readers, self._parts)
+
+    def expr(self, node: Any) -> Node:
+        """The tuple for any expression."""
+        return self.read[type(node)](node)
+
+    def _name(self, node: ast.Name) -> Node:
+        return ("name", node.id)
+
+    def _attribute(self, node: ast.Attribute) -> Node:
+        base = node.value
+        return (
+            "attr",
+            self.read[type(base)](base),
+            node.attr,
+            at(node),
+        )
+
+    def _callee(self, func: Any) -> str:
+        names: list[str] = []
+        while type(func) is ast.Attribute:
+            names.append(func.attr)
+            func = func.value
+        if type(func) is ast.Name:
+            names.append(func.id)
+        elif names:
+            names.append("?")
+        else:
+            return ""
+        names.reverse()
+        return ".".join(names)
+
+    def _call(self, node: ast.Call) -> Node:
+        callee = self._callee(node.func)
+        if callee:
+            self.calls.add(callee)
+        return self._call_itself(node)
+
+    def _call_itself(self, node: ast.Call) -> Node:
+        read = self.read
+        args = node.args
+        return (
+            "call",
+            read[type(node.func)](node.func),
+            tuple([read[type(a)](a) for a in args]) if args else (),
+            tuple([(k.arg, read[type(k.value)](k.value)) for k in node.keywords]) if node.keywords else (),
+            (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
+        )
+
+    def _await(self, node: ast.Await) -> Node:
+        value = node.value
+        if type(value) is ast.Call:
+            callee = self._callee(value.func)
+            if callee:
+                self.awaited.add(callee)
+            return ("await", self._call_itself(value), at(node))
+        if type(value) is ast.Await and type(value.value) is ast.Call:
+            self.awaited.add(f"await {self._callee(value.value.func)}")  # its result is awaited too
+        callee = self._callee(value)
+        if callee:
+            self.calls.add(callee)  # `await f` without the call is judged like a call that is not awaited
+        return ("await", self.expr(value), at(node))
+
+    def _constant(self, node: ast.Constant) -> Node:
+        value = node.value
+        if type(value) is str and len(value) <= _LONGEST_STRING:
+            return ("const", "str", value)
+        return _CONSTANTS[type(value)]
+
+    def _subscript(self, node: ast.Subscript) -> Node:
+        return ("index", self.expr(node.value), self.expr(node.slice))
+
+    def _many(self, nodes: list[Any]) -> tuple[Node, ...]:
+        read = self.read
+        return tuple([read[type(n)](n) for n in nodes])
+
+    def _list(self, node: ast.List) -> Node:
+        return ("list", self._many(node.elts))
+
+    def _tuple(self, node: ast.Tuple) -> Node:
+        return ("tuple", self._many(node.elts))
+
+    def _set(self, node: ast.Set) -> Node:
+        return ("set", self._many(node.elts))
+
+    def _dict(self, node: ast.Dict) -> Node:
+        return ("dict", tuple([None if k is None else self.expr(k) for k in node.keys]), self._many(node.values))
+
+    def _ifexp(self, node: ast.IfExp) -> Node:
+        return ("ifexp", self.expr(node.test), self.expr(node.body), self.expr(node.orelse))
+
+    def _boolop(self, node: ast.BoolOp) -> Node:
+        return ("and" if type(node.op) is ast.And else "or", self._many(node.values))
+
+    def _unaryop(self, node: ast.UnaryOp) -> Node:
+        if type(node.op) is ast.Not:
+            return ("not", self.expr(node.operand))
+        return ("parts", (self.expr(node.operand),))
+
+    def _binop(self, node: ast.BinOp) -> Node:
+        return ("binop", self.expr(node.left), self.expr(node.right), type(node.op) is ast.BitOr)
+
+    def _compare(self, node: ast.Compare) -> Node:
+        return (
+            "compare",
+            self.expr(node.left),
+            tuple([_OPS.get(type(op), "<") for op in node.ops]),
+            self._many(node.comparators),
+        )
+
+    def _lambda(self, node: ast.Lambda) -> Node:
+        return ("lambda", self.params(node.args), self.expr(node.body), at(node))
+
+    def _generators(self, node: Any) -> tuple[Node, ...]:
+        return tuple(
+            [(bool(g.is_async), self.expr(g.target), self.expr(g.iter), self._many(g.ifs)) for g in node.generators]
+        )
+
+    def _comprehension(self, node: Any) -> Node:
+        kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
+        return ("comp", kind, (self.expr(node.elt),), self._generators(node), at(node))
+
+    def _dict_comprehension(self, node: ast.DictComp) -> Node:
+        return ("comp", "dict", (self.expr(node.key), self.expr(node.value)), self._generators(node), at(node))
+
+    def _yield(self, node: ast.Yield) -> Node:
+        self.generator = True
+        return ("yield", None if node.value is None else self.expr(node.value))
+
+    def _yield_from(self, node: ast.YieldFrom) -> Node:
+        self.generator = True
+        return ("yieldfrom", self.expr(node.value))
+
+    def _starred(self, node: ast.Starred) -> Node:
+        return ("star", self.expr(node.value))
+
+    def _joined(self, node: ast.JoinedStr) -> Node:
+        return ("fstr", tuple([self.expr(v.value) for v in node.values if type(v) is ast.FormattedValue]))
+
+    def _formatted(self, node: ast.FormattedValue) -> Node:
+        return ("fstr", (self.expr(node.value),))
+
+    def _walrus(self, node: ast.NamedExpr) -> Node:
+        return ("walrus", node.target.id, self.expr(node.value))
+
+    def _slice(self, node: ast.Slice) -> Node:
+        return ("parts", tuple([self.expr(p) for p in (node.lower, node.upper, node.step) if p is not None]))
+
+    def _parts(self, node: Any) -> Node:
+        return ("parts", tuple([self.expr(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]))
+
+    def params(self, args: ast.arguments) -> tuple[Param, ...]:
+        """The parameters of a function, in order, each with its annotation and its default."""
+        result: list[Param] = []
+        plain = [*args.posonlyargs, *args.args]
+        defaults = [None] * (len(plain) - len(args.defaults)) + list(args.defaults)
+        for index, (arg, default) in enumerate(zip(plain, defaults, strict=True)):
+            result.append(self._param(arg, default, "/" if index < len(args.posonlyargs) else ""))
+        if args.vararg is not None:
+            result.append(self._param(args.vararg, None, "*"))
+        for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+            result.append(self._param(arg, default, "="))
+        if args.kwarg is not None:
+            result.append(self._param(args.kwarg, None, "**"))
+        return tuple(result)
+
+    def _param(self, arg: ast.arg, default: Any, kind: str) -> Param:
+        note = arg.annotation
+        return (
+            arg.arg,
+            None if note is None else self.expr(note),
+            None if default is None else self.expr(default),
+            kind,
+        )

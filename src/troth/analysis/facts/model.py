@@ -1,0 +1,134 @@
+"""Knows the shape of facts: plain tuples that marshal writes and reads quickly, with names for their fields.
+
+Expressions and statements are kept as nested tuples whose first item says what they are:
+
+    ("name", id)  ("attr", base, name, at)  ("call", func, args, keywords, at)  ("await", value, at)
+    ("const", type[, value])  ("index", base, index)  ("list" | "tuple" | "set", items)  ("dict", keys, values)
+    ("ifexp", test, body, orelse)  ("and" | "or", values)  ("not", value)  ("compare", left, ops, others)
+    ("binop", left, right, is_bitor)  ("lambda", params, body, at)  ("comp", kind, parts, generators, at)
+    ("yield", value)  ("yieldfrom", value)  ("star", value)  ("fstr", values)  ("walrus", name, value)  ("parts", values)
+
+    ("expr", value)  ("assign", targets, value)  ("annassign", target, annotation, value)  ("augassign", target, value)
+    ("return", value, at)  ("if", test, body, orelse)  ("while", test, body, orelse)
+    ("for", is_async, target, iter, body, orelse, at)  ("with", is_async, items, body, at)
+    ("try", body, handlers, orelse, final)  ("raise", value)  ("assert", test)  ("del", targets)  ("break",)
+    ("continue",)  ("import", names)  ("def", function)  ("class", class)  ("match", subject, cases)  ("scope", names)
+
+`at` is `(line, column, end_line, end_column)`, lines from 1, columns in UTF-8 bytes from 0, as `ast` counts them.
+The body of a function is kept as marshalled bytes and read only when somebody asks about that function.
+"""
+
+import marshal
+from typing import Any, NamedTuple
+
+__all__ = [
+    "ABSTRACT",
+    "ASYNC",
+    "FACTS_VERSION",
+    "GENERATOR",
+    "At",
+    "ClassFacts",
+    "FileFacts",
+    "FunctionFacts",
+    "ImportFacts",
+    "Node",
+    "Param",
+    "body_of",
+]
+
+FACTS_VERSION = 1
+
+Node = tuple[Any, ...]
+At = tuple[int, int, int, int]
+
+ASYNC = 1
+GENERATOR = 2
+ABSTRACT = 4  # a body that says nothing: `...`, `pass`, a docstring or `raise NotImplementedError`
+
+
+class ImportFacts(NamedTuple):
+    """`from module import name as local`; `name` is None for `import module`, "*" for a star."""
+
+    scope: int  # the function it stands in; 0 is the module
+    local: str
+    module: str
+    name: str | None
+    level: int
+
+
+# A parameter: name, annotation, default, kind; kind is "/", "", "*", "=" or "**" (positional only, plain, star,
+# keyword only, star star).
+Param = tuple[str, Node | None, Node | None, str]
+
+
+class FunctionFacts(NamedTuple):
+    """A function, a method, or (number 0) the module itself."""
+
+    name: str
+    qualname: str
+    parent: int  # the function around it, 0 for the module, -1 for the module's own entry
+    owner: int  # the class whose method it is, -1 for none
+    flags: int
+    at: At
+    params: tuple[Param, ...]
+    returns: Node | None
+    decorators: tuple[Node, ...]
+    calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
+    awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
+    body: bytes
+
+
+class ClassFacts(NamedTuple):
+    """A class with what its body and its methods say about its attributes."""
+
+    name: str
+    qualname: str
+    parent: int  # the function around it
+    outer: int  # the class around it, -1 for none
+    at: At
+    bases: tuple[Node, ...]
+    decorators: tuple[Node, ...]
+    methods: tuple[tuple[str, tuple[int, ...]], ...]
+    annotations: tuple[tuple[str, Node], ...]
+    values: tuple[tuple[str, Node], ...]
+    self_attributes: tuple[tuple[str, int, Node | None, Node | None], ...]  # name, function, annotation, value
+
+
+class FileFacts(NamedTuple):
+    """All that one file says."""
+
+    imports: tuple[ImportFacts, ...]
+    functions: tuple[FunctionFacts, ...]
+    classes: tuple[ClassFacts, ...]
+    variables: tuple[tuple[str, Node | None, Node | None], ...]  # module level: name, annotation, value
+    exports: tuple[str, ...] | None  # __all__, where it is a plain list
+
+    def pack(self) -> bytes:
+        """These facts as bytes."""
+        return marshal.dumps(
+            (
+                tuple(map(tuple, self.imports)),
+                tuple(map(tuple, self.functions)),
+                tuple(map(tuple, self.classes)),
+                self.variables,
+                self.exports,
+            )
+        )
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> "FileFacts":
+        """The facts that `pack` wrote."""
+        imports, functions, classes, variables, exports = marshal.loads(packed)  # noqa: S302  our own bytes
+        return cls(
+            tuple(ImportFacts._make(i) for i in imports),
+            tuple(FunctionFacts._make(f) for f in functions),
+            tuple(ClassFacts._make(c) for c in classes),
+            variables,
+            exports,
+        )
+
+
+def body_of(function: FunctionFacts) -> tuple[Node, ...]:
+    """The statements of `function`."""
+    body: tuple[Node, ...] = marshal.loads(function.body)  # noqa: S302  our own bytes
+    return body

@@ -1,0 +1,28 @@
+"""What is known of the standard library and of third-party packages that may not be installed.
+
+`load("aiohttp")` gives the table of one top-level package, `find("aiohttp.ClientSession.get")` follows re-exports and
+bases through all tables, and `troth.analysis.knowledge.semantics` tells what no signature says: what blocks, what
+spawns, which slot wants which color. The tables are written by `python -m tools.knowledge build` from the packages
+themselves; nothing is read before it is asked for.
+"""
+
+from troth.analysis.knowledge.library import Attributes, Class, Library, Module, Role, Roles, Sig, bundled, load
+from troth.analysis.knowledge.lookup import Found, Tables, bases, find, fulfilled, method
+
+__all__ = [
+    "Attributes",
+    "Class",
+    "Found",
+    "Library",
+    "Module",
+    "Role",
+    "Roles",
+    "Sig",
+    "Tables",
+    "bases",
+    "bundled",
+    "find",
+    "fulfilled",
+    "load",
+    "method",
+]

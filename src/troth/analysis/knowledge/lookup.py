@@ -1,0 +1,133 @@
+"""Knows how to find a dotted name in the tables, through re-exports and bases and across packages."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from troth.analysis.knowledge.library import Class, Library, Module, Sig, load
+
+__all__ = ["Found", "Tables", "bases", "find", "fulfilled", "method"]
+
+_MOST_REEXPORTS = 20  # a chain is 1 to 4 long in real packages; a cycle between two tables must still end
+_PLAIN: Sig = ("", "", {})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a name leads. `name` is the fully qualified name of the definition."""
+
+    kind: Literal["module", "class", "function", "method", "attribute"]
+    name: str
+    sig: Sig | None = None
+    """For functions and methods. A plain function that was left out of its table has the signature `("", "", {})`."""
+    type: str = ""
+    """For attributes and module variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables that `load` gives, seen as one world."""
+
+    load: Callable[[str], Library | None]
+    _lineages: dict[str, tuple[tuple[str, Class], ...]] = field(default_factory=dict)
+
+    def find(self, dotted: str) -> Found | None:
+        """What `dotted` (as an import would spell it) stands for, or None where the tables do not say."""
+        for _ in range(_MOST_REEXPORTS):
+            library = self.load(dotted.partition(".")[0])
+            if library is None:
+                return None
+            home, rest = _split(dotted, library)
+            if not home:
+                return None
+            if not rest:
+                return Found("module", home)
+            module = library.modules[home]
+            target = module.get("x", {}).get(rest[0])
+            if target is None:
+                return self._in_module(home, module, rest)
+            dotted = ".".join((target, *rest[1:]))
+        return None
+
+    def _in_module(self, home: str, module: Module, rest: list[str]) -> Found | None:
+        name = ".".join(rest)
+        full = f"{home}.{name}"
+        if (sig := module.get("f", {}).get(name)) is not None:
+            return Found("function", full, sig)
+        if (type_ := module.get("v", {}).get(name)) is not None:
+            return Found("attribute", full, type=type_)
+        classes = module.get("c", {})
+        if name in classes:
+            return Found("class", full)
+        if name in module.get("s", "").split():
+            return Found("function", full, _PLAIN)
+        owner, _, last = name.rpartition(".")
+        return self.method(f"{home}.{owner}", last) if owner in classes else None
+
+    def method(self, class_name: str, name: str) -> Found | None:
+        """The method, property or attribute `name` of a class, looked for along its bases."""
+        for owner, known in self._lineage(class_name):
+            if (sig := known.get("m", {}).get(name)) is not None:
+                return Found("method", f"{owner}.{name}", sig)
+            if (type_ := known.get("a", {}).get(name)) is not None:
+                return Found("attribute", f"{owner}.{name}", type=type_)
+        return None
+
+    def fulfilled(self, type_: str, by: Literal["__await__", "__aenter__"]) -> str:
+        """What awaiting (or entering) an object of a type gives, as a type; empty where the tables do not say.
+
+        The class says it (`__aenter__` of `asyncpg.pool.PoolAcquireContext`), or leaves it to its type argument:
+        awaiting `aiohttp.client._BaseRequestContextManager[X]` gives an `X`.
+        """
+        name, _, arguments = type_.partition("[")
+        found = self.method(name, by)
+        returns = found.sig[1] if found is not None and found.sig is not None else ""
+        if returns == "typing.Self":
+            return type_
+        return returns or arguments.removesuffix("]")
+
+    def bases(self, class_name: str) -> Iterator[str]:
+        """The class and all its ancestors that the tables know, in the order Python looks through them."""
+        for owner, _ in self._lineage(class_name):
+            yield owner
+
+    def _lineage(self, class_name: str) -> tuple[tuple[str, Class], ...]:
+        # Depth first and left to right, where a class met twice counts at its last place: in a diamond the branches
+        # come before what they share, as in Python's own order.
+        if class_name not in self._lineages:
+            met = list(self._preorder(class_name, frozenset()))
+            last = {name: place for place, (name, _) in enumerate(met)}
+            self._lineages[class_name] = tuple(pair for place, pair in enumerate(met) if last[pair[0]] == place)
+        return self._lineages[class_name]
+
+    def _preorder(self, class_name: str, above: frozenset[str]) -> Iterator[tuple[str, Class]]:
+        found = self.find(class_name)
+        if found is None or found.kind != "class" or found.name in above:
+            return
+        known = self.class_(found.name)
+        yield found.name, known
+        for base in known.get("b", []):
+            yield from self._preorder(base, above | {found.name})
+
+    def class_(self, full: str) -> Class:
+        """The entry of a class that `find` has found."""
+        library = self.load(full.partition(".")[0])
+        assert library is not None
+        home, rest = _split(full, library)
+        return library.modules[home]["c"][".".join(rest)]
+
+
+def _split(dotted: str, library: Library) -> tuple[str, list[str]]:
+    """The longest module in `dotted`, and what is left of it."""
+    parts = dotted.split(".")
+    for count in range(len(parts), 0, -1):
+        if (home := ".".join(parts[:count])) in library.modules:
+            return home, parts[count:]
+    return "", parts
+
+
+_BUNDLED = Tables(load)
+find = _BUNDLED.find
+method = _BUNDLED.method
+fulfilled = _BUNDLED.fulfilled
+bases = _BUNDLED.bases

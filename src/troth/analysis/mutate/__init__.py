@@ -1,0 +1,1 @@
+"""Planting mismatches in a copy of a project, and seeing who notices."""

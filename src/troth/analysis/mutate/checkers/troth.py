@@ -1,0 +1,26 @@
+"""Troth's own `check`, run as a program of its own like every other tool, with the default confidence."""
+
+import sys
+from collections.abc import Sequence
+
+from troth.analysis.mutate.checkers.checker import Checker, Scope, Sightings, relative_to, rows_of
+from troth.analysis.mutate.process import Finished
+from troth.analysis.mutate.sighting import Sighting
+
+__all__ = ["troth"]
+
+
+def troth() -> Checker:
+    """The preset `--tool troth`."""
+
+    def command(scope: Scope) -> Sequence[str]:
+        return [sys.executable, "-m", "troth", "check", "--output-format", "json", *scope.targets]
+
+    return Checker("troth", "troth check", command, _read)
+
+
+def _read(done: Finished, scope: Scope) -> Sightings:
+    return [
+        Sighting(relative_to(scope.root, row["path"]), row["line"], row["code"], f"{row['rule']}: {row['message']}")
+        for row in rows_of(done, fine=(0, 1))
+    ]

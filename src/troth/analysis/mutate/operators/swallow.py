@@ -1,0 +1,100 @@
+"""Swallow.
+
+What it plants: a dropped `await` whose statement is wrapped in `try … except Exception: pass`.
+Why it matters: the coroutine is lost as before, and what goes wrong with the value afterwards is silenced too. Code
+that is afraid of its own callees looks like this, and no traceback ever points at the lost call.
+What it leaves alone: statements that share their line with others, and values that are needed after the statement,
+since a name that may be unbound would give the mutant away for another reason.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from troth.analysis.findings import Edit
+from troth.analysis.mutate import shape as shapes
+from troth.analysis.mutate.module import Module
+from troth.analysis.mutate.mutant import Mutant
+from troth.analysis.mutate.operator import Case, Operator
+from troth.analysis.mutate.operators.drop_await import KINDS, NEEDS, await_token
+from troth.analysis.mutate.place import Places
+from troth.analysis.mutate.project import Project
+from troth.analysis.mutate.shape import shape_of
+
+__all__ = ["OPERATOR"]
+
+_REST_OF_LINE = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?=\r|\n|\Z)")
+_SHAPES = (shapes.BARE, shapes.RETURN, shapes.LARGER)
+
+
+def find(module: Module, project: Project) -> Iterator[Mutant]:
+    """Every `await` of a call in a statement that can be wrapped."""
+    del project
+    places = Places(module, "swallow")
+    for node in ast.walk(module.tree):
+        if not (isinstance(node, ast.Await) and isinstance(node.value, ast.Call)) or module.in_fstring(node):
+            continue
+        statement = module.statement(node)
+        if not isinstance(statement, (ast.Expr, ast.Return)):
+            continue
+        wrapping = _wrap(module, statement)
+        shape = shape_of(module, node)
+        if wrapping and shape in _SHAPES:
+            edits = [*wrapping, await_token(module, node)]
+            yield places.mutant(node, shape, edits, subject=module.code(node.value.func))
+
+
+def _wrap(module: Module, statement: ast.stmt) -> list[Edit]:
+    """The edits that put the statement into a `try`, or none where it does not stand alone on its lines."""
+    source = module.source
+    start = module.start(statement)
+    indent = source.text[source.line_starts[statement.lineno - 1] : start]
+    rest = _REST_OF_LINE.match(source.text, module.end(statement))
+    if indent.strip() or rest is None:
+        return []
+    step = "\t" if indent.endswith("\t") else "    "
+    newline = source.newline
+    after = f"{newline}{indent}except Exception:{newline}{indent}{step}pass"
+    return [
+        Edit(module.path, start, start, f"try:{newline}{indent}{step}"),
+        Edit(module.path, rest.end(), rest.end(), after),
+    ]
+
+
+OPERATOR = Operator(
+    name="swallow",
+    summary="drop the `await` and wrap the statement in `except Exception: pass`",
+    shapes=_SHAPES,
+    find=find,
+    kinds=KINDS,
+    cures={
+        shapes.BARE: "a test of what the call does: afterwards something was written, sent or closed",
+        shapes.RETURN: "a test that compares what the function returns with a plain value",
+        shapes.LARGER: "a test of what the outer call did with the value",
+    },
+    needs={shape: NEEDS[shape] for shape in _SHAPES},
+    cases=(
+        Case(
+            "bare",
+            "async def f():\n    await g()  # now\n    h()\n",
+            "async def f():\n    try:\n        g()  # now\n    except Exception:\n        pass\n    h()\n",
+            "bare",
+        ),
+        Case(
+            "returned, at the end of the file",
+            "async def f():\n    return await g(\n        1)",
+            "async def f():\n    try:\n        return g(\n        1)\n    except Exception:\n        pass",
+            "return",
+        ),
+        Case(
+            "passed on",
+            "async def f():\n\th(await g())\n",
+            "async def f():\n\ttry:\n\t\th(g())\n\texcept Exception:\n\t\tpass\n",
+            "larger",
+        ),
+        Case("assigned", "async def f():\n    x = await g()\n    return x\n", None),
+        Case("behind a semicolon", "async def f():\n    h(); await g()\n", None),
+        Case("before a semicolon", "async def f():\n    await g(); h()\n", None),
+        Case("on the line of its if", "async def f():\n    if x: await g()\n", None),
+    ),
+)

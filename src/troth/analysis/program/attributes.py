@@ -1,0 +1,53 @@
+"""Knows what the methods of a class do with one of its attributes."""
+
+from typing import Any
+
+__all__ = ["collect_uses"]
+
+
+def collect_uses(node: Any, name: str, uses: set[str]) -> None:
+    """Add to `uses` how `….name` is used below `node`: "awaited", "misused", "assigned" or "other"."""
+    _walk(node, name, uses, "other")
+
+
+def _walk(node: Any, name: str, uses: set[str], context: str) -> None:
+    if not isinstance(node, tuple) or not node:
+        return
+    kind = node[0]
+    if not isinstance(kind, str):
+        for part in node:
+            _walk(part, name, uses, context)
+        return
+    if kind == "attr":
+        if node[2] == name:
+            uses.add(context)
+        _walk(node[1], name, uses, "misused")
+    elif kind == "await":
+        _walk(node[1], name, uses, "awaited")
+    elif kind == "index":
+        _walk(node[1], name, uses, "misused")
+        _walk(node[2], name, uses, "other")
+    elif kind == "assign":
+        for target in node[1]:
+            _walk(target, name, uses, "assigned")
+        _walk(node[2], name, uses, "other")
+    elif kind == "annassign":
+        _walk(node[1], name, uses, "assigned")
+        _walk(node[3], name, uses, "other")
+    elif kind in {"if", "while", "not", "compare", "binop", "fstr"}:
+        for part in node[1:]:
+            _walk(part, name, uses, "misused" if _is_expression(part) else "other")
+    elif kind == "for":
+        _walk(node[3], name, uses, "misused" if not node[1] else "other")
+        for part in (node[4], node[5]):
+            _walk(part, name, uses, "other")
+    elif kind in {"and", "or"}:
+        for part in node[1]:
+            _walk(part, name, uses, "misused" if context == "misused" else "other")
+    else:
+        for part in node[1:]:
+            _walk(part, name, uses, "other")
+
+
+def _is_expression(node: Any) -> bool:
+    return isinstance(node, tuple) and bool(node) and isinstance(node[0], str)

@@ -1,0 +1,445 @@
+"""Knows what a call gives: a promise, an object, or what the function returns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.program import library
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.library import LibraryClass, LibraryFunction
+from troth.analysis.program.values import (
+    NONE,
+    AsyncContext,
+    AsyncGenerator,
+    Awaitable,
+    Builtin,
+    CallableType,
+    ClassObject,
+    Coroutine,
+    External,
+    FunctionValue,
+    Instance,
+    Lambda,
+    ModuleValue,
+    Nothing,
+    Table,
+    TupleOf,
+    Union,
+    Value,
+    members_of,
+    union,
+)
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.findings import Reason
+    from troth.analysis.program.evaluate import Evaluator
+    from troth.analysis.program.link import Program
+
+__all__ = ["Calls", "callee_text"]
+
+Arguments = list[tuple[str | None, Value | None]]
+
+# Functions that give back what they are given, as far as promises go.
+_PASSING = frozenset({"typing.cast", "copy.copy", "copy.deepcopy", "functools.wraps"})
+# Functions that start what they are given; the task they return is held by nobody else.
+SPAWNERS = frozenset(
+    {
+        "asyncio.create_task",
+        "asyncio.tasks.create_task",
+        "asyncio.ensure_future",
+        "asyncio.tasks.ensure_future",
+        "asyncio.gather",
+        "asyncio.tasks.gather",
+        "asyncio.events.AbstractEventLoop.create_task",
+        "asyncio.base_events.BaseEventLoop.create_task",
+    }
+)
+
+
+class Calls:
+    """Calls values."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._results: dict[Function, Value | None] = {}
+        self._asking: set[Function] = set()
+        self._fluent: set[Function] = set()  # those that return `Self`: the answer depends on the receiver
+
+    def call(self, func: Value | None, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
+        """What calling `func` at `node` gives."""
+        if func is None:
+            return self._program.evidence.call(node, scope)
+        if isinstance(func, Union):
+            return self._one_of(func, node, values, scope)
+        if isinstance(func, FunctionValue):
+            if isinstance(func.function, Function):
+                return self._own(func, func.function, node, values, scope)
+            return self._library(func, func.function, node, values, scope)
+        if isinstance(func, ClassObject):
+            return self._construct(func, node, values, scope)
+        if isinstance(func, Instance):
+            called = self._program.classes.member(func.cls, "__call__", func)
+            return None if called is None else self.call(called, node, values, scope)
+        if isinstance(func, Lambda):
+            return self._fresh(func.evaluate(), node, scope, "a lambda that returns it")
+        if isinstance(func, CallableType):
+            return self._annotated(func, node, scope)
+        if isinstance(func, External):
+            promise = self._program.evidence.call(node, scope, external=func.path)
+            return promise if promise is not None else External(f"{func.path}()")
+        return None
+
+    def _one_of(self, func: Union, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
+        members = [m for m in func.members if not isinstance(m, Nothing)]
+        if any(m is None for m in members):
+            return None
+        results = [self.call(m, node, values, scope) for m in members]
+        if all(isinstance(r, Coroutine) for r in results) and results:
+            first = results[0]
+            assert isinstance(first, Coroutine)
+            return Coroutine(first.site, lambda: union([r.evaluate() for r in results if isinstance(r, Coroutine)]))
+        if any(isinstance(r, Coroutine | AsyncGenerator | AsyncContext) for r in results):
+            return None  # one color on one path, the other on another: nobody can say at this call
+        return union(results)
+
+    def _own(
+        self, func: FunctionValue, function: Function, node: Node, values: Arguments, scope: Evaluator
+    ) -> Value | None:
+        program = self._program
+        effect = program.effects.of(function)
+        receiver = func.receiver
+        if effect == "unknown":
+            return None
+        if effect in {"coroutine", "generator", "context"}:
+            if program.overridden_otherwise(function, receiver):
+                return None
+            at, text = node[-1], callee_text(node[1])
+            promise = "coroutine" if effect == "coroutine" else "generator" if effect == "generator" else "context"
+            site = scope.site(
+                function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=not _guessed(receiver)
+            )  # type: ignore[arg-type]
+            kind = {"coroutine": Coroutine, "generator": AsyncGenerator, "context": AsyncContext}[effect]
+            return kind(site, lambda: self.result(func))
+        result = self.result(func)
+        if effect == "syncontext":
+            return Builtin("context", (result,))
+        if effect == "iterator":
+            return Builtin("iterator", (result,))
+        if result is None:
+            result = self._by_type_argument(function, values)
+        if program.overridden_otherwise(function, receiver):
+            return None
+        return self._fresh(result, node, scope, "", function)
+
+    def _by_type_argument(self, function: Function, values: Arguments) -> Value | None:
+        """`def get(kind: type[T]) -> T`: the class that is given is the class that comes back."""
+        returns = function.facts.returns
+        if returns is None or returns[0] != "name":
+            return None
+        for param, (_, value) in zip(
+            [p for p in function.facts.params if p[0] not in {"self", "cls"}], values, strict=False
+        ):
+            annotation = param[1]
+            if (
+                annotation is not None
+                and annotation[0] == "index"
+                and annotation[2] == returns
+                and isinstance(value, ClassObject)
+            ):
+                return self._program.types.instance(value.cls, (), None)
+        return None
+
+    def _fresh(
+        self, value: Value | None, node: Node, scope: Evaluator, how: str = "", function: Function | None = None
+    ) -> Value | None:
+        """A promise that a plain function hands on becomes one that this call makes."""
+        if isinstance(value, Union):
+            real = [m for m in value.members if not isinstance(m, Nothing)]
+            if any(isinstance(m, Coroutine) for m in real) and not all(isinstance(m, Coroutine) for m in real):
+                return None  # a promise or a result, depending on what only the call knows
+            return union([self._fresh(m, node, scope, how, function) for m in value.members])
+        if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
+            at, text = node[-1], callee_text(node[1])
+            promise = (
+                "coroutine"
+                if isinstance(value, Coroutine)
+                else "generator"
+                if isinstance(value, AsyncGenerator)
+                else "context"
+            )
+            inner = value.site
+            if isinstance(value, AsyncGenerator | AsyncContext):
+                return type(value)(None, value.evaluate)
+            target = function if function is not None else how
+            sure = value.site.sure if value.site is not None else True
+            return Coroutine(
+                scope.site(
+                    target,
+                    at,
+                    text,
+                    promise,
+                    lambda: self._program.reasons.of_returning(function, inner, how),
+                    sure=sure,
+                ),
+                value.evaluate,
+            )  # type: ignore[arg-type]
+        return value
+
+    def _annotated(self, func: CallableType, node: Node, scope: Evaluator) -> Value | None:
+        result = func.result
+        if isinstance(result, Coroutine):
+            reasons = self._program.reasons.of_callable
+            site = scope.site("", node[-1], callee_text(node[1]), "coroutine", reasons, sure=True)
+            return Coroutine(site, result.evaluate)
+        if type(result) is Awaitable and not result.kind:
+            reasons = self._program.reasons.of_callable
+            site = scope.site("", node[-1], callee_text(node[1]), "coroutine", reasons, sure=False)
+            return Coroutine(site, lambda: result.result)
+        return result
+
+    def _library(
+        self, func: FunctionValue, function: LibraryFunction, node: Node, values: Arguments, scope: Evaluator
+    ) -> Value | None:
+        flags, name = function.flags, function.qualname
+        if name.startswith("builtins."):
+            return self._builtin(func, function, node, values, scope)
+        if "o" in flags:
+            return None
+        at, text = node[-1], callee_text(node[1])
+
+        def reasons() -> tuple[Reason, ...]:
+            return self._program.reasons.of_library(func, function)
+
+        if "a" in flags:
+            site = scope.site(function, at, text, "coroutine", reasons, sure=not _guessed(func.receiver))
+            return Coroutine(site, lambda: self._awaited_library(function, func, values))
+        result = self._library_result(function, func)
+        if "g" in flags:
+            item = result.args[0] if isinstance(result, Builtin) and result.args else None
+            return AsyncGenerator(scope.site(function, at, text, "generator", reasons, sure=True), lambda: item)
+        if name in SPAWNERS or (
+            isinstance(result, Awaitable)
+            and result.kind == "task"
+            and function.name in {"create_task", "ensure_future"}
+        ):
+            if "TaskGroup" in name:
+                return Awaitable(_first_result(values, scope), "task")
+            return Awaitable(
+                _first_result(values, scope), "task", scope.site(function, at, text, "task", reasons, sure=False)
+            )
+        if "w" in flags:
+            return result if isinstance(result, Awaitable) else Awaitable(result)
+        if name in _PASSING and values:
+            value = values[-1][1]
+            return value if name != "typing.cast" else self._cast(node, scope, value)
+        if name in {"functools.partial", "functools.partialmethod"}:
+            return values[0][1] if values and isinstance(values[0][1], FunctionValue | Lambda | ClassObject) else None
+        return result
+
+    def _cast(self, node: Node, scope: Evaluator, value: Value | None) -> Value | None:
+        if len(node[2]) == 2:
+            return self._program.types.annotated(node[2][0], scope.module, scope.function)
+        return value
+
+    def _awaited_library(self, function: LibraryFunction, func: FunctionValue, values: Arguments) -> Value | None:
+        if function.name in {"wait_for", "shield", "to_thread", "wait_for_first", "run_sync"} and values:
+            first = values[0][1]
+            if isinstance(first, Coroutine):
+                return first.evaluate()
+            if isinstance(first, Awaitable):
+                return first.result
+            if isinstance(first, FunctionValue):
+                return self.result(first)
+        return self._library_result(function, func)
+
+    def _library_result(self, function: LibraryFunction, func: FunctionValue) -> Value | None:
+        if function.returns in {"typing.Self", "Self"}:
+            return (
+                func.receiver
+                if isinstance(func.receiver, Instance)
+                else (Instance(func.receiver.cls) if isinstance(func.receiver, ClassObject) else None)
+            )
+        return self._program.types.written(function.returns)
+
+    def _builtin(
+        self, func: FunctionValue, function: LibraryFunction, node: Node, values: Arguments, scope: Evaluator
+    ) -> Value | None:
+        name, base = function.name, func.receiver
+        first = values[0][1] if values else None
+        if base is not None:
+            return self._method_of_builtin(base, name, values)
+        if name in {"list", "set", "tuple", "frozenset", "sorted", "iter", "reversed"}:
+            return Builtin(
+                "list" if name in {"sorted", "iter", "reversed"} else name, (scope.iterated(first),) if values else ()
+            )
+        if name == "enumerate":
+            return Builtin("iterator", (TupleOf((Builtin("int"), scope.iterated(first))),))
+        if name == "zip":
+            return Builtin("iterator", (TupleOf(tuple(scope.iterated(v) for _, v in values)),))
+        if name in {"next", "min", "max"}:
+            return scope.iterated(first) if len(values) == 1 or name == "next" else union([v for _, v in values])
+        if name == "getattr":
+            return self._getattr(node, values, scope)
+        if name == "anext" and isinstance(first, AsyncGenerator):
+            return Awaitable(first.evaluate())
+        if name == "type" and len(values) == 1 and isinstance(first, Instance):
+            return ClassObject(first.cls)
+        if name == "dict":
+            return Builtin("dict", ())
+        return Builtin(function.returns) if function.returns else None
+
+    def _getattr(self, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
+        """`getattr(x, "name")`, and `getattr(self, f"handle_{kind}")` where every method that fits has one color."""
+        if len(node[2]) < 2:
+            return None
+        name, base = node[2][1], values[0][1]
+        if name[0] == "const" and len(name) == 3:
+            if len(node[2]) > 2:
+                found = scope.attribute(base, name[2], node[-1])
+                return None if found is None else union([found, NONE])
+            return scope.attribute(base, name[2], node[-1])
+        return None
+
+    def _method_of_builtin(self, base: Value, name: str, values: Arguments) -> Value | None:
+        if isinstance(base, Table):
+            if name in {"get", "pop", "setdefault"}:
+                default = values[1][1] if len(values) > 1 else NONE
+                return union([*base.values, default]) if base.values else None
+            if name == "values":
+                return Builtin("list", (union(base.values) if base.values else None,))
+            if name == "items":
+                return Builtin("list", (TupleOf((Builtin("str"), union(base.values) if base.values else None)),))
+            return None
+        if isinstance(base, TupleOf):
+            return None
+        assert isinstance(base, Builtin)
+        args = base.args
+        if base.name == "str":
+            return (
+                Builtin("list", (base,))
+                if name in {"split", "splitlines", "rsplit"}
+                else base
+                if name in _TEXT
+                else None
+            )
+        if base.name == "dict":
+            value = args[-1] if len(args) > 1 else None
+            if name in {"get", "pop", "setdefault"}:
+                return None if value is None else union([value, NONE]) if len(values) < 2 else value
+            if name == "values":
+                return Builtin("list", (value,))
+            if name == "keys":
+                return Builtin("list", args[:1])
+            if name == "items":
+                return Builtin("list", (TupleOf((args[0] if args else None, value)),))
+            if name == "copy":
+                return base
+        if base.name in {"list", "set", "frozenset"}:
+            if name == "pop":
+                return args[0] if args else None
+            if name in {"copy", "union", "intersection", "difference"}:
+                return base
+        return None
+
+    def _construct(self, func: ClassObject, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
+        cls = func.cls
+        module = scope.module
+        why = (f"`{callee_text(node[1])}(…)` makes a `{cls.name}`", module.path, node[-1][0])
+        if isinstance(cls, LibraryClass):
+            if cls.qualified in {"functools.partial", "functools.partialmethod"}:
+                return (
+                    values[0][1] if values and isinstance(values[0][1], FunctionValue | Lambda | ClassObject) else None
+                )
+            return self._program.types.instance(cls, (), why)
+        return Instance(cls, (), why)
+
+    def property(self, bound: FunctionValue) -> Value | None:
+        """What reading a property gives."""
+        function = bound.function
+        if isinstance(function, Function):
+            effect = self._program.effects.of(function)
+            if effect == "coroutine":
+                return Coroutine(None, lambda: self.result(bound))
+            if effect != "plain":
+                return None
+            return self.result(bound)
+        if "a" in function.flags:
+            return Coroutine(None, lambda: self._library_result(function, bound))
+        result = self._library_result(function, bound)
+        return Awaitable(result) if "w" in function.flags and not isinstance(result, Awaitable) else result
+
+    def result(self, func: FunctionValue) -> Value | None:
+        """What the function returns in the end: after awaiting, per item for generators, inside for contexts."""
+        function = func.function
+        if isinstance(function, LibraryFunction):
+            return self._library_result(function, func)
+        receiver_class = func.receiver.cls if isinstance(func.receiver, Instance | ClassObject) else None
+        owner = receiver_class if isinstance(receiver_class, Class) else function.owner
+        if function in self._fluent:
+            return self._from_annotation(function, owner)
+        if function not in self._results:
+            returns = function.facts.returns
+            if returns is not None and owner is not None and _mentions_self(returns):
+                self._fluent.add(function)
+                return self._from_annotation(function, owner)
+            if function in self._asking:
+                return None
+            self._asking.add(function)
+            try:
+                value = self._from_annotation(function, function.owner)
+                if value is None or (type(value) is Awaitable and not value.kind):
+                    inferred = self._program.inferred(function)
+                    value = inferred if value is None or isinstance(inferred, Coroutine) else value
+            finally:
+                self._asking.discard(function)
+            self._results[function] = value
+        return self._results[function]
+
+    def _from_annotation(self, function: Function, owner: Class | None) -> Value | None:
+        returns = function.facts.returns
+        if returns is None:
+            return None
+        place = (function.module.path, function.facts.at[0])
+        value = self._program.types.annotated(
+            returns, function.module, function.parent, owner, (f"`{function.qualname}` returns it", *place)
+        )
+        if function.is_generator:
+            if isinstance(value, Builtin) and value.name in {"iterator", "async iterator", "list"}:
+                return value.args[0] if value.args else None
+            return None
+        return value
+
+
+def callee_text(node: Node) -> str:
+    """The callee as a reader would name it."""
+    kind = node[0]
+    if kind == "name":
+        return str(node[1])
+    if kind == "attr":
+        return f"{callee_text(node[1])}.{node[2]}"
+    if kind == "call":
+        return f"{callee_text(node[1])}()"
+    if kind == "await":
+        return f"(await {callee_text(node[1])})"
+    if kind == "index":
+        return f"{callee_text(node[1])}[…]"
+    return "…"
+
+
+def _guessed(receiver: Value | None) -> bool:
+    return isinstance(receiver, Instance) and receiver.guess
+
+
+def _first_result(values: Arguments, scope: Evaluator) -> Value | None:
+    return scope.awaited(values[0][1]) if len(values) >= 1 and values[0][0] is None else None
+
+
+def _mentions_self(node: Node) -> bool:
+    return any(part == "Self" or (isinstance(part, tuple) and _mentions_self(part)) for part in node)
+
+
+_TEXT = frozenset(
+    ["strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "format", "join", "capitalize", "removeprefix", "removesuffix", "zfill", "ljust", "rjust", "center", "expandtabs", "swapcase", "casefold", "translate"]
+)
+_ = (library, ModuleValue, members_of)

@@ -1,0 +1,205 @@
+"""Knows the classes of a program: their order of resolution, their members and the types of their attributes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.program import library
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.library import LibraryClass, LibraryFunction
+from troth.analysis.program.values import (
+    NONE,
+    ClassObject,
+    FunctionValue,
+    Instance,
+    Value,
+    union,
+)
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program.link import Program
+
+__all__ = ["Classes"]
+
+_DEEPEST = 40
+
+
+class Classes:
+    """Answers questions about classes; every answer is kept."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._orders: dict[Class, tuple[Class | LibraryClass | None, ...]] = {}
+        self._attributes: dict[tuple[Class, str], Value | None] = {}
+        self._asking: set[tuple[Class, str]] = set()
+        self._children: dict[Class, list[Class]] | None = None
+
+    def order(self, cls: Class) -> tuple[Class | LibraryClass | None, ...]:
+        """The class and its ancestors in the order Python looks through them; None stands for an unknown base."""
+        known = self._orders.get(cls)
+        if known is None:
+            self._orders[cls] = (cls,)  # a class that is its own ancestor ends here
+            met = self._preorder(cls, 0)
+            last = {id(entry): place for place, entry in enumerate(met) if entry is not None}
+            known = tuple(e for place, e in enumerate(met) if e is None or last[id(e)] == place)
+            self._orders[cls] = known
+        return known
+
+    def _preorder(self, cls: Class, depth: int) -> list[Class | LibraryClass | None]:
+        met: list[Class | LibraryClass | None] = [cls]
+        if depth > _DEEPEST:
+            return met
+        for base in cls.facts.bases:
+            node: Node = base[1] if base[0] == "index" else base
+            if node[0] in {"star", "call"}:
+                met.append(None)
+                continue
+            if (node[1] if node[0] == "name" else node[2] if node[0] == "attr" else "") in _SHAPELESS:
+                continue
+            value = self._program.static(
+                cls.module, cls.module.function(cls.facts.parent) if cls.facts.parent else None
+            ).value(node)
+            if isinstance(value, ClassObject) and value.cls is not cls:
+                if isinstance(value.cls, Class):
+                    met.extend(self._preorder(value.cls, depth + 1))
+                else:
+                    met.extend(library.library_class(name) for name in library.lineage(value.cls.qualified))
+            else:
+                met.append(None)
+        return met
+
+    def member(
+        self, cls: Class | LibraryClass, name: str, receiver: Value, *, after: Class | None = None
+    ) -> Value | None:
+        """What `receiver.name` is; `after` leaves out the classes up to that one, as `super()` does."""
+        if isinstance(cls, LibraryClass):
+            return self._library_member(cls, name, receiver)
+        waiting = after is not None
+        for ancestor in self.order(cls):
+            if waiting:
+                waiting = ancestor is not after
+                continue
+            if ancestor is None:
+                continue
+            if isinstance(ancestor, LibraryClass):
+                found = self._library_member(ancestor, name, receiver)
+                if found is not None:
+                    return found
+                continue
+            if name in ancestor.methods:
+                return self._method(ancestor, name, receiver)
+            known = self._attribute(ancestor, name, receiver)
+            if known is not _MISSING:
+                return known  # type: ignore[return-value]
+        return None
+
+    def has(self, cls: Class | LibraryClass, name: str) -> bool | None:
+        """Whether objects of `cls` have a method `name`; None where an unknown base might have it."""
+        if isinstance(cls, LibraryClass):
+            if library.member(cls.qualified, name) is not None:
+                return True
+            return None
+        unknown = False
+        for ancestor in self.order(cls):
+            if ancestor is None:
+                unknown = True
+            elif isinstance(ancestor, LibraryClass):
+                if library.member(ancestor.qualified, name) is not None:
+                    return True
+                unknown = unknown or ancestor.qualified.partition(".")[0] not in {"builtins", "typing", "abc", "enum"}
+            elif name in ancestor.methods or name in ancestor.values:
+                return True
+        return None if unknown else False
+
+    def is_complete(self, cls: Class) -> bool:
+        """Whether every ancestor is known, so that what is not found is not there."""
+        return None not in self.order(cls)
+
+    def _method(self, cls: Class, name: str, receiver: Value) -> Value | None:
+        functions = [cls.module.function(i) for i in cls.methods[name]]
+        functions = [f for f in functions if not f.decorated_with("overload", "setter", "deleter")] or functions[-1:]
+        if len({f.is_async for f in functions}) == 1:
+            functions = functions[-1:]
+        return union([self._bound(f, receiver) for f in functions])
+
+    def _bound(self, function: Function, receiver: Value) -> Value | None:
+        if function.decorated_with("staticmethod"):
+            return FunctionValue(function)
+        bound = FunctionValue(function, receiver)
+        if isinstance(receiver, Instance) and function.decorated_with(
+            "property", "cached_property", "hybrid_property", "async_cached_property", "async_property"
+        ):
+            return self._program.calls.property(bound)
+        return bound
+
+    def _attribute(self, cls: Class, name: str, receiver: Value) -> object:
+        """The value of an attribute as this class alone tells it; `_MISSING` where it does not mention it."""
+        key = (cls, name)
+        if key in self._attributes:
+            return self._attributes[key]
+        if key in self._asking:
+            return None
+        assigned = [a for a in cls.facts.self_attributes if a[0] == name]
+        if name not in cls.annotations and name not in cls.values and not assigned:
+            return _MISSING
+        self._asking.add(key)
+        try:
+            value = self._typed(cls, name, assigned)
+        finally:
+            self._asking.discard(key)
+        self._attributes[key] = value
+        del receiver
+        return value
+
+    def _typed(self, cls: Class, name: str, assigned: list[tuple[str, int, Node | None, Node | None]]) -> Value | None:
+        program = self._program
+        where = (cls.module.path, cls.facts.at[0])
+        if name in cls.annotations:
+            why = (f"`{name}` is annotated in `{cls.name}`", *where)
+            known = program.types.annotated(cls.annotations[name], cls.module, None, cls, why)
+            if known is not None:
+                return known
+        values: list[Value | None] = []
+        for _, index, annotation, value in assigned:
+            function = cls.module.function(index)
+            why = (f"`self.{name}` is set in `{function.qualname}`", cls.module.path, function.facts.at[0])
+            if annotation is not None:
+                known = program.types.annotated(annotation, cls.module, function, cls, why)
+                if known is not None and not (value is not None and value[0] == "dict" and value[1]):
+                    return known  # but a table written out says more than `dict[str, Callable]`
+            if value is not None:
+                values.append(program.assigned_in(function, name, value))
+        if name in cls.values:
+            values.append(program.static(cls.module, owner=cls).value(cls.values[name]))
+        real = [v for v in values if v is not NONE]
+        return union(real) if real else (NONE if values else None)
+
+    def _library_member(self, cls: LibraryClass, name: str, receiver: Value) -> Value | None:
+        found = library.member(cls.qualified, name)
+        if found is None:
+            return None
+        if found.kind == "attribute":
+            return self._program.types.written(found.type)
+        function = LibraryFunction(found.name, found.sig, cls)
+        bound = FunctionValue(function, receiver)
+        if "p" in function.flags:
+            return self._program.calls.property(bound)
+        return bound
+
+    def children(self, cls: Class) -> list[Class]:
+        """The classes of the project that derive from `cls`, directly or not."""
+        if self._children is None:
+            self._children = {}
+            for module in self._program.own_modules():
+                for index in range(len(module.facts.classes)):
+                    child = module.cls(index)
+                    for ancestor in self.order(child)[1:]:
+                        if isinstance(ancestor, Class):
+                            self._children.setdefault(ancestor, []).append(child)
+        return self._children.get(cls, [])
+
+
+_MISSING = object()
+# Bases that add no members: what is not found in them is not there.
+_SHAPELESS = frozenset({"object", "Generic", "Protocol", "ABC", "NamedTuple", "TypedDict"})

@@ -1,0 +1,201 @@
+"""Knows who takes a promise and certainly never awaits it.
+
+Everybody else may keep it: an unknown callee is always given the benefit of the doubt.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from troth.analysis.program.calls import callee_text
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.library import LibraryClass, LibraryFunction
+from troth.analysis.program.values import (
+    Builtin,
+    ClassObject,
+    FunctionValue,
+    Instance,
+    Nothing,
+    TupleOf,
+    Union,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node, Param
+    from troth.analysis.program.link import Program
+
+__all__ = ["Consumers", "looks_like_keeper", "mentions_awaitable", "never_awaitable"]
+
+_TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
+_PLAIN_BUILTINS = frozenset(
+    ["len", "bool", "int", "float", "bytes", "list", "tuple", "set", "frozenset", "sorted", "sum", "min", "max", "any", "all", "enumerate", "zip", "reversed", "abs", "round", "dict"]
+)
+_LOG_METHODS = frozenset(["debug", "info", "warning", "warn", "error", "exception", "critical", "fatal", "log", "trace", "success"])
+_LOGGERS = frozenset(["logger", "log", "logging", "_logger", "_log", "LOGGER", "LOG", "_LOGGER"])
+_PLAIN_MODULES = frozenset(
+    ["json", "math", "re", "os", "pathlib", "datetime", "base64", "hashlib", "uuid", "struct", "html", "urllib", "textwrap", "string", "decimal", "statistics", "shutil", "pprint", "csv", "binascii", "zlib", "gzip", "pickle"]
+)
+
+
+class Consumers:
+    """Judges callees; the fate of a parameter is found out by walking through its function once."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._fates: dict[tuple[Function, str], str] = {}
+
+    def drops(self, func: Value | None, node: Node, position: int, name: str | None, value: Value) -> str:
+        """Who it is that never awaits the argument, as text for a message; "" for anybody who may."""
+        if name in {"*", "**"}:
+            return ""
+        callee = node[1]
+        if callee[0] == "attr" and callee[2] in _LOG_METHODS:
+            base = callee[1]
+            last = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
+            if last in _LOGGERS:
+                return "text:a log call"
+        if isinstance(func, FunctionValue):
+            if isinstance(func.function, LibraryFunction):
+                return self._library(func, func.function)
+            return self._own(func, func.function, position, name)
+        if isinstance(func, ClassObject):
+            return self._constructed(func, position, name)
+        del value
+        return ""
+
+    def may_await(self, func: Value | None, node: Node, position: int, keyword: str | None) -> bool:
+        """Whether somebody who is not known to drop its argument looks like one that runs or keeps it."""
+        if keyword is not None and (keyword in {"*", "**"} or looks_like_keeper(keyword)):
+            return True
+        if isinstance(func, FunctionValue):
+            function = func.function
+            if isinstance(function, LibraryFunction):
+                return True
+            if function.is_abstract or function.facts.decorators:
+                return True
+            param = self._param_of(func, function, position, keyword)
+            return param is None or self._fate(function, param[0]) == "kept"
+        return looks_like_keeper(callee_text(node[1]))
+
+    @staticmethod
+    def _param_of(func: FunctionValue, function: Function, position: int, name: str | None) -> Param | None:
+        params = list(function.facts.params)
+        if func.receiver is not None and function.owner is not None and not function.decorated_with("staticmethod"):
+            params = params[1:]
+        return _param(params, position, name)
+
+    def _library(self, func: FunctionValue, function: LibraryFunction) -> str:
+        qualname = function.qualname
+        module, _, name = qualname.rpartition(".")
+        if module == "builtins":
+            if name in _TEXT_BUILTINS:
+                return f"text:`{name}`"
+            return f"`{name}`, which never awaits it" if name in _PLAIN_BUILTINS else ""
+        if module == "builtins.str":
+            return f"text:`str.{name}`"
+        if function.flags or function.roles:
+            return ""
+        top = qualname.partition(".")[0]
+        if top == "logging":
+            return "text:a log call" if name in _LOG_METHODS else ""
+        if top in _PLAIN_MODULES:
+            return f"text:`{top}.{name}`" if top in {"json", "pprint"} else f"`{top}.{name}`, which never awaits it"
+        del func
+        return ""
+
+    def _own(self, func: FunctionValue, function: Function, position: int, name: str | None) -> str:
+        if function.facts.decorators and not function.decorated_with("staticmethod", "classmethod"):
+            return ""
+        param = self._param_of(func, function, position, name)
+        if param is None or self._program.overridden_at_all(function, func.receiver):
+            return ""
+        return self._by_param(function, param)
+
+    def _by_param(self, function: Function, param: Param) -> str:
+        if param[1] is not None:
+            declared = self._program.parameter(function, param)
+            if declared is not None:
+                return (
+                    f"`{function.qualname}`, whose `{param[0]}` is no awaitable"
+                    if never_awaitable(declared, self._program)
+                    else ""
+                )
+            if mentions_awaitable(param[1]):
+                return ""
+        if function.is_abstract:
+            return ""
+        return f"`{function.qualname}`, which never awaits it" if self._fate(function, param[0]) == "lost" else ""
+
+    def _fate(self, function: Function, param: str) -> str:
+        key = (function, param)
+        if key not in self._fates:
+            self._fates[key] = "kept"  # while it is being found out
+            self._fates[key] = self._program.fate(function, param)
+        return self._fates[key]
+
+    def _constructed(self, func: ClassObject, position: int, name: str | None) -> str:
+        cls = func.cls
+        if isinstance(cls, LibraryClass):
+            return ""
+        for ancestor in self._program.classes.order(cls):
+            if not isinstance(ancestor, Class):
+                break
+            if "__init__" in ancestor.methods:
+                function = ancestor.module.function(ancestor.methods["__init__"][-1])
+                param = _param(list(function.facts.params)[1:], position, name)
+                return "" if param is None else self._by_param(function, param)
+            if name is not None and name in ancestor.annotations:
+                declared = self._program.types.annotated(ancestor.annotations[name], ancestor.module, None, ancestor)
+                if never_awaitable(declared, self._program):
+                    return f"`{cls.name}`, whose `{name}` is no awaitable"
+                return ""
+        return ""
+
+
+_KEEPER = re.compile(
+    r"(?i)task|spawn|(?<![a-z])run|gather|wait|futur|sched|submit|start|coro|loop|backgr|fire|shield|timeout|ensure|call|exec"
+    r"|sync|put|append|add|push|queue|regist|defer|partial|safe|retry|race|collect|with|async|job|pending|handle|wrap|launch"
+    r"|thread|process|do_|invoke|then|sleep|consum|enter|track|monitor|nest|portal|block|mock|patch|raises|iscor|inspect"
+    r"|isinstance|type|cast|id$|iter|chain|map|callback|work|deliver|send$|emit|insert|extend|set_result|perform|keep|hold|defer|later|complete"
+)
+
+
+def looks_like_keeper(text: str) -> bool:
+    """Whether a name sounds like something that runs or keeps what it is given."""
+    return _KEEPER.search(text.rpartition(".")[2] if "." in text else text) is not None
+
+
+def never_awaitable(value: Value | None, program: Program) -> bool:
+    """Whether a value of this type can certainly not be a promise."""
+    if value is None:
+        return False
+    if isinstance(value, Union):
+        real = [m for m in value.members if not isinstance(m, Nothing)]
+        return all(never_awaitable(m, program) for m in real)
+    if isinstance(value, Builtin):
+        return value.name not in {"object", "type", "async iterator", "async context", "context", "iterator"}
+    if isinstance(value, TupleOf):
+        return True
+    if isinstance(value, Instance):
+        if isinstance(value.cls, LibraryClass):
+            return False
+        return program.classes.has(value.cls, "__await__") is False
+    return False
+
+
+def _param(params: list[Param], position: int, name: str | None) -> Param | None:
+    if name is not None:
+        return next((p for p in params if p[0] == name and p[3] in {"", "="}), None)
+    plain = [p for p in params if p[3] in {"", "/"}]
+    return plain[position] if position < len(plain) else None
+
+
+def mentions_awaitable(node: object) -> bool:
+    """Whether an annotation speaks of something that can be awaited, or of anything at all."""
+    if not isinstance(node, tuple):
+        return isinstance(node, str) and any(
+            word in node for word in ("Awaitable", "Coroutine", "Any", "Future", "Task")
+        )
+    return any(mentions_awaitable(part) for part in node)

@@ -1,0 +1,227 @@
+"""Knows what calling a function of the project gives, decorators included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from troth.analysis.facts.model import body_of
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.values import ClassObject, FunctionValue, Instance, members_of
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program.link import Program
+
+__all__ = ["Effect", "Effects"]
+
+Effect = Literal["plain", "coroutine", "generator", "context", "iterator", "syncontext", "unknown"]
+
+_CONTEXTS = frozenset({"asynccontextmanager"})
+_TO_COROUTINE = frozenset({"sync_to_async", "database_sync_to_async", "run_in_executor", "to_thread", "coroutine"})
+_TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
+
+
+class Effects:
+    """What a call gives, per function; every answer is kept."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: dict[Function, Effect] = {}
+        self._wrappers: dict[Function, str] = {}
+
+    def of(self, function: Function) -> Effect:
+        """What calling `function` gives."""
+        known = self._known.get(function)
+        if known is None:
+            self._known[function] = "unknown"  # while it is being found out: a decorator that decorates itself
+            known = self._known[function] = self._decorated(function, _written(function))
+        return known
+
+    def _decorated(self, function: Function, effect: Effect) -> Effect:
+        for decorator in reversed(function.facts.decorators):
+            effect = self._through(function, decorator, effect)
+        return effect
+
+    def _through(self, function: Function, decorator: Node, effect: Effect) -> Effect:
+        called = decorator[0] == "call"
+        node = decorator[1] if called else decorator
+        name = node[1] if node[0] == "name" else node[2] if node[0] == "attr" else ""
+        if name in _CONTEXTS and effect == "generator":
+            return "context"
+        if name == "contextmanager" and effect == "iterator":
+            return "syncontext"
+        if name in _TO_PLAIN:
+            return "unknown" if name == "sync_compatible" else "plain"
+        if effect == "plain" and name in _TO_COROUTINE:
+            return "coroutine"
+        if effect == "iterator" and name == "coroutine":
+            return "coroutine"
+        value = self._program.static(function.module, function.parent).value(node)
+        if isinstance(value, FunctionValue) and isinstance(value.function, Function):
+            return self._through_own(value.function, effect, called=called)
+        if isinstance(value, ClassObject) and isinstance(value.cls, Class):
+            return self._through_class(value.cls, effect)
+        if isinstance(value, Instance) and isinstance(value.cls, Class):
+            return "unknown"  # an object of the project decorates: what it gives back is its own affair
+        return effect
+
+    def _through_class(self, cls: Class, effect: Effect) -> Effect:
+        """An object of the class takes the function's place: calling it is calling `__call__`."""
+        if "__call__" not in cls.methods:
+            return effect
+        inner = cls.module.function(cls.methods["__call__"][-1])
+        if inner.is_async:
+            return "coroutine"
+        return "unknown" if effect == "coroutine" else effect
+
+    def _through_own(self, decorator: Function, effect: Effect, *, called: bool) -> Effect:
+        verdict = self.wrapper(decorator, called=called)
+        if verdict == "same":
+            return effect
+        if verdict == "async":
+            return effect if effect in {"generator", "context"} else "coroutine"
+        if verdict == "generator":
+            return "generator"
+        if verdict in {"plain", "dropped"}:
+            return "plain" if effect in {"coroutine", "plain"} else "unknown"
+        if self._makes_objects(decorator):
+            return "unknown"
+        return effect
+
+    def _makes_objects(self, decorator: Function) -> bool:
+        """Whether the decorator puts an object of the project in the function's place."""
+        if decorator.facts.returns is None:
+            return False
+        given = self._program.types.annotated(decorator.facts.returns, decorator.module, decorator.parent)
+        return any(isinstance(m, Instance) and isinstance(m.cls, Class) for m in members_of(given))
+
+    def wrapper(self, decorator: Function, *, called: bool = False) -> str:
+        """What a decorator of the project makes of what it is given, by its body.
+
+        "same" (gives it back, or a wrapper that returns its result), "async" (an async wrapper), "generator", "plain"
+        (runs it), "dropped" (calls it and throws the promise away), "" (cannot tell).
+        """
+        known = self._wrappers.get(decorator)
+        if known is None:
+            self._wrappers[decorator] = ""
+            known = self._wrappers[decorator] = self._read_wrapper(decorator, 0)
+        del called
+        return known
+
+    def _read_wrapper(self, decorator: Function, depth: int) -> str:
+        if decorator.is_async or depth > 2:
+            return ""
+        returned = _returned_names(body_of(decorator.facts))
+        inner = {
+            f.name: decorator.module.function(i)
+            for i, f in enumerate(decorator.module.facts.functions)
+            if f.parent == decorator.index and f.owner == -1
+        }
+        params = {p[0] for p in decorator.facts.params}
+        verdicts: set[str] = set()
+        for name in returned:
+            if name in inner:
+                wrapper = inner[name]
+                takes = [p for p in wrapper.facts.params if p[3] in {"", "/"}]
+                has_inner = any(f.parent == wrapper.index and f.owner == -1 for f in decorator.module.facts.functions)
+                if has_inner and len(takes) == 1 and not wrapper.is_async:
+                    verdicts.add(self._read_wrapper(wrapper, depth + 1))
+                elif wrapper.is_async:
+                    verdicts.add("generator" if wrapper.is_generator else "async")
+                else:
+                    verdicts.add(self._plain_wrapper(wrapper, params))
+            elif name in params:
+                verdicts.add("same")
+            else:
+                verdicts.add("")
+        if len(verdicts) == 1:
+            return verdicts.pop()
+        if "async" in verdicts or "same" in verdicts:
+            return "same"  # it chooses by the color of what it is given
+        return ""
+
+    def _plain_wrapper(self, wrapper: Function, params: set[str]) -> str:
+        """A plain wrapper: does it return what the wrapped function gives, run it, or drop it?"""
+        outer: set[str] = set(params)
+        parent = wrapper.parent
+        while parent is not None:
+            outer |= {p[0] for p in parent.facts.params}
+            parent = parent.parent
+        if wrapper.is_generator:
+            return ""
+        return _fate_of_wrapped(body_of(wrapper.facts), outer)
+
+
+def _written(function: Function) -> Effect:
+    if function.is_async:
+        return "generator" if function.is_generator else "coroutine"
+    return "iterator" if function.is_generator else "plain"
+
+
+def _returned_names(body: tuple[Node, ...]) -> list[str]:
+    """The names that `return` gives back, through wrapping calls such as `wraps(f)(wrapper)` and casts."""
+    names: list[str] = []
+    for statement in body:
+        if statement[0] == "return":
+            node = statement[1]
+            names.append(_innermost(node))
+        elif statement[0] in {"if", "while"}:
+            names += _returned_names(statement[2]) + _returned_names(statement[3])
+        elif statement[0] == "with":
+            names += _returned_names(statement[3])
+        elif statement[0] == "try":
+            names += _returned_names(statement[1]) + _returned_names(statement[3])
+    return names
+
+
+def _innermost(node: Node | None) -> str:
+    while node is not None and node[0] == "call" and node[2]:
+        node = node[2][-1]
+    if node is not None and node[0] == "name":
+        return str(node[1])
+    return ""
+
+
+def _fate_of_wrapped(body: tuple[Node, ...], wrapped: set[str]) -> str:
+    fates: set[str] = set()
+    bound: set[str] = set()
+
+    def is_call(node: Node) -> bool:
+        return node[0] == "call" and node[1][0] == "name" and node[1][1] in wrapped
+
+    def walk(node: object, context: str) -> None:
+        if not isinstance(node, tuple) or not node:
+            return
+        if isinstance(node[0], str):
+            if is_call(node):
+                fates.add(context)
+            elif node[0] == "return":
+                value = node[1]
+                if value is not None and (is_call(value) or (value[0] == "name" and value[1] in bound)):
+                    fates.add("same")
+                    return
+                walk(value, "other")
+                return
+            elif node[0] == "expr" and is_call(node[1]):
+                fates.add("dropped")
+                return
+            elif node[0] == "assign" and is_call(node[2]) and node[1][0][0] == "name":
+                bound.add(node[1][0][1])
+                fates.add("bound")
+                return
+            elif node[0] == "call":
+                for part in node[1:4]:
+                    walk(part, "plain" if context != "other" or True else context)
+                return
+        for part in node:
+            walk(part, "other")
+
+    for statement in body:
+        walk(statement, "other")
+    if "same" in fates:
+        return "same"
+    if fates == {"dropped"}:
+        return "dropped"
+    if "plain" in fates:
+        return "plain"
+    return ""

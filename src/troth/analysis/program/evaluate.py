@@ -1,0 +1,547 @@
+"""Knows what an expression stands for in its scope.
+
+`Evaluator` looks at one expression with what is known about names; it makes no promises' sites and judges no use of
+them. `Flow`, which walks through a whole function, derives from it and overrides the places where a value is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.values import (
+    NONE,
+    AsyncContext,
+    AsyncGenerator,
+    Awaitable,
+    Builtin,
+    ClassObject,
+    Coroutine,
+    External,
+    FunctionValue,
+    Instance,
+    Lambda,
+    ModuleValue,
+    Nothing,
+    SuperOf,
+    Table,
+    TupleOf,
+    Union,
+    Value,
+    members_of,
+    union,
+)
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import At, Node
+    from troth.analysis.program.entities import Module
+    from troth.analysis.program.link import Program
+    from troth.analysis.program.sites import Promise, Site
+
+__all__ = ["BUILTIN_FUNCTIONS", "Evaluator"]
+
+# Builtin functions and what they give; none of them awaits anything.
+BUILTIN_FUNCTIONS = {
+    **{name: name for name in ["str", "bytes", "bytearray", "int", "float", "complex", "bool", "dict", "list", "set", "frozenset", "tuple", "range"]},
+    **dict.fromkeys(["repr", "ascii", "format", "input", "chr", "hex", "oct", "bin"], "str"),
+    **dict.fromkeys(["len", "ord", "hash", "id", "abs", "round"], "int"),
+    **dict.fromkeys(["isinstance", "issubclass", "callable", "hasattr", "any", "all"], "bool"),
+    **dict.fromkeys(["sorted"], "list"),
+    **dict.fromkeys(
+        ["print", "sum", "min", "max", "enumerate", "zip", "map", "filter", "reversed", "iter", "next", "getattr", "setattr", "delattr", "open"], ""
+    ),
+    **dict.fromkeys(["type", "vars", "dir", "globals", "locals", "eval", "exec", "super", "object", "property", "divmod", "pow", "slice"], ""),
+    **dict.fromkeys(["memoryview", "classmethod", "staticmethod", "aiter", "anext", "breakpoint", "compile"], ""),
+}
+
+
+class Evaluator:
+    """Evaluates expressions in the scope of a function, a class body or a module."""
+
+    handlers: ClassVar[dict[str, Any]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.handlers = {tag: getattr(cls, f"on_{tag}") for tag in _TAGS}
+
+    def __init__(
+        self, program: Program, module: Module, function: Function | None = None, owner: Class | None = None
+    ) -> None:
+        self.program = program
+        self.module = module
+        self.function = function
+        self.owner = owner
+        self.env: dict[str, Value | None] = {}
+
+    def value(self, node: Node) -> Value | None:
+        """What `node` stands for."""
+        handler = self.handlers.get(node[0])
+        return None if handler is None else handler(self, node)
+
+    # -- what Flow does differently ----------------------------------------------------------------------------
+
+    def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
+        """The record of a promise made here; an evaluator alone keeps none."""
+        return None
+
+    def keep(self, value: Value | None) -> None:
+        """The value goes somewhere that may await it."""
+
+    def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
+        """The value is used as if it were a result."""
+
+    def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
+        """The values are given to `func`."""
+
+    def settle(self, value: Value | None, at: At) -> None:
+        """The value is awaited."""
+
+    # -- names ---------------------------------------------------------------------------------------------------
+
+    def on_name(self, node: Node) -> Value | None:
+        name = node[1]
+        if name in self.env:
+            return self.env[name]
+        return self.outer(name)
+
+    def outer(self, name: str) -> Value | None:
+        """What `name` means here when no assignment on the way bound it."""
+        if self.owner is not None and name in self.owner.values and self.function is None:
+            nested = self.owner.values[name]
+            if nested[0] == "classref":
+                return ClassObject(self.module.cls(nested[1]))
+            if nested[0] == "imported":
+                return self.program.names.imported(self.module, nested[1], nested[2], nested[3])
+        function = self.function
+        first = True
+        while function is not None:
+            param = function.params.get(name)
+            if param is not None:
+                return self.program.parameter(function, param)
+            inner = self.module.inner(function.index).get(name)
+            if inner:
+                return self._defined(inner)
+            for imported in self.module.imports_in(function.index):
+                if imported.local == name:
+                    return self.program.names.imported(self.module, imported.module, imported.name, imported.level)
+            if not first:
+                known = self.program.closure(function, name)
+                if known is not None:
+                    return known
+            first = False
+            function = function.parent
+        if name in self.module.bindings:
+            return self.program.names.at_module(self.module, name)
+        if name in BUILTIN_FUNCTIONS:
+            return FunctionValue(_builtin(name))
+        return self.program.names.at_module(self.module, name)
+
+    @staticmethod
+    def _defined(found: list[Function | Class]) -> Value | None:
+        functions = [f for f in found if isinstance(f, Function)]
+        if len({f.is_async for f in functions}) > 1:
+            return union([FunctionValue(f) for f in functions])
+        last = found[-1]
+        return ClassObject(last) if isinstance(last, Class) else FunctionValue(last)
+
+    def on_attr(self, node: Node) -> Value | None:
+        base = self.value(node[1])
+        if base is None:
+            inner = node[1]
+            name = inner[1] if inner[0] == "name" else inner[2] if inner[0] == "attr" else ""
+            base = self.program.by_convention(name) if name else None
+        return self.attribute(base, node[2], node[3], node[1])
+
+    def attribute(self, base: Value | None, name: str, at: At, base_node: Node | None = None) -> Value | None:
+        """What `base.name` is."""
+        if base is None:
+            return None
+        if isinstance(base, Union):
+            return union([self.attribute(m, name, at, base_node) for m in base.members if not isinstance(m, Nothing)])
+        if isinstance(base, Instance):
+            found = self.program.classes.member(base.cls, name, base)
+            return self._property_site(found, name, at, base)
+        if isinstance(base, ModuleValue):
+            return self.program.names.attribute(base, name)
+        if isinstance(base, ClassObject):
+            return self._class_attribute(base, name)
+        if isinstance(base, External):
+            return External(f"{base.path}.{name}")
+        if isinstance(base, SuperOf):
+            return self.program.classes.member(
+                _class_of(base.receiver) or base.cls, name, base.receiver, after=base.cls
+            )
+        if isinstance(base, Builtin | TupleOf | Table):
+            return FunctionValue(_builtin_method(base, name), base)
+        if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
+            if name in _OF_COROUTINES:
+                self.keep(base)
+            else:
+                self.misuse(base, "attribute", at, name)
+            return None
+        return None
+
+    def _property_site(self, found: Value | None, name: str, at: At, base: Instance) -> Value | None:
+        if isinstance(found, Coroutine) and found.site is None:
+            site = self.site(
+                found, at, f".{name}", "coroutine", lambda: self.program.reasons.of_property(base, name), sure=True
+            )
+            return Coroutine(site, found.evaluate)
+        return found
+
+    def _class_attribute(self, base: ClassObject, name: str) -> Value | None:
+        found = self.program.classes.member(base.cls, name, base)
+        if isinstance(found, FunctionValue) and isinstance(found.function, Function):
+            if found.function.decorated_with("classmethod"):
+                return found
+            return FunctionValue(found.function)  # `Store.save(store)`: not bound to an object
+        return found
+
+    # -- calls and awaits --------------------------------------------------------------------------------------------
+
+    def on_call(self, node: Node) -> Value | None:
+        func_node = node[1]
+        if func_node == ("name", "super") and "super" not in self.env:
+            return self._super()
+        func = self.value(func_node)
+        values: list[tuple[str | None, Value | None]] = []
+        for arg in node[2]:
+            values.append(("*", self.value(arg[1])) if arg[0] == "star" else (None, self.value(arg)))
+        for name, arg in node[3]:
+            values.append((name if name is not None else "**", self.value(arg)))
+        self.arguments(func, node, values)
+        return self.program.calls.call(func, node, values, self)
+
+    def _super(self) -> Value | None:
+        function = self.function
+        while function is not None and function.owner is None:
+            function = function.parent
+        if function is None or function.owner is None:
+            return None
+        params = function.facts.params
+        receiver = self.program.parameter(function, params[0]) if params else None
+        return SuperOf(function.owner, receiver or Instance(function.owner))
+
+    def on_await(self, node: Node) -> Value | None:
+        value = self.value(node[1])
+        self.settle(value, node[2])
+        return self.awaited(value)
+
+    def awaited(self, value: Value | None) -> Value | None:
+        """What awaiting `value` gives."""
+        if isinstance(value, Coroutine):
+            result = value.evaluate()
+            # A coroutine that comes out of a coroutine is told of where it is returned.
+            return None if isinstance(result, Coroutine) else result
+        if isinstance(value, Awaitable):
+            return value.result
+        if isinstance(value, External):
+            return value
+        if isinstance(value, Union):
+            return union([self.awaited(m) for m in value.members if not isinstance(m, Nothing)])
+        return None
+
+    # -- displays, operators -----------------------------------------------------------------------------------------
+
+    def on_const(self, node: Node) -> Value | None:
+        if node[1] == "None":
+            return NONE
+        return _CONSTANTS.get(node[1])
+
+    def on_list(self, node: Node) -> Value | None:
+        return Builtin(node[0], (union([self._item(n) for n in node[1]]),))
+
+    on_set = on_list
+
+    def _item(self, node: Node) -> Value | None:
+        if node[0] == "star":
+            return self.iterated(self.value(node[1]))
+        return self.value(node)
+
+    def on_tuple(self, node: Node) -> Value | None:
+        if any(n[0] == "star" for n in node[1]):
+            return Builtin("tuple", (union([self._item(n) for n in node[1]]),))
+        return TupleOf(tuple([self.value(n) for n in node[1]]))
+
+    def on_dict(self, node: Node) -> Value | None:
+        values = tuple([self.value(n) for n in node[2]])
+        by_key = {
+            key[2]: value
+            for key, value in zip(node[1], values, strict=True)
+            if key is not None and key[0] == "const" and len(key) == 3
+        }
+        for key in node[1]:
+            if key is not None and key[0] != "const":
+                self.keep(self.value(key))
+        return Table(by_key, values)
+
+    def on_ifexp(self, node: Node) -> Value | None:
+        self.test(node[1])
+        return union([self.value(node[2]), self.value(node[3])])
+
+    def on_or(self, node: Node) -> Value | None:
+        values = []
+        for part in node[1][:-1]:
+            value = self.value(part)
+            self.misuse(value, "condition", _at_of(part))
+            values += [m for m in members_of(value) if not isinstance(m, Nothing)]
+        return union([*values, self.value(node[1][-1])])
+
+    def on_and(self, node: Node) -> Value | None:
+        for part in node[1][:-1]:
+            self.test(part)
+        return self.value(node[1][-1])
+
+    def on_not(self, node: Node) -> Value | None:
+        self.test(node[1])
+        return _CONSTANTS["bool"]
+
+    def test(self, node: Node) -> None:
+        """The truth of `node` is asked for."""
+        self.misuse(self.value(node), "condition", _at_of(node))
+
+    def on_compare(self, node: Node) -> Value | None:
+        operands = [node[1], *node[3]]
+        about_none = node[2][0] in {"is", "is not"} and node[3][0] == ("const", "None")
+        for index, operand in enumerate(operands):
+            value = self.value(operand)
+            if about_none and index == 0 and operand[0] == "name":
+                continue  # `if task is None` asks whether there is one
+            if node[2][min(index, len(node[2])) - 1 if index else 0] in {"is", "is not"} and not about_none:
+                continue
+            self.misuse(value, "comparison", _at_of(operand))
+        return _CONSTANTS["bool"]
+
+    def on_binop(self, node: Node) -> Value | None:
+        left, right = self.value(node[1]), self.value(node[2])
+        self.misuse(left, "arithmetic", _at_of(node[1]))
+        self.misuse(right, "arithmetic", _at_of(node[2]))
+        if isinstance(left, Builtin) and left.name in {"str", "int", "float", "list"}:
+            if left.name == "list" and isinstance(right, Builtin):
+                return Builtin("list", (union([*left.args[:1], *right.args[:1]]),))
+            return left
+        return None
+
+    def on_fstr(self, node: Node) -> Value | None:
+        for part in node[1]:
+            self.misuse(self.value(part), "text", _at_of(part), "an f-string")
+        return _CONSTANTS["str"]
+
+    def on_parts(self, node: Node) -> Value | None:
+        for part in node[1]:
+            self.misuse(self.value(part), "arithmetic", _at_of(part))
+        return None
+
+    def on_index(self, node: Node) -> Value | None:
+        base = self.value(node[1])
+        index = self.value(node[2])
+        self.misuse(index, "subscript", _at_of(node[2]))
+        return self.item(base, node[2], _at_of(node[1]))
+
+    def item(self, base: Value | None, index: Node, at: At | None = None) -> Value | None:
+        """What `base[index]` is."""
+        if isinstance(base, Union):
+            return union([self.item(m, index, at) for m in base.members if not isinstance(m, Nothing)])
+        if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
+            self.misuse(base, "subscript", at)
+            return None
+        if isinstance(base, Table):
+            if index[0] == "const" and len(index) == 3:
+                return base.by_key.get(index[2])
+            return union(base.values) if base.values else None
+        if isinstance(base, TupleOf):
+            return union(base.items) if base.items else None
+        if isinstance(base, Builtin):
+            if base.name == "str":
+                return base
+            return base.args[-1] if base.args else None
+        if isinstance(base, ClassObject | External):
+            return base  # `Generic[T]`
+        if isinstance(base, Instance):
+            return self._dunder(base, "__getitem__")
+        return None
+
+    def _dunder(self, base: Instance, name: str) -> Value | None:
+        found = self.program.classes.member(base.cls, name, base)
+        if isinstance(found, FunctionValue):
+            return self.program.calls.result(found)
+        return None
+
+    def iterated(self, value: Value | None, at: At | None = None) -> Value | None:
+        """What one turn of a plain `for` over `value` gives."""
+        if isinstance(value, Union):
+            return union([self.iterated(m, at) for m in value.members if not isinstance(m, Nothing)])
+        if isinstance(value, Builtin):
+            if value.name == "str":
+                return value
+            if value.name == "dict":
+                return value.args[0] if value.args else None
+            return value.args[0] if value.args else None
+        if isinstance(value, TupleOf):
+            return union(value.items) if value.items else None
+        if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
+            self.misuse(value, "iteration", at)
+            return None
+        if isinstance(value, External):
+            return value
+        if isinstance(value, Instance):
+            found = self._dunder(value, "__iter__")
+            return self.iterated(found) if isinstance(found, Builtin) else None
+        return None
+
+    def iterated_async(self, value: Value | None, at: At | None = None) -> Value | None:
+        """What one turn of an `async for` over `value` gives."""
+        if isinstance(value, Union):
+            return union([self.iterated_async(m, at) for m in value.members if not isinstance(m, Nothing)])
+        if isinstance(value, AsyncGenerator):
+            self.keep(value)
+            return value.evaluate()
+        if isinstance(value, Coroutine):
+            self.misuse(value, "async iteration", at)
+            return None
+        if isinstance(value, Builtin) and value.name == "async iterator":
+            return value.args[0] if value.args else None
+        if isinstance(value, External):
+            return value
+        if isinstance(value, Instance):
+            found = self.program.classes.member(value.cls, "__anext__", value)
+            if isinstance(found, FunctionValue):
+                return self.program.calls.result(found)
+        return None
+
+    def entered(self, value: Value | None, *, is_async: bool) -> Value | None:
+        """What `with value as x` binds to `x`."""
+        if isinstance(value, Union):
+            return union([self.entered(m, is_async=is_async) for m in value.members if not isinstance(m, Nothing)])
+        if isinstance(value, AsyncContext):
+            return value.evaluate()
+        if isinstance(value, External):
+            return value
+        if isinstance(value, Builtin) and value.name in {"context", "async context"}:
+            return value.args[0] if value.args else None
+        if isinstance(value, Instance):
+            name = "__aenter__" if is_async else "__enter__"
+            found = self.program.classes.member(value.cls, name, value)
+            if isinstance(found, FunctionValue):
+                result = self.program.calls.result(found)
+                return (
+                    result
+                    if result is not None
+                    else (value if isinstance(found.function, Function) and not found.function.facts.returns else None)
+                )
+        return None
+
+    def on_entered(self, node: Node) -> Value | None:
+        return self.entered(self.value(node[2]), is_async=node[1])
+
+    def on_lambda(self, node: Node) -> Value | None:
+        saved = dict(self.env)
+        names = {p[0] for p in node[1]}
+
+        def evaluate() -> Value | None:
+            inner = Plain(self.program, self.module, self.function, self.owner)
+            inner.env = {**saved, **dict.fromkeys(names)}
+            return inner.value(node[2])
+
+        return Lambda(node[2], evaluate)
+
+    def on_comp(self, node: Node) -> Value | None:
+        saved = self.env
+        self.env = dict(saved)
+        for is_async, target, iterable, conditions in node[3]:
+            source = self.value(iterable)
+            item = self.iterated_async(source) if is_async else self.iterated(source, _at_of(iterable))
+            self.bind(target, item)
+            for condition in conditions:
+                self.test(condition)
+        parts = [self.value(part) for part in node[2]]
+        self.env = saved
+        if node[1] == "dict":
+            return Builtin("dict", tuple(parts))
+        return Builtin("iterator" if node[1] == "generator" else node[1], tuple(parts))
+
+    def bind(self, target: Node, value: Value | None) -> None:
+        """Bind the names of `target` to `value`."""
+        kind = target[0]
+        if kind == "name":
+            self.env[target[1]] = value
+        elif kind in {"tuple", "list"}:
+            self.unpack(target, value)
+        elif kind == "star":
+            self.bind(target[1], Builtin("list", (value,)))
+
+    def unpack(self, target: Node, value: Value | None) -> None:
+        """Bind the names of a tuple target to the parts of `value`."""
+        if isinstance(value, TupleOf) and len(value.items) == len(target[1]):
+            for part, item in zip(target[1], value.items, strict=True):
+                self.bind(part, item)
+            return
+        item = self.iterated(value)
+        for part in target[1]:
+            self.bind(part, item)
+
+    def on_walrus(self, node: Node) -> Value | None:
+        value = self.value(node[2])
+        self.env[node[1]] = value
+        return value
+
+    def on_yield(self, node: Node) -> Value | None:
+        if node[1] is not None:
+            self.keep(self.value(node[1]))
+        return None
+
+    def on_yieldfrom(self, node: Node) -> Value | None:
+        self.keep(self.value(node[1]))
+        return None
+
+    def on_star(self, node: Node) -> Value | None:
+        return Builtin("list", (self.iterated(self.value(node[1])),))
+
+    def on_classref(self, node: Node) -> Value | None:
+        return ClassObject(self.module.cls(node[1]))
+
+    def on_imported(self, node: Node) -> Value | None:
+        return self.program.names.imported(self.module, node[1], node[2], node[3])
+
+
+_TAGS = ["name", "attr", "call", "await", "const", "list", "set", "tuple", "dict", "ifexp", "or", "and", "not", "compare", "binop", "fstr", "parts", "index", "entered", "lambda", "comp", "walrus", "yield", "yieldfrom", "star", "classref", "imported"]
+
+
+class Plain(Evaluator):
+    """An evaluator that only looks."""
+
+
+_CONSTANTS: dict[str, Value] = {name: Builtin(name) for name in ("str", "bytes", "int", "float", "complex", "bool")}
+_OF_COROUTINES = frozenset(
+    ["send", "throw", "close", "aclose", "asend", "athrow", "cr_code", "cr_frame", "cr_await", "cr_running", "__await__", "__aiter__", "__anext__", "__aenter__", "__aexit__", "__name__", "__qualname__", "__class__", "ag_code", "ag_frame"]
+)
+_builtins: dict[str, LibraryFunction] = {}
+
+
+def _builtin(name: str) -> LibraryFunction:
+    found = _builtins.get(name)
+    if found is None:
+        found = _builtins[name] = LibraryFunction(f"builtins.{name}", ("", BUILTIN_FUNCTIONS[name], {}))
+    return found
+
+
+def _builtin_method(base: Value, name: str) -> LibraryFunction:
+    kind = base.name if isinstance(base, Builtin) else "tuple" if isinstance(base, TupleOf) else "dict"
+    key = f"{kind}.{name}"
+    found = _builtins.get(key)
+    if found is None:
+        found = _builtins[key] = LibraryFunction(f"builtins.{key}", ("", "", {}))
+    return found
+
+
+def _class_of(value: Value) -> Class | None:
+    if isinstance(value, Instance | ClassObject) and isinstance(value.cls, Class):
+        return value.cls
+    return None
+
+
+def _at_of(node: Node) -> At | None:
+    last = node[-1]
+    if node[0] in {"call", "attr", "await", "lambda", "comp"}:
+        return last  # type: ignore[no-any-return]
+    return None

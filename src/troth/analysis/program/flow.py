@@ -1,0 +1,926 @@
+"""Knows what becomes of every promise on the way through a function.
+
+The function is walked once in the order it runs, with what each name stands for and what may have become of each
+promise that a name holds. Branches are walked apart and joined; a loop is walked a second time when its first round
+changed what names stand for at its beginning. Paths that end in `raise` lose nothing that matters.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from troth.analysis.facts.model import body_of
+from troth.analysis.program.calls import callee_text
+from troth.analysis.program.consumers import looks_like_keeper
+from troth.analysis.program.evaluate import Evaluator, _at_of
+from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Promise, Site
+from troth.analysis.program.values import (
+    AsyncContext,
+    AsyncGenerator,
+    Awaitable,
+    Builtin,
+    CallableType,
+    ClassObject,
+    Coroutine,
+    External,
+    FunctionValue,
+    Instance,
+    Lambda,
+    ModuleValue,
+    Nothing,
+    SuperOf,
+    Table,
+    TupleOf,
+    Union,
+    Value,
+    members_of,
+    union,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from troth.analysis.facts.model import At, Node
+    from troth.analysis.program.entities import Function
+    from troth.analysis.program.link import Program
+
+__all__ = ["Flow", "holds_promise", "promises"]
+
+State = tuple[dict[str, Value | None], dict[Site, int]]
+
+_PROMISES = (Coroutine, AsyncGenerator, AsyncContext)
+# Values that neither are promises nor hold any.
+_NEVER = frozenset({FunctionValue, Instance, External, ClassObject, ModuleValue, Nothing, Lambda, CallableType, SuperOf})
+# Misuses that raise an error, which a broad `except` would then hide.
+_RAISING = frozenset(
+    {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
+)
+
+
+def promises(value: Value | None, depth: int = 0) -> Iterator[Coroutine | AsyncGenerator | AsyncContext | Awaitable]:
+    """The promises in `value`, in its alternatives and in the containers it consists of."""
+    if value is None or depth > 4:
+        return
+    if isinstance(value, _PROMISES) or (type(value) is Awaitable and value.site is not None):
+        yield value
+    elif isinstance(value, Union):
+        for member in value.members:
+            yield from promises(member, depth + 1)
+    elif isinstance(value, Builtin):
+        for member in value.args:
+            yield from promises(member, depth + 1)
+    elif isinstance(value, TupleOf):
+        for member in value.items:
+            yield from promises(member, depth + 1)
+    elif isinstance(value, Table):
+        for member in value.values:
+            yield from promises(member, depth + 1)
+
+
+def holds_promise(value: Value | None) -> bool:
+    """Whether there is any promise in `value`."""
+    if value is None or type(value) in _NEVER:
+        return False
+    return next(promises(value), None) is not None
+
+
+class Flow(Evaluator):
+    """One walk through one function."""
+
+    function: Function
+
+    def __init__(self, program: Program, function: Function) -> None:
+        super().__init__(program, function.module, function, None)
+        self.function = function
+        self.pending: dict[Site, int] = {}
+        self.alive = True
+        self.incidents: dict[tuple[At, str], Incident] = {}
+        self.sites: dict[tuple[At, str], Site] = {}
+        self.variables: dict[Site, str] = {}
+        self.misuses: dict[Site, list[Misuse]] = {}
+        self.exits: dict[Site, int] = {}
+        self.returns: list[Value | None] = []
+        self.yields: list[Value | None] = []
+        self.attributes: dict[str, list[Value | None]] = {}
+        self.stored: list[tuple[Node, Value]] = []
+        self.bound: dict[str, list[Value | None]] | None = {} if function.module.inner(function.index) else None
+        self._globals: set[str] = set()
+        self._loops: list[tuple[list[State], list[State]]] = []  # states at `break`, at `continue`
+        self._masks: list[int] = []
+        self._returned_result = False  # some path returns something that is no promise
+        self._closures: list[Node | int] = []
+        self._arms = False
+        self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
+
+    def run(self) -> Flow:
+        """Walk through the function."""
+        self.block(body_of(self.function.facts))
+        if self.alive:
+            self._leave()
+        self._conclude()
+        return self
+
+    # -- promises --------------------------------------------------------------------------------------------------
+
+    def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
+        known = self.sites.get((at, promise))
+        if known is None:
+            known = self.sites[at, promise] = Site(
+                self.function, at, callee, None if isinstance(target, str | Value) else target, promise, sure, reasons
+            )
+        return known
+
+    def keep(self, value: Value | None) -> None:
+        if value is None or not self.pending or type(value) in _NEVER:
+            return
+        for promise in promises(value):
+            site = promise.site
+            if site is not None and site in self.pending:
+                self.pending[site] = (self.pending[site] & MAYBE) | KEPT
+
+    def hand_over(self, value: Value | None, text: str, at: At | None) -> None:
+        """The value goes to somebody unknown who does not look like one that awaits it."""
+        for promise in promises(value):
+            site = promise.site
+            if site is None or site.promise == "task":
+                continue
+            if site in self.pending:
+                if not self.pending[site] & (KEPT | AWAITED):
+                    self.pending[site] |= WEAK
+                    self.misuses.setdefault(site, []).append(Misuse("handed over", at or site.at, text))
+            elif isinstance(promise, Coroutine):
+                self.incident("handed over", site, detail=text, sure=False)
+
+    def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
+        if value is None or type(value) in _NEVER:
+            return
+        if isinstance(value, Union):
+            real = [m for m in value.members if not isinstance(m, Nothing)]
+            if len(real) < len(value.members) and kind in {"condition", "comparison"}:
+                return  # asks whether there is one at all
+            if not all(isinstance(m, _PROMISES) for m in real):
+                # Another path gave another value; on the path of the promise it is misused all the same.
+                real = [m for m in real if isinstance(m, _PROMISES) and m.site in self.pending]
+            for member in real:
+                self.misuse(member, kind, at, text)
+            return
+        if not isinstance(value, _PROMISES):
+            return  # a container of promises: what becomes of them is told by what becomes of it
+        site = value.site
+        if site is None:
+            return
+        if isinstance(value, AsyncContext) or (isinstance(value, AsyncGenerator) and kind in {"text", "argument"}):
+            self.keep(value)
+            return
+        if site in self.pending:
+            self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
+            return
+        if kind == "iteration" and isinstance(value, AsyncGenerator):
+            kind = "plain for"
+        if site.target is None and kind in {"async with", "async iteration", "with"}:
+            return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
+        self.incident(kind, site, detail=text)
+
+    def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
+        """Something is wrong with the promise made at `site`."""
+        if site.function is not self.function:
+            return  # told of where it was made
+        masked = self._masks[-1] if self._masks and kind in _RAISING else 0
+        self.incidents[site.at, kind] = Incident(kind, site, site.at, detail, variable, sure and site.sure, masked, ())
+
+    def settle(self, value: Value | None, at: At) -> None:
+        for member in members_of(value):
+            if isinstance(member, Coroutine) and member.site is not None:
+                site = member.site
+                status = self.pending.get(site)
+                if status is not None:
+                    if status == AWAITED and not isinstance(value, Union):
+                        self.incidents[at, "twice"] = Incident(
+                            "twice", site, at, "", self.variables.get(site, ""), True
+                        )
+                    self.pending[site] = (status & MAYBE) | AWAITED
+            elif isinstance(member, AsyncGenerator) and member.site is not None and not isinstance(value, Union):
+                self.incidents[at, "awaited generator"] = Incident("awaited generator", member.site, at)
+                self.keep(member)
+            elif isinstance(member, FunctionValue) and not isinstance(value, Union):
+                self._awaited_function(member, at)
+            else:
+                self.keep(member)
+
+    def _awaited_function(self, value: FunctionValue, at: At) -> None:
+        from troth.analysis.program.entities import Function
+
+        function = value.function
+        is_async = (
+            self.program.effects.of(function) == "coroutine"
+            if isinstance(function, Function)
+            else "a" in function.flags
+        )
+        if not is_async:
+            return
+        program = self.program
+
+        def why() -> Any:
+            if isinstance(function, Function):
+                return program.reasons.of_own(value, function)
+            return program.reasons.of_library(value, function)
+
+        site = Site(self.function, at, function.name, function, "coroutine", True, why)
+        self.incidents[at, "not called"] = Incident("not called", site, at)
+
+    def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
+        for position, (name, value) in enumerate(values):
+            if value is None or type(value) in _NEVER or not holds_promise(value):
+                continue
+            if name in {"*", "**"} and isinstance(value, _PROMISES):
+                self.misuse(value, "unpacking", node[-1])
+                continue
+            if self._put_in_container(node, func, value):
+                continue
+            text = self.program.consumers.drops(func, node, position, name, value)
+            if text:
+                if any(isinstance(m, _PROMISES) for m in members_of(value)):
+                    self.misuse(
+                        value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
+                    )
+                continue
+            if self.program.consumers.may_await(func, node, position, name):
+                self.keep(value)
+            else:
+                self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
+
+    def _put_in_container(self, node: Node, func: Value | None, value: Value) -> bool:
+        """`jobs.append(job())`: the local list now holds the promise."""
+        callee = node[1]
+        if callee[0] != "attr" or callee[2] not in {"append", "add", "appendleft", "insert", "extend"}:
+            return False
+        if callee[1][0] != "name" or not isinstance(func, FunctionValue) or not isinstance(func.receiver, Builtin):
+            return False
+        name = callee[1][1]
+        if name not in self.env:
+            return False
+        old = self.env[name]
+        if not isinstance(old, Builtin):
+            return False
+        new = self.iterated(value) if callee[2] == "extend" else value
+        self.env[name] = Builtin(old.name, (union([*old.args[:1], new]),))
+        self._hold(name, value)
+        return True
+
+    def _hold(self, variable: str, value: Value | None) -> None:
+        """A variable now holds the promises in `value`."""
+        if not holds_promise(value):
+            return
+        if variable in self._globals or self.function.index == 0:
+            self.keep(value)
+            return
+        if not _is_sure(value) and not self._from_arms(value):
+            return
+        for promise in promises(value):
+            site = promise.site
+            if site is None or site in self.pending or site.function is not self.function:
+                continue
+            if site.promise == "task":
+                continue
+            self.pending[site] = PENDING
+            self.variables[site] = variable
+            if self._closures and any(_mentions(c, variable, self) for c in self._closures):
+                self.pending[site] = KEPT
+
+    def _from_arms(self, value: Value | None) -> bool:
+        """Whether the alternatives come from the arms of one expression rather than from one call."""
+        return (
+            isinstance(value, Union)
+            and len({p.site.at for p in promises(value) if p.site is not None}) > 0
+            and self._arms
+        )
+
+    def on_name(self, node: Node) -> Value | None:
+        name = node[1]
+        if name in self.env:
+            return self.env[name]
+        if name not in self._outer:
+            self._outer[name] = self.outer(name)
+        return self._outer[name]
+
+    # -- expressions that capture --------------------------------------------------------------------------------------
+
+    def on_lambda(self, node: Node) -> Value | None:
+        self._capture(node[2])
+        return super().on_lambda(node)
+
+    def _capture(self, inner: Node | int) -> None:
+        self._closures.append(inner)
+        for site in [s for s, status in self.pending.items() if status & PENDING]:
+            if _mentions(inner, self.variables.get(site, ""), self):
+                self.pending[site] = KEPT
+
+    def on_yield(self, node: Node) -> Value | None:
+        value = None if node[1] is None else self.value(node[1])
+        self.yields.append(value)
+        self.keep(value)
+        return None
+
+    def on_walrus(self, node: Node) -> Value | None:
+        value = self.value(node[2])
+        self.env[node[1]] = value
+        self._hold(node[1], value)
+        return value
+
+    # -- statements ----------------------------------------------------------------------------------------------------
+
+    def block(self, statements: tuple[Node, ...]) -> None:
+        """Walk through a list of statements."""
+        for statement in statements:
+            if not self.alive:
+                return
+            _STATEMENTS[statement[0]](self, statement)
+
+    def _copy(self) -> State:
+        return dict(self.env), dict(self.pending)
+
+    def _restore(self, state: State) -> None:
+        self.env, self.pending = state
+        self.alive = True
+
+    def _join(self, states: list[State]) -> None:
+        """Go on from where several paths meet."""
+        if not states:
+            self.alive = False
+            return
+        self.alive = True
+        if len(states) == 1:
+            self.env, self.pending = states[0]
+            return
+        first = states[0][0]
+        env: dict[str, Value | None] = {}
+        names = set(first)
+        for other, _ in states[1:]:
+            names.update(other)
+        for name in names:
+            values = [state[0][name] for state in states if name in state[0]]
+            head = values[0]
+            env[name] = head if all(v is head for v in values) else union(values)
+        pending: dict[Site, int] = {}
+        for site in {s for state in states for s in state[1]}:
+            status = 0
+            for state in states:
+                status |= state[1].get(site, MAYBE)
+            pending[site] = status
+        self.env, self.pending = env, pending
+
+    def _leave(self) -> None:
+        """A way out of the function."""
+        for site, status in self.pending.items():
+            self.exits[site] = self.exits.get(site, 0) | status
+
+    def s_expr(self, statement: Node) -> None:
+        self._throw_away(statement[1])
+
+    def _throw_away(self, node: Node) -> None:
+        """The value of `node` is not used; each arm of a conditional is thrown away by itself."""
+        kind = node[0]
+        if kind == "ifexp":
+            self.test(node[1])
+            self._throw_away(node[2])
+            self._throw_away(node[3])
+        elif kind in {"and", "or"}:
+            for part in node[1][:-1]:
+                self.test(part)
+            self._throw_away(node[1][-1])
+        else:
+            value = self.value(node)
+            if value is not None:
+                self._drop(value, node)
+
+    def _drop(self, value: Value, node: Node) -> None:
+        if node[0] == "comp":
+            for promise in promises(value):
+                if (
+                    promise.site is not None
+                    and promise.site.promise == "coroutine"
+                    and promise.site not in self.pending
+                ):
+                    self.incident("dropped in comprehension", promise.site)
+            return
+        if not _is_sure(value):
+            return
+        for member in members_of(value):
+            if isinstance(member, Coroutine) and member.site is not None and member.site not in self.pending:
+                self.incident("dropped", member.site)
+            elif (
+                isinstance(member, AsyncGenerator | AsyncContext)
+                and member.site is not None
+                and member.site not in self.pending
+            ):
+                kind = "dropped generator" if isinstance(member, AsyncGenerator) else "dropped context"
+                self.incident(kind, member.site)
+            elif isinstance(member, Awaitable) and member.site is not None:
+                self.incident("dropped task", member.site, sure=False)
+
+    def s_assign(self, statement: Node) -> None:
+        value = self.value(statement[2])
+        self._arms = statement[2][0] in {"ifexp", "or"}
+        for target in statement[1]:
+            self._assign(target, value)
+        self._arms = False
+
+    def _assign(self, target: Node, value: Value | None) -> None:
+        kind = target[0]
+        if kind == "name":
+            self._set(target[1], value)
+        elif kind == "attr":
+            base = self.value(target[1])
+            if target[1][0] == "name" and self._is_self(target[1][1]):
+                self.attributes.setdefault(target[2], []).append(value)
+                if value is not None:
+                    self.stored.append((target, value))
+            del base
+            self.keep(value)
+        elif kind in {"tuple", "list"}:
+            if isinstance(value, TupleOf) and len(value.items) == len(target[1]):
+                for part, item in zip(target[1], value.items, strict=True):
+                    self._assign(part, item)
+                return
+            self.misuse(value, "unpacking", None) if isinstance(value, _PROMISES) else None
+            item = None if isinstance(value, _PROMISES) else self.iterated(value)
+            for part in target[1]:
+                self._assign(part[1] if part[0] == "star" else part, item)
+        elif kind == "index":
+            base = self.value(target[1])
+            self.misuse(self.value(target[2]), "subscript")
+            if target[1][0] == "name" and target[1][1] in self.env and isinstance(base, Builtin | Table):
+                old = base.args[-1:] if isinstance(base, Builtin) else base.values
+                self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old, value])))
+                self._hold(target[1][1], value)
+            elif looks_like_keeper(callee_text(target[1])):
+                self.keep(value)
+            else:
+                self.hand_over(value, f"`{callee_text(target[1])}[…]`", _at_of(target[1]))
+        else:
+            self.keep(value)
+
+    def _is_self(self, name: str) -> bool:
+        function: Function | None = self.function
+        while function is not None:
+            params = function.facts.params
+            if function.owner is not None:
+                return bool(params) and params[0][0] == name
+            function = function.parent
+        return False
+
+    def _set(self, name: str, value: Value | None) -> None:
+        self.env[name] = value
+        if self.bound is not None:
+            self.bound.setdefault(name, []).append(value)
+        if value is not None:
+            self._hold(name, value)
+
+    def bind(self, target: Node, value: Value | None) -> None:
+        if target[0] == "name":
+            self.env[target[1]] = value
+            if self.bound is not None:
+                self.bound.setdefault(target[1], []).append(value)
+        else:
+            super().bind(target, value)
+
+    def s_annassign(self, statement: Node) -> None:
+        _, target, annotation, node = statement
+        value = None if node is None else self.value(node)
+        place = (
+            f"`{target[1]}` is annotated" if target[0] == "name" else "it is annotated",
+            self.module.path,
+            _line_of(node),
+        )
+        declared = self.program.types.annotated(annotation, self.module, self.function, self.function.owner, place)
+        if holds_promise(value):
+            self._assign(target, value)
+        elif target[0] == "name":
+            if node is not None or declared is not None:
+                self._set(target[1], declared if declared is not None else value)
+        elif node is not None:
+            self._assign(target, declared if declared is not None else value)
+
+    def s_augassign(self, statement: Node) -> None:
+        value = self.value(statement[2])
+        target = statement[1]
+        held = self.value(target) if target[0] in {"name", "attr"} else None
+        if isinstance(held, Builtin) and held.name in {"list", "set"} and target[0] == "name" and target[1] in self.env:
+            self.env[target[1]] = Builtin(held.name, (union([*held.args[:1], self.iterated(value)]),))
+            self._hold(target[1], value)
+            return
+        self.misuse(value, "arithmetic", _at_of(statement[2]))
+
+    def s_return(self, statement: Node) -> None:
+        value = None if statement[1] is None else self.value(statement[1])
+        self.returns.append(value)
+        if value is not None:
+            if self.function.is_async and not self.function.is_generator:
+                self._returned(value, statement)
+            else:
+                self._return_container(value, statement)
+        elif statement[1] is not None and statement[1][0] in {"await", "dict", "list", "const", "fstr"}:
+            self._returned_result = True
+        self._leave()
+        self.alive = False
+
+    def _returned(self, value: Value, statement: Node) -> None:
+        members = [m for m in members_of(value) if not isinstance(m, Nothing)]
+        if statement[1][0] in {"await", "const", "fstr", "compare", "not"} or (
+            members and all(isinstance(m, Builtin) for m in members)
+        ):
+            self._returned_result = True
+        if not members or not all(isinstance(m, Coroutine) for m in members):
+            self._return_container(value, statement)
+            return
+        for member in members:
+            assert isinstance(member, Coroutine)
+            site = member.site
+            if site is not None and (site not in self.pending or self.pending[site] & PENDING):
+                self.incident("returned", site, variable=self.variables.get(site, ""))
+            self.keep(member)
+
+    def _return_container(self, value: Value, statement: Node) -> None:
+        """A dict of results with a promise among them is hardly meant; a list of promises may be."""
+        if any(isinstance(m, Table) or (isinstance(m, Builtin) and m.name == "dict") for m in members_of(value)):
+            self.hand_over(value, "a dict that is returned", statement[2])
+        else:
+            self.keep(value)
+
+    def s_if(self, statement: Node) -> None:
+        test = statement[1]
+        self.test(test)
+        before = self._copy()
+        self.narrow(test, truth=True)
+        self.block(statement[2])
+        states = [(self.env, self.pending)] if self.alive else []
+        self._restore(before)
+        self.narrow(test, truth=False)
+        self.block(statement[3])
+        if self.alive:
+            states.append((self.env, self.pending))
+        self._join(states)
+
+    def narrow(self, test: Node, *, truth: bool) -> None:
+        """What is known on the branch where `test` came out as `truth`."""
+        kind = test[0]
+        if kind == "not":
+            self.narrow(test[1], truth=not truth)
+        elif kind == "and" and truth:
+            for part in test[1]:
+                self.narrow(part, truth=True)
+        elif kind == "or" and not truth:
+            for part in test[1]:
+                self.narrow(part, truth=False)
+        elif kind == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2 and test[2][0][0] == "name":
+            if truth:
+                self._narrow_to_class(test[2][0][1], test[2][1])
+        elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
+            is_none = (test[2][0] in {"is", "=="}) == truth
+            self._narrow_none(test[1][1], is_none=is_none)
+        elif kind == "name" or kind == "walrus":
+            self._narrow_none(test[1], is_none=not truth)
+
+    def _narrow_to_class(self, name: str, classes: Node) -> None:
+        nodes = classes[1] if classes[0] == "tuple" else (classes,)
+        instances: list[Value | None] = []
+        for node in nodes:
+            found = self.value(node)
+            if isinstance(found, ClassObject):
+                why = (f"`isinstance` says so for `{name}`", self.module.path, self.function.facts.at[0])
+                instances.append(self.program.types.instance(found.cls, (), why))
+            elif isinstance(found, FunctionValue) and found.function.qualname.startswith("builtins."):
+                instances.append(Builtin(found.function.name))
+            else:
+                instances.append(None)
+        known = self.env.get(name)
+        if holds_promise(known):
+            return
+        self.env[name] = union(instances) if None not in instances else None
+
+    def _narrow_none(self, name: str, *, is_none: bool) -> None:
+        value = self.env.get(name)
+        if value is None:
+            return
+        if is_none:
+            for promise in promises(value):  # there is none on this path
+                if promise.site is not None and promise.site in self.pending:
+                    self.pending[promise.site] |= MAYBE
+                    if isinstance(value, Union):
+                        self.pending[promise.site] &= ~PENDING
+        elif isinstance(value, Union):
+            self.env[name] = union([m for m in value.members if not isinstance(m, Nothing)])
+
+    def s_while(self, statement: Node) -> None:
+        def head() -> None:
+            self.test(statement[1])
+            self.narrow(statement[1], truth=True)
+
+        endless = statement[1] == ("const", "bool") or statement[1] == ("const", "int")
+        self._loop(head, statement[2], statement[3], endless=endless)
+
+    def s_for(self, statement: Node) -> None:
+        _, is_async, target, iterable, body, orelse, _at = statement
+        source = self.value(iterable)
+        if is_async:
+            item = self.iterated_async(source, _at_of(iterable))
+        else:
+            item = self.iterated(source, _at_of(iterable))
+        self.keep_unless_promise(source)
+
+        def head() -> None:
+            self._assign_item(target, item)
+
+        self._loop(head, body, orelse, endless=False)
+
+    def keep_unless_promise(self, source: Value | None) -> None:
+        """Iterating a container of promises does not consume them; what happens to each item does."""
+
+    def _assign_item(self, target: Node, item: Value | None) -> None:
+        if target[0] == "name":
+            self.env[target[1]] = item
+            if self.bound is not None:
+                self.bound.setdefault(target[1], []).append(item)
+        elif target[0] in {"tuple", "list"}:
+            self.unpack(target, item)
+
+    def _loop(self, head: Any, body: tuple[Node, ...], orelse: tuple[Node, ...], *, endless: bool) -> None:
+        entry = self._copy()
+        incidents, misuses = dict(self.incidents), {s: list(m) for s, m in self.misuses.items()}
+        for round_ in (1, 2):
+            breaks: list[State] = []
+            continues: list[State] = []
+            self._loops.append((breaks, continues))
+            before = dict(self.env)
+            head()
+            after_head = self._copy()
+            self.block(body)
+            self._loops.pop()
+            ends = [*continues, *([(self.env, self.pending)] if self.alive else [])]
+            if round_ == 1 and ends:
+                self._join([(dict(e), dict(p)) for e, p in ends])
+                changed = any(self.env.get(n) is not v for n, v in before.items() if n in self.env)
+                if changed:
+                    self.incidents, self.misuses = dict(incidents), {s: list(m) for s, m in misuses.items()}
+                    self._join([(dict(entry[0]), dict(entry[1])), (self.env, self.pending)])
+                    continue
+            break
+        self._restore((dict(entry[0]), dict(entry[1])))
+        out: list[State] = list(breaks)
+        if endless:
+            if not breaks:
+                for _, pending in ends:
+                    for site, status in pending.items():
+                        self.exits[site] = self.exits.get(site, 0) | status
+            self._join(out)
+            return
+        del after_head
+        # Zero rounds are possible, but what a loop was written for mostly happens: promises take the state of one round.
+        zero = (dict(entry[0]), {s: self._status_after(s, v, ends) for s, v in entry[1].items()})
+        self._join([zero, *ends])
+        self.block(orelse)
+        if self.alive:
+            out.append((self.env, self.pending))
+        self._join(out)
+
+    @staticmethod
+    def _status_after(site: Site, status: int, ends: list[State]) -> int:
+        after = 0
+        for _, pending in ends:
+            after |= pending.get(site, 0)
+        return after or status
+
+    def s_with(self, statement: Node) -> None:
+        _, is_async, items, body, at = statement
+        masked = False
+        for node, target in items:
+            value = self.value(node)
+            self._check_with(value, node, at, is_async=is_async)
+            entered = self.entered(value, is_async=is_async)
+            if target is not None:
+                self._assign(target, entered) if not holds_promise(entered) else self._assign_item(
+                    target, entered
+                )
+            if node[0] == "call" and _last_name(node[1]) == "suppress":
+                masked = any(_last_name(a) in {"Exception", "BaseException"} for a in node[2])
+        if masked:
+            self._masks.append(at[0])
+        self.block(body)
+        if masked:
+            self._masks.pop()
+
+    def _check_with(self, value: Value | None, node: Node, at: At, *, is_async: bool) -> None:
+        for member in members_of(value):
+            if isinstance(value, Union):
+                self.keep(member)
+                continue
+            if isinstance(member, Coroutine) and member.site is not None:
+                if is_async:
+                    self.misuse(member, "async with", _at_of(node))
+                else:
+                    self.misuse(member, "with", _at_of(node))
+            elif isinstance(member, AsyncContext) and member.site is not None:
+                if not is_async:
+                    self.incidents[at, "plain with"] = Incident("plain with", member.site, at, sure=member.site.sure)
+                self.keep(member)
+            elif isinstance(member, Instance) and not is_async:
+                self._check_plain_with(member, node, at)
+            else:
+                self.keep(member)
+
+    def _check_plain_with(self, member: Instance, node: Node, at: At) -> None:
+        classes = self.program.classes
+        if classes.has(member.cls, "__aenter__") and classes.has(member.cls, "__enter__") is False:
+            text = callee_text(node)
+            site = Site(
+                self.function,
+                at,
+                text,
+                None,
+                "context",
+                not member.guess,
+                lambda: self.program.reasons.of_async_with(member),
+            )
+            self.incidents[at, "plain with"] = Incident("plain with", site, at)
+
+    def s_try(self, statement: Node) -> None:
+        _, body, handlers, orelse, final = statement
+        before = self._copy()
+        broad = next((h[3] for h in handlers if _is_broad(h[0]) and not _reraises(h[2])), 0)
+        if broad:
+            self._masks.append(broad)
+        self.block(body)
+        if broad:
+            self._masks.pop()
+        if self.alive:
+            after: State | None = self._copy()
+            self.block(orelse)
+            states = [(self.env, self.pending)] if self.alive else []
+        else:
+            after, states = None, []
+        for _types, name, handler, _line in handlers:
+            env = dict(before[0])
+            if after is not None:
+                for key, value in after[0].items():
+                    env[key] = value if key not in env or env[key] is value else union([env[key], value])
+            # Where the error struck is not known: nothing that was pending can be called lost on this path.
+            pending = {site: (status & ~PENDING) | MAYBE for site, status in before[1].items()}
+            self._restore((env, pending))
+            if name is not None:
+                self.env[name] = None
+            self.block(handler)
+            if self.alive:
+                states.append((self.env, self.pending))
+        if states:
+            self._join(states)
+            self.block(final)
+        else:
+            self._restore((dict(before[0]), {site: (status & ~PENDING) | MAYBE for site, status in before[1].items()}))
+            self.block(final)
+            self.alive = False
+
+    def s_raise(self, statement: Node) -> None:
+        if statement[1] is not None:
+            self.keep(self.value(statement[1]))
+        self.alive = False
+
+    def s_assert(self, statement: Node) -> None:
+        self.test(statement[1])
+        self.narrow(statement[1], truth=True)
+        self.misuse(self.value(statement[2]), "text", None, "the message of an assert")
+
+    def s_del(self, statement: Node) -> None:
+        return
+
+    def s_break(self, statement: Node) -> None:
+        if self._loops:
+            self._loops[-1][0].append((self.env, self.pending))
+        self.alive = False
+
+    def s_continue(self, statement: Node) -> None:
+        if self._loops:
+            self._loops[-1][1].append((self.env, self.pending))
+        self.alive = False
+
+    def s_import(self, statement: Node) -> None:
+        for local, module, name, level in statement[1]:
+            if name != "*":
+                self.env[local] = self.program.names.imported(self.module, module, name, level)
+
+    def s_def(self, statement: Node) -> None:
+        index = statement[1]
+        function = self.module.function(index)
+        for decorator in function.facts.decorators:
+            self.keep(self.value(decorator))
+        if function.owner is None:
+            self.env.pop(function.name, None)
+            self._capture(index)
+
+    def s_class(self, statement: Node) -> None:
+        saved = dict(self.env)
+        self.block(statement[2])
+        self.env = saved
+        self.env.pop(self.module.cls(statement[1]).name, None)
+
+    def s_match(self, statement: Node) -> None:
+        subject = statement[1]
+        value = self.value(subject)
+        self.keep(value)
+        before = self._copy()
+        states: list[State] = []
+        for captures, matched, name, guard, body in statement[2]:
+            self._restore((dict(before[0]), dict(before[1])))
+            for capture in captures:
+                self.env[capture] = None
+            if matched is not None:
+                for bound in ([name] if name else []) + ([subject[1]] if subject[0] == "name" else []):
+                    self._narrow_to_class(bound, matched)
+            if guard is not None:
+                self.test(guard)
+            self.block(body)
+            if self.alive:
+                states.append((self.env, self.pending))
+        self._join([*states, before])
+
+    def s_scope(self, statement: Node) -> None:
+        self._globals.update(statement[1])
+
+    # -- the end ---------------------------------------------------------------------------------------------------------
+
+    def _conclude(self) -> None:
+        """What was bound and never awaited is lost."""
+        for site, variable in self.variables.items():
+            status = self.exits.get(site, 0)
+            misuses = self.misuses.get(site, [])
+            if (site.at, "returned") in self.incidents:
+                continue
+            if status & (KEPT | AWAITED) == 0 and (status & (PENDING | WEAK) or misuses):
+                if any(m.kind == "iteration" for m in misuses) and site.promise == "generator":
+                    self.incident("plain for", site, variable=variable)
+                    continue
+                proven = not status & WEAK or any(m.kind in _RAISING for m in misuses)
+                if not proven and site.promise != "coroutine":
+                    continue
+                self.incident(
+                    "never awaited", site, variable=variable, sure=proven, detail="" if proven else "handed over"
+                )
+                self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(site, misuses, variable)
+            elif status & PENDING and status & AWAITED and not status & (KEPT | MAYBE):
+                self.incident("sometimes awaited", site, variable=variable, sure=False)
+
+    @property
+    def returned_result(self) -> bool:
+        """Whether some other way out returns a plain result."""
+        return self._returned_result
+
+
+def _is_sure(value: Value | None) -> bool:
+    """Whether every alternative is a promise, or nothing at all."""
+    if not isinstance(value, Union):
+        return True
+    return all(isinstance(m, (*_PROMISES, Nothing)) for m in value.members)
+
+
+_STATEMENTS: dict[str, Any] = {
+    name.removeprefix("s_"): function for name, function in vars(Flow).items() if name.startswith("s_")
+}
+
+
+def _is_broad(types: Node | None) -> bool:
+    if types is None:
+        return True
+    nodes = types[1] if types[0] == "tuple" else (types,)
+    return any(_last_name(n) in {"Exception", "BaseException"} for n in nodes)
+
+
+def _reraises(body: tuple[Node, ...]) -> bool:
+    return any(statement[0] == "raise" for statement in body)
+
+
+def _last_name(node: Node) -> str:
+    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
+
+
+def _line_of(node: Node | None) -> int:
+    while node is not None:
+        at = _at_of(node)
+        if at is not None:
+            return at[0]
+        node = next((part for part in node[1:] if isinstance(part, tuple) and part and isinstance(part[0], str)), None)
+    return 1
+
+
+def _mentions(inner: Node | int, variable: str, flow: Flow) -> bool:
+    """Whether a closure reads `variable`."""
+    if not variable:
+        return False
+    node: Any = body_of(flow.module.function(inner).facts) if isinstance(inner, int) else inner
+    return _reads(node, variable)
+
+
+def _reads(node: Any, variable: str) -> bool:
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "name":
+        return bool(node[1] == variable)
+    return any(_reads(part, variable) for part in node)

@@ -1,0 +1,110 @@
+"""Knows which file of the project an import means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+__all__ = ["ModuleFinder"]
+
+
+class ModuleFinder:
+    """Finds files by dotted module names.
+
+    Source roots come first. A name that no root explains is looked for by the end of its path: layouts that put their
+    folders on `sys.path` themselves are common, and the nearest file that fits is nearly always the one meant.
+    """
+
+    def __init__(self, paths: Iterable[str], source_roots: Sequence[str]) -> None:
+        self._by_name: dict[str, list[str]] = {}
+        self._by_last: dict[str, list[tuple[str, ...]]] = {}
+        self._names: dict[str, str] = {}
+        self._folders: set[tuple[str, ...]] = set()
+        self._found: dict[tuple[str, str], str | None] = {}
+        roots = sorted({r.strip("/") for r in source_roots} | {""}, key=len, reverse=True)
+        for path in paths:
+            if not path.endswith((".py", ".pyi")):
+                continue
+            parts = tuple(path[: path.rindex(".")].split("/"))
+            if parts[-1] == "__init__":
+                parts = parts[:-1]
+            if not parts:
+                continue
+            self._by_last.setdefault(parts[-1], []).append((path, *parts))
+            for end in range(1, len(parts)):
+                self._folders.add(parts[:end])
+            for root in roots:
+                prefix = tuple(root.split("/")) if root else ()
+                if parts[: len(prefix)] == prefix and len(parts) > len(prefix):
+                    name = ".".join(parts[len(prefix) :])
+                    self._by_name.setdefault(name, []).append(path)
+                    self._names.setdefault(path, name)
+
+    def name_of(self, path: str) -> str:
+        """The dotted name of a file, seen from its most specific source root."""
+        return self._names.get(path, path)
+
+    def find(self, name: str, importer: str) -> str | None:
+        """The file that `import name` means in the file `importer`, None where the project has none."""
+        key = (name, importer.rpartition("/")[0])
+        if key not in self._found:
+            self._found[key] = self._look(name, importer)
+        return self._found[key]
+
+    def _look(self, name: str, importer: str) -> str | None:
+        direct = self._by_name.get(name)
+        if direct:
+            return self._nearest(direct, importer)
+        parts = tuple(name.split("."))
+        fitting = [entry[0] for entry in self._by_last.get(parts[-1], ()) if entry[1:][-len(parts) :] == parts]
+        if not fitting:
+            return None
+        if len(parts) == 1:  # a single word fits too much: only a file beside the importer, or above it
+            fitting = [f for f in fitting if importer.startswith(_folder_of(f))]
+            if not fitting:
+                return None
+        return self._nearest(fitting, importer)
+
+    def has_folder(self, name: str, importer: str) -> bool:
+        """Whether `name` is a package of the project without a file of its own."""
+        parts = tuple(name.split("."))
+        if any(folder[-len(parts) :] == parts for folder in (parts,) if folder in self._folders):
+            return True
+        base = tuple(importer.split("/")[:-1])
+        return any(base[:count] + parts in self._folders for count in range(len(base), -1, -1))
+
+    def relative(self, importer: str, level: int, module: str) -> str | None:
+        """The file that `from ..module import …` means."""
+        folder = importer.split("/")[:-1]
+        if level > 1:
+            folder = folder[: len(folder) - (level - 1)]
+        base = "/".join([*folder, *(module.split(".") if module else [])])
+        known = self._names
+        for candidate in (f"{base}.py", f"{base}/__init__.py", f"{base}.pyi", f"{base}/__init__.pyi"):
+            candidate = candidate.lstrip("/")
+            if candidate in known:
+                return candidate
+        return None
+
+    @staticmethod
+    def _nearest(candidates: list[str], importer: str) -> str:
+        if len(candidates) == 1:
+            return candidates[0]
+        here = importer.split("/")
+
+        def distance(path: str) -> tuple[int, bool, int, str]:
+            there = path.split("/")
+            common = 0
+            for one, other in zip(here, there, strict=False):
+                if one != other:
+                    break
+                common += 1
+            return (-common, path.endswith(".pyi"), len(there), path)
+
+        return min(candidates, key=distance)
+
+
+def _folder_of(path: str) -> str:
+    folder = path.rpartition("/")[0]
+    if path.endswith(("/__init__.py", "/__init__.pyi")):
+        folder = folder.rpartition("/")[0]
+    return f"{folder}/" if folder else ""

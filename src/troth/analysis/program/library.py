@@ -1,0 +1,98 @@
+"""Knows classes and functions of libraries that are not at hand, through the bundled tables."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any
+
+__all__ = ["LibraryClass", "LibraryFunction", "find", "library_class", "member"]
+
+
+class LibraryFunction:
+    """A function or method of a library, as its table describes it.
+
+    `flags` are letters: a (gives a coroutine), g (async iterator), p (property), c (classmethod), s (staticmethod),
+    o (either color), m (async context manager), w (gives another awaitable).
+    """
+
+    __slots__ = ("flags", "name", "owner", "qualname", "returns", "roles")
+
+    def __init__(self, qualname: str, signature: Any, owner: LibraryClass | None = None) -> None:
+        self.qualname = qualname
+        self.name = qualname.rpartition(".")[2]
+        self.owner = owner
+        self.flags: str = signature[0]
+        self.returns: str = signature[1]
+        self.roles: dict[str, str] = signature[2]
+
+
+class LibraryClass:
+    """A class of a library, by its qualified name; one object per name."""
+
+    __slots__ = ("name", "qualified")
+
+    def __init__(self, qualified: str) -> None:
+        self.qualified = qualified
+        self.name = qualified.rpartition(".")[2]
+
+
+@cache
+def _tables() -> Any:
+    try:
+        return importlib.import_module("troth.analysis.knowledge")
+    except ModuleNotFoundError:
+        return None
+
+
+@cache
+def find(dotted: str) -> Any:
+    """What the tables know under a dotted name: something with `kind`, `name`, `sig`, `type`; None for nothing."""
+    tables = _tables()
+    return None if tables is None else tables.find(dotted)
+
+
+@cache
+def library_class(qualified: str) -> LibraryClass:
+    """The class of that name."""
+    return LibraryClass(qualified)
+
+
+@cache
+def member(qualified: str, name: str) -> Any:
+    """The method, property or attribute of a library class, looked for along its bases; None where unknown."""
+    tables = _tables()
+    return None if tables is None else tables.method(qualified, name)
+
+
+@cache
+def lineage(qualified: str) -> tuple[str, ...]:
+    """The class and its known ancestors."""
+    tables = _tables()
+    return () if tables is None else tuple(tables.bases(qualified))
+
+
+@cache
+def knows(top_level: str) -> bool:
+    """Whether there is a table for this package."""
+    tables = _tables()
+    return tables is not None and tables.load(top_level) is not None
+
+
+@cache
+def async_names(top_level: str, letters: str = "agmw") -> frozenset[str]:
+    """The last names of all callables of a package whose calls give promises of these kinds."""
+    tables = _tables()
+    library = None if tables is None else tables.load(top_level)
+    if library is None:
+        return frozenset()
+    names: set[str] = set()
+    for module in library.modules.values():
+        for name, sig in module.get("f", {}).items():
+            if any(letter in sig[0] for letter in letters):
+                names.add(name)
+        for known in module.get("c", {}).values():
+            for name, sig in known.get("m", {}).items():
+                if any(letter in sig[0] for letter in letters):
+                    names.add(name)
+    return frozenset(names)

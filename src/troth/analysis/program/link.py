@@ -1,0 +1,422 @@
+"""Knows how to join the facts of all files into one program that can be asked questions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.facts.model import FileFacts, ImportFacts, body_of
+from troth.analysis.findings import Span
+from troth.analysis.program.attributes import collect_uses
+from troth.analysis.program.calls import Calls
+from troth.analysis.program.classes import Classes
+from troth.analysis.program.consumers import Consumers, mentions_awaitable, never_awaitable
+from troth.analysis.program.effects import Effects
+from troth.analysis.program.entities import Class, Function, Module
+from troth.analysis.program.evaluate import Evaluator, Plain
+from troth.analysis.program.evidence import Evidence
+from troth.analysis.program.flow import Flow, holds_promise
+from troth.analysis.program.imports import ModuleFinder
+from troth.analysis.program.names import Names
+from troth.analysis.program.reasons import Reasons
+from troth.analysis.program.sites import PENDING, Incident, Site
+from troth.analysis.program.suspicion import Suspicion
+from troth.analysis.program.types import Types
+from troth.analysis.program.values import (
+    Awaitable,
+    Builtin,
+    ClassObject,
+    Coroutine,
+    FunctionValue,
+    Instance,
+    Value,
+    union,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from troth.analysis.facts.model import At, Node, Param
+    from troth.analysis.source.text import Text
+
+__all__ = ["Program", "Summary"]
+
+_EMPTY = FileFacts((), (), (), (), None)
+_DEEPEST_FLOW = 30  # functions whose results are found out inside one another; beyond it they stay unknown
+_INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
+
+
+class Summary:
+    """What remains of a walk through a function."""
+
+    __slots__ = ("attributes", "bound", "incidents", "returned_result", "returns", "stored", "yields")
+
+    def __init__(self, flow: Flow | None) -> None:
+        if flow is None:
+            self.returns: Value | None = None
+            self.yields: Value | None = None
+            self.attributes: dict[str, Value | None] = {}
+            self.bound: dict[str, Value | None] = {}
+            self.incidents: tuple[Incident, ...] = ()
+            self.stored: list[tuple[Node, Value]] = []
+            self.returned_result = False
+            return
+        self.returns = union(flow.returns) if flow.returns else None
+        self.yields = union(flow.yields) if flow.yields else None
+        self.attributes = {name: union(values) for name, values in flow.attributes.items()}
+        self.bound = {name: union(values) for name, values in (flow.bound or {}).items()}
+        self.incidents = tuple(flow.incidents.values())
+        self.stored = [(n, v) for n, v in flow.stored if holds_promise(v)]
+        self.returned_result = flow.returned_result
+
+
+class Program:
+    """All facts of a project, linked on demand: nothing is looked at before a question needs it."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        source_roots: Sequence[str],
+        facts_of: Callable[[str], FileFacts | None],
+        text_of: Callable[[str], Text],
+        cell_of: Callable[[str, int], tuple[int | None, int]] = lambda _path, _line: (None, 0),
+    ) -> None:
+        self._text_of = text_of
+        self._cell_of = cell_of
+        self.paths = tuple(paths)
+        self._known_paths = frozenset(paths)
+        self.finder = ModuleFinder(paths, source_roots)
+        self.nowhere = Module("", "", _EMPTY, own=False)
+        self._facts_of = facts_of
+        self._modules: dict[str, Module] = {}
+        self.names = Names(self)
+        self.types = Types(self)
+        self.classes = Classes(self)
+        self.effects = Effects(self)
+        self.calls = Calls(self)
+        self.reasons = Reasons(self)
+        self.consumers = Consumers(self)
+        self.evidence = Evidence(self)
+        self._summaries: dict[Function, Summary] = {}
+        self._walking: set[Function] = set()
+        self._parameters: dict[tuple[Function, str], Value | None] = {}
+        self._fixtures: dict[tuple[str, str], Function | None] = {}
+        self._incidents: tuple[Incident, ...] | None = None
+        self._by_name: dict[str, list[Class]] | None = None
+
+    # -- modules -------------------------------------------------------------------------------------------------------
+
+    def module(self, path: str) -> Module:
+        """The module in that file."""
+        found = self._modules.get(path)
+        if found is None:
+            facts = self._facts_of(path)
+            found = self._modules[path] = Module(path, self.finder.name_of(path), facts or _EMPTY)
+        return found
+
+    def own_modules(self) -> Iterator[Module]:
+        """The modules of the project."""
+        for path in self.paths:
+            yield self.module(path)
+
+    def installed(self, dotted: str) -> Module | None:
+        """The module of an installed package, read from its source."""
+        del dotted
+        return None
+
+    # -- scopes --------------------------------------------------------------------------------------------------------
+
+    def static(self, module: Module, function: Function | None = None, owner: Class | None = None) -> Evaluator:
+        """An evaluator that looks at expressions in that scope."""
+        return Plain(self, module, function, owner)
+
+    def parameter(self, function: Function, param: Param) -> Value | None:
+        """What a parameter stands for inside its function."""
+        key = (function, param[0])
+        if key not in self._parameters:
+            self._parameters[key] = None  # while it is being found out
+            self._parameters[key] = self._parameter(function, param)
+        return self._parameters[key]
+
+    def _parameter(self, function: Function, param: Param) -> Value | None:
+        name, annotation, default, kind = param
+        module = function.module
+        owner = function.owner
+        value: Value | None = None
+        if annotation is not None:
+            why = (f"`{name}` is annotated in `{function.qualname}`", module.path, function.facts.at[0])
+            value = self.types.annotated(annotation, module, function.parent, owner, why)
+        elif owner is not None and function.facts.params[0][0] == name and not function.decorated_with("staticmethod"):
+            is_class = function.decorated_with("classmethod") or function.name in {"__new__", "__init_subclass__"}
+            return ClassObject(owner) if is_class else Instance(owner)
+        if kind == "*":
+            return Builtin("tuple", (value,))
+        if kind == "**":
+            return Builtin("dict", (Builtin("str"), value))
+        if value is None and default is not None and default[0] == "call":
+            value = self.injected((default,), module, function.parent)
+        if value is None and annotation is None and _takes_fixtures(function):
+            value = self._fixture_value(function, name)
+        if value is None and (annotation is None or annotation == ("name", "Any")):
+            value = self.by_convention(name)
+        return value
+
+    def injected(self, nodes: Sequence[Node], module: Module, function: Function | None) -> Value | None:
+        """What `Depends(get_store)` puts into a parameter."""
+        for node in nodes:
+            if node[0] != "call" or not node[2]:
+                continue
+            callee = node[1]
+            if (callee[1] if callee[0] == "name" else callee[2] if callee[0] == "attr" else "") in _INJECTORS:
+                given = self.static(module, function).value(node[2][0])
+                if isinstance(given, FunctionValue):
+                    return self.calls.result(given)
+                if isinstance(given, ClassObject):
+                    return self.types.instance(given.cls, (), None)
+        return None
+
+    def _fixture_value(self, function: Function, name: str) -> Value | None:
+        fixture = self._fixture(function.module, name, function.owner)
+        if fixture is None or fixture is function:
+            return None
+        return self.calls.result(FunctionValue(fixture, Instance(fixture.owner) if fixture.owner else None))
+
+    def _fixture(self, module: Module, name: str, owner: Class | None) -> Function | None:
+        if owner is not None and name in owner.methods:
+            method = module.function(owner.methods[name][-1])
+            if method.decorated_with("fixture"):
+                return method
+        key = (module.path, name)
+        if key not in self._fixtures:
+            self._fixtures[key] = self._find_fixture(module, name)
+        return self._fixtures[key]
+
+    def _find_fixture(self, module: Module, name: str) -> Function | None:
+        found = self._fixture_in(module, name)
+        if found is not None:
+            return found
+        folder = module.path.rpartition("/")[0]
+        known = self._known_paths
+        while True:
+            path = f"{folder}/conftest.py" if folder else "conftest.py"
+            if path in known and path != module.path:
+                found = self._fixture_in(self.module(path), name)
+                if found is not None:
+                    return found
+            if not folder:
+                return None
+            folder = folder.rpartition("/")[0]
+
+    def _fixture_in(self, module: Module, name: str) -> Function | None:
+        value = self.names.at_module(module, name) if self.names.binds(module, name) else None
+        if (
+            isinstance(value, FunctionValue)
+            and isinstance(value.function, Function)
+            and value.function.decorated_with("fixture")
+        ):
+            return value.function
+        return None
+
+    def by_convention(self, name: str) -> Value | None:
+        """The class that an untyped `order_store` is named after, if the project has exactly one `OrderStore`."""
+        words = name.strip("_")
+        if "_" not in words:
+            return None
+        if self._by_name is None:
+            self._by_name = {}
+            for module in self.own_modules():
+                for index, c in enumerate(module.facts.classes):
+                    if c.parent == 0:
+                        self._by_name.setdefault(c.name.strip("_").lower(), []).append(module.cls(index))
+        found = self._by_name.get(words.replace("_", "").lower(), [])
+        if len(found) != 1:
+            return None
+        cls = found[0]
+        return Instance(cls, (), (f"`{name}` is named after it", *cls.place), guess=True)
+
+    def imported_from(self, module: Module, binding: object) -> tuple[Module, str] | None:
+        """The module and name behind an import of a name."""
+        if not isinstance(binding, ImportFacts) or binding.name is None:
+            return None
+        target = self.names._target(module, binding.module, binding.level)
+        return (target, binding.name) if isinstance(target, Module) else None
+
+    # -- functions -----------------------------------------------------------------------------------------------------
+
+    def summary(self, function: Function) -> Summary:
+        """What a walk through `function` told; nothing while that walk is going on."""
+        known = self._summaries.get(function)
+        if known is not None:
+            return known
+        if function in self._walking or len(self._walking) > _DEEPEST_FLOW:
+            return Summary(None)
+        self._walking.add(function)
+        try:
+            found = Summary(Flow(self, function).run())
+        finally:
+            self._walking.discard(function)
+        self._summaries[function] = found
+        return found
+
+    def inferred(self, function: Function) -> Value | None:
+        """What a function returns (or yields), by its body."""
+        if function.is_abstract:
+            return None
+        summary = self.summary(function)
+        return summary.yields if function.is_generator else summary.returns
+
+    def closure(self, function: Function, name: str) -> Value | None:
+        """What a variable of an enclosing function stands for."""
+        return self.summary(function).bound.get(name)
+
+    def assigned_in(self, function: Function, name: str, value: Node) -> Value | None:
+        """What `self.name = value` in a method assigns."""
+        known = self.static(function.module, function).value(value)
+        return known if known is not None else self.summary(function).attributes.get(name)
+
+    def fate(self, function: Function, param: str) -> str:
+        """What becomes of a promise given to that parameter: "lost", "handed over" to somebody unknown, or "kept"."""
+        if function in self._walking or len(self._walking) > _DEEPEST_FLOW:
+            return "kept"
+        self._walking.add(function)
+        try:
+            flow = Flow(self, function)
+            site = Site(function, (0, 0, 0, 0), param, None, "coroutine", True, lambda: ())
+            flow.env[param] = Coroutine(site, lambda: None)
+            flow.pending[site] = PENDING
+            flow.variables[site] = param
+            flow.run()
+        finally:
+            self._walking.discard(function)
+        incident = flow.incidents.get(((0, 0, 0, 0), "never awaited"))
+        if incident is None:
+            return "kept"
+        return "handed over" if incident.detail else "lost"
+
+    def overridden_otherwise(self, function: Function, receiver: Value | None) -> bool:
+        """Whether a subclass of the receiver's class gives the method another color."""
+        if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
+            return False
+        async_, plain = self.evidence.colors(function.name)
+        if not (async_ and plain):
+            return False
+        mine = self.effects.of(function)
+        for child in self.classes.children(receiver.cls):
+            if function.name in child.methods:
+                other = child.module.function(child.methods[function.name][-1])
+                if other is not function and self.effects.of(other) != mine:
+                    return True
+        return False
+
+    def overridden_at_all(self, function: Function, receiver: Value | None) -> bool:
+        """Whether the call might run another body than this one."""
+        if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
+            return False
+        if sum(self.evidence.colors(function.name)) == 1:
+            return False
+        return any(function.name in child.methods for child in self.classes.children(receiver.cls))
+
+    # -- the whole -----------------------------------------------------------------------------------------------------
+
+    def incidents(self) -> tuple[Incident, ...]:
+        """Everything that goes wrong with promises anywhere in the project."""
+        if self._incidents is None:
+            self._incidents = tuple(self._collect())
+        return self._incidents
+
+    def _collect(self) -> Iterator[Incident]:
+        modules = list(self.own_modules())
+        for module in modules:
+            self.evidence.count(module.path, module.facts.functions)
+        suspicion = Suspicion(self, modules)
+        waiting = [module.function(index) for module in modules for index in range(len(module.facts.functions))]
+        while True:
+            returning: set[str] = set()
+            left: list[Function] = []
+            for function in waiting:
+                if not suspicion.falls_on(function):
+                    left.append(function)
+                    continue
+                summary = self.summary(function)
+                if not function.is_async and holds_promise(summary.returns):
+                    returning.add(function.name)
+                yield from summary.incidents
+            if returning <= suspicion.returners:
+                return
+            suspicion.grow(returning)
+            waiting = left
+
+    def incidents_of(self, *kinds: str) -> Iterator[Incident]:
+        """The incidents of these kinds."""
+        for incident in self.incidents():
+            if incident.kind in kinds and not incident.site.by_siblings:
+                yield incident
+
+    def incidents_by_siblings(self) -> Iterator[Incident]:
+        """The incidents of which only other sites of the same callee speak."""
+        for incident in self.incidents():
+            if incident.site.by_siblings:
+                yield incident
+
+    def returned_on_purpose(self, incident: Incident) -> str:
+        """Whether an async function means to return a coroutine: "on purpose", "perhaps", or "" for surely not."""
+        function = incident.site.function
+        returns = function.facts.returns
+        if returns is not None:
+            declared = self.types.annotated(returns, function.module, function.parent, function.owner)
+            if never_awaitable(declared, self):
+                return ""
+            if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns):
+                return "on purpose"
+        if function.name in self.evidence.awaited_twice:
+            return "on purpose"
+        if self.summary(function).returned_result:
+            return ""
+        return "perhaps"
+
+    def stored_incidents(self) -> Iterator[Incident]:
+        """Coroutines set as attributes that the class never awaits nor gives away."""
+        self.incidents()
+        for function, summary in list(self._summaries.items()):
+            for target, value in summary.stored:
+                if function.module.own and isinstance(value, Coroutine) and value.site is not None:
+                    owner = self._class_around(function)
+                    if owner is not None and self._attribute_is_lost(owner, target[2]):
+                        yield Incident("stored", value.site, value.site.at, "", f"self.{target[2]}", False)
+
+    def _class_around(self, function: Function | None) -> Class | None:
+        while function is not None:
+            if function.owner is not None:
+                return function.owner
+            function = function.parent
+        return None
+
+    def _attribute_is_lost(self, cls: Class, name: str) -> bool:
+        uses: set[str] = set()
+        for module in {c.module for c in (cls, *self.classes.children(cls))}:
+            for f in module.facts.functions:
+                collect_uses(body_of(f), name, uses)
+        return not uses - {"misused", "assigned"}
+
+    # -- texts and places ----------------------------------------------------------------------------------------------
+
+    def text(self, path: str) -> Text:
+        """The text of a file."""
+        return self._text_of(path)
+
+    def span(self, path: str, at: At) -> Span:
+        """A place as people count it; in a notebook within its cell."""
+        text = self._text_of(path)
+        line, column, end_line, end_column = at
+        cell, shift = self._cell_of(path, line)
+        return Span(
+            path,
+            line - shift,
+            text.column(line, column) + 1,
+            end_line - shift,
+            text.column(end_line, end_column) + 1,
+            cell,
+        )
+
+
+def _takes_fixtures(function: Function) -> bool:
+    return function.name.startswith("test") or function.decorated_with("fixture")

@@ -1,0 +1,207 @@
+"""Knows what a name at module level stands for, through imports, re-exports and stars."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.facts.model import ImportFacts
+from troth.analysis.program import library
+from troth.analysis.program.entities import Class, Function, Module
+from troth.analysis.program.values import (
+    NONE,
+    ClassObject,
+    External,
+    FunctionValue,
+    ModuleValue,
+    Value,
+    union,
+)
+
+if TYPE_CHECKING:
+    from troth.analysis.program.link import Program
+
+__all__ = ["Names"]
+
+
+class Names:
+    """Answers what names mean; every answer is kept."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: dict[tuple[str, str], Value | None] = {}
+        self._asking: set[tuple[str, str]] = set()
+        self._library: dict[str, Value | None] = {}
+
+    def at_module(self, module: Module, name: str) -> Value | None:
+        """What `name` stands for at the level of `module`; unknown where nothing or too much binds it."""
+        key = (module.path, name)
+        if key in self._known:
+            return self._known[key]
+        if key in self._asking:
+            return None
+        self._asking.add(key)
+        try:
+            value = self._look(module, name)
+        finally:
+            self._asking.discard(key)
+        self._known[key] = value
+        return value
+
+    def binds(self, module: Module, name: str) -> bool:
+        """Whether the module has such a name at all."""
+        return name in module.bindings or self._star(module, name) is not None
+
+    def _look(self, module: Module, name: str) -> Value | None:
+        bindings = module.bindings.get(name)
+        if bindings is None:
+            found = self._star(module, name)
+            if found is not None:
+                return found
+            if module.is_package:
+                return self.module(f"{module.name}.{name}", module)
+            return None
+        values = [self._binding(module, b) for b in self._settled(bindings)]
+        if len(values) > 1:  # `X = None` before or in an `except ImportError` says nothing about the real one
+            values = [v for v in values if v is not None and v is not NONE] or values[:1]
+        return union(values)
+
+    def _settled(self, bindings: list[object]) -> list[object]:
+        """The bindings that count: the last of several functions of one color, never an overload."""
+        functions = [b for b in bindings if isinstance(b, Function) and not b.decorated_with("overload")]
+        if len(functions) > 1 and len({f.is_async for f in functions}) == 1:
+            functions = functions[-1:]
+        classes = [b for b in bindings if isinstance(b, Class)][-1:]
+        rest = [b for b in bindings if not isinstance(b, Function | Class)]
+        if functions or classes:
+            rest = [b for b in rest if isinstance(b, ImportFacts)]
+        return [*functions, *classes, *rest]
+
+    def _binding(self, module: Module, binding: object) -> Value | None:
+        if isinstance(binding, Function):
+            return FunctionValue(binding)
+        if isinstance(binding, Class):
+            return ClassObject(binding)
+        if isinstance(binding, ImportFacts):
+            return self.imported(module, binding.module, binding.name, binding.level)
+        annotation, value = binding  # type: ignore[misc]
+        if annotation is not None:
+            known = self._program.types.annotated(annotation, module)
+            if known is not None:
+                return known
+        return None if value is None else self._program.static(module).value(value)
+
+    def _star(self, module: Module, name: str) -> Value | None:
+        for imported in module.facts.imports:
+            if imported.name == "*" and imported.scope == 0:
+                target = self._target(module, imported.module, imported.level)
+                if isinstance(target, Module):
+                    exports = target.facts.exports
+                    if (exports is None and not name.startswith("_")) or (exports is not None and name in exports):
+                        found = self.at_module(target, name)
+                        if found is not None:
+                            return found
+                elif isinstance(target, str) and not name.startswith("_"):
+                    found = self.library(f"{target}.{name}")
+                    if found is not None and not isinstance(found, External):
+                        return found
+        return None
+
+    def _target(self, module: Module, name: str, level: int) -> Module | str | None:
+        """The module an import names: of the project, else a library's dotted name."""
+        program = self._program
+        if level:
+            path = program.finder.relative(module.path, level, name) if module.own else None
+            if path is not None:
+                return program.module(path)
+            base = module.name.split(".")
+            if not module.is_package:
+                base = base[:-1]
+            base = base[: len(base) - (level - 1)] if level > 1 else base
+            dotted = ".".join([*base, *([name] if name else [])])
+            return program.installed(dotted) or dotted
+        path = program.finder.find(name, module.path) if module.own else None
+        if path is not None and path != module.path:
+            return program.module(path)
+        return program.installed(name) or name
+
+    def module(self, dotted: str, importer: Module) -> Value | None:
+        """The module of that dotted name, as seen from `importer`."""
+        target = self._target(importer, dotted, 0)
+        if isinstance(target, Module):
+            return ModuleValue(dotted, target)
+        return ModuleValue(dotted)
+
+    def imported(self, module: Module, name: str, attribute: str | None, level: int) -> Value | None:
+        """What `from name import attribute` (or `import name`) binds in `module`."""
+        target = self._target(module, name, level)
+        if attribute is None:
+            return ModuleValue(name, target) if isinstance(target, Module) else ModuleValue(name)
+        if isinstance(target, Module):
+            if attribute in target.bindings:
+                return self.at_module(target, attribute)
+            found = self._star(target, attribute)
+            if found is not None:
+                return found
+            sub = self._submodule(target, attribute)
+            return ModuleValue(f"{target.name}.{attribute}", sub) if sub is not None else None
+        if target is None:
+            return None
+        if level or self._program.finder.has_folder(name, module.path):  # a namespace package of the project
+            path = self._program.finder.relative(module.path, level or 1, f"{name}.{attribute}" if name else attribute)
+            path = path if level else self._program.finder.find(f"{name}.{attribute}", module.path)
+            if path is not None:
+                return ModuleValue(f"{target}.{attribute}", self._program.module(path))
+        return self.library(f"{target}.{attribute}")
+
+    def _submodule(self, package: Module, name: str) -> Module | None:
+        if not package.is_package:
+            return None
+        if package.own:
+            path = self._program.finder.relative(package.path, 1, name)
+            return None if path is None else self._program.module(path)
+        return self._program.installed(f"{package.name}.{name}")
+
+    def attribute(self, value: ModuleValue, name: str) -> Value | None:
+        """What `module.name` stands for."""
+        if value.module is not None:
+            module = value.module
+            if name in module.bindings:
+                return self.at_module(module, name)
+            found = self._star(module, name)
+            if found is not None:
+                return found
+            sub = self._submodule(module, name)
+            return None if sub is None else ModuleValue(f"{module.name}.{name}", sub)
+        found = self.library(f"{value.name}.{name}")
+        if found is not None and not isinstance(found, External):
+            return found
+        path = self._program.finder.find(f"{value.name}.{name}", "")
+        if path is not None:
+            return ModuleValue(f"{value.name}.{name}", self._program.module(path))
+        installed = self._program.installed(f"{value.name}.{name}")
+        return found if installed is None else ModuleValue(f"{value.name}.{name}", installed)
+
+    def library(self, dotted: str) -> Value | None:
+        """What a dotted name of a library stands for, by the tables."""
+        if dotted not in self._library:
+            self._library[dotted] = self._in_tables(dotted)
+        return self._library[dotted]
+
+    def _in_tables(self, dotted: str) -> Value | None:
+        top, _, rest = dotted.partition(".")
+        if rest:
+            installed = self._program.installed(dotted.rpartition(".")[0])
+            if installed is not None:
+                found = self.at_module(installed, dotted.rpartition(".")[2])
+                if found is not None:
+                    return found
+        found_there = library.find(dotted)
+        if found_there is None:
+            return External(dotted)
+        if found_there.kind == "module":
+            return ModuleValue(dotted)
+        if found_there.kind == "class":
+            return ClassObject(library.library_class(found_there.name))
+        if found_there.kind in {"function", "method"}:
+            return FunctionValue(library.LibraryFunction(found_there.name, found_there.sig))
+        return self._program.types.written(found_there.type)

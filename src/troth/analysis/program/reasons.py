@@ -1,0 +1,117 @@
+"""Knows how to say why a call is known to make a promise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.findings import Reason
+from troth.analysis.program.values import ClassObject, FunctionValue, Instance
+
+if TYPE_CHECKING:
+    from troth.analysis.program.entities import Function
+    from troth.analysis.program.library import LibraryFunction
+    from troth.analysis.program.link import Program
+    from troth.analysis.program.sites import Misuse, Site
+
+__all__ = ["MISUSED", "Reasons"]
+
+
+class Reasons:
+    """Tells chains of reasons, nearest link first, the definition last."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def of_own(self, func: FunctionValue, function: Function) -> tuple[Reason, ...]:
+        """Why calling a function of the project gives a promise."""
+        return (*self._receiver(func), self._definition(function))
+
+    def _receiver(self, func: FunctionValue) -> tuple[Reason, ...]:
+        receiver = func.receiver
+        if isinstance(receiver, Instance) and receiver.why is not None:
+            text, path, line = receiver.why
+            return (Reason(f"the receiver is a `{receiver.cls.name}`: {text}", path, line),)
+        if isinstance(receiver, Instance | ClassObject):
+            return ()
+        return ()
+
+    def _definition(self, function: Function) -> Reason:
+        effect = self._program.effects.of(function)
+        path, line = function.place
+        name = function.qualname
+        if effect == "generator":
+            return Reason(f"`{name}` is an async generator", path, line)
+        if effect == "context":
+            return Reason(f"`{name}` is an async context manager", path, line)
+        if function.is_async:
+            return Reason(f"`{name}` is `async def`", path, line)
+        return Reason(f"`{name}` gives a coroutine through its decorator", path, line)
+
+    def of_property(self, base: Instance, name: str) -> tuple[Reason, ...]:
+        """Why reading a property gives a promise."""
+        found = getattr(base.cls, "methods", {}).get(name)
+        if found and hasattr(base.cls, "module"):
+            function = base.cls.module.function(found[-1])  # type: ignore[union-attr]
+            return (self._definition(function),)
+        return (Reason(f"`{base.cls.name}.{name}` is an async property"),)
+
+    def of_returning(self, function: Function | None, inner: Site | None, how: str) -> tuple[Reason, ...]:
+        """Why a plain function gives a promise: it returns one."""
+        reasons: list[Reason] = []
+        if function is not None:
+            path, line = function.place
+            reasons.append(Reason(f"`{function.qualname}` is a plain `def` that returns a coroutine", path, line))
+        elif how:
+            reasons.append(Reason(how))
+        if inner is not None:
+            reasons.extend(inner.reasons)
+        return tuple(reasons)
+
+    def of_callable(self) -> tuple[Reason, ...]:
+        """Why calling something annotated gives a promise."""
+        return (Reason("it is annotated as a callable that returns an awaitable"),)
+
+    def of_library(self, func: FunctionValue, function: LibraryFunction) -> tuple[Reason, ...]:
+        """Why a function of a library gives a promise."""
+        package = function.qualname.partition(".")[0]
+        kind = "an async generator" if "g" in function.flags else "a coroutine function"
+        if "a" not in function.flags and "g" not in function.flags:
+            kind = "a function that starts a task"
+        return (*self._receiver(func), Reason(f"`{function.qualname}` of {package} is {kind}"))
+
+    def of_async_with(self, member: Instance) -> tuple[Reason, ...]:
+        """Why an object wants `async with`."""
+        place = getattr(member.cls, "place", None)
+        text = f"`{member.cls.name}` has `__aenter__` but no `__enter__`"
+        reasons = [Reason(text, *place) if place is not None else Reason(text)]
+        if member.why is not None:
+            reasons.insert(0, Reason(f"the object is a `{member.cls.name}`: {member.why[0]}", *member.why[1:]))
+        return tuple(reasons)
+
+    def of_misuses(self, site: Site, misuses: list[Misuse], variable: str) -> tuple[Reason, ...]:
+        """What the code does with the variable that holds the promise."""
+        said: list[Reason] = []
+        for misuse in misuses[:2]:
+            text = f"`{variable}` is {MISUSED.get(misuse.kind, 'used as a result')}"
+            if misuse.kind == "attribute":
+                text = f"`{variable}.{misuse.text}` is read"
+            elif misuse.kind in {"text", "argument", "handed over"} and misuse.text:
+                text = f"`{variable}` is given to {misuse.text}"
+            said.append(Reason(f"{text} although it is a coroutine", site.function.module.path, misuse.at[0]))
+        return tuple(said)
+
+
+MISUSED = {
+    "condition": "tested for truth",
+    "comparison": "compared",
+    "attribute": "asked for an attribute",
+    "subscript": "subscripted",
+    "iteration": "looped over",
+    "async iteration": "looped over with `async for`",
+    "arithmetic": "used in an operation",
+    "unpacking": "unpacked",
+    "text": "turned into text",
+    "argument": "given away as a result",
+    "with": "entered with `with`",
+    "async with": "entered with `async with`",
+}

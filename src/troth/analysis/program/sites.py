@@ -1,0 +1,72 @@
+"""Knows what is remembered of a place where a promise is made, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from troth.analysis.findings import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from troth.analysis.facts.model import At
+    from troth.analysis.program.entities import Function
+
+__all__ = ["AWAITED", "KEPT", "MAYBE", "PENDING", "WEAK", "Incident", "Misuse", "Promise", "Site"]
+
+Promise = Literal["coroutine", "generator", "context", "task"]
+
+# What may have become of a promise on the paths that lead to a point; a union of these.
+PENDING = 1
+KEPT = 2  # handed to somebody who may keep it
+AWAITED = 4
+MAYBE = 8  # made on some of these paths only
+WEAK = 16  # handed to somebody unknown who does not look like one that awaits
+
+
+@dataclass(slots=True, eq=False)
+class Site:
+    """A call (or an access to an async property) whose value is a promise."""
+
+    function: Function  # the function the call stands in
+    at: At
+    callee: str  # as written
+    target: object  # what is called: a function of the project or of a library; None where only siblings speak
+    promise: Promise
+    sure: bool
+    why: Callable[[], tuple[Reason, ...]]
+    by_siblings: bool = False  # nothing is known of the callee but that other sites await it
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Why this is known, nearest link first. Told only when asked: most promises are awaited on the spot."""
+        return self.why()
+
+    @property
+    def target_name(self) -> str:
+        """What is called, by its name in the program."""
+        return getattr(self.target, "qualname", "") or self.callee
+
+
+@dataclass(slots=True)
+class Misuse:
+    """A use of a promise that takes it for its result."""
+
+    kind: str
+    at: At
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Incident:
+    """A promise that is lost, or something near it: the raw material of rules."""
+
+    kind: str
+    site: Site
+    at: At
+    detail: str = ""
+    variable: str = ""
+    sure: bool = True
+    masked_line: int = 0  # the line of the broad `except` that would hide the error
+    more: tuple[Reason, ...] = field(default=())

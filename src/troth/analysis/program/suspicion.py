@@ -1,0 +1,171 @@
+"""Knows which functions are worth walking through.
+
+A walk costs as much as reading the function did. Most calls can be cleared at a glance: the name is async nowhere, or
+what is called is found without knowing any local variable and is plain.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.program import library
+from troth.analysis.program.calls import SPAWNERS
+from troth.analysis.program.consumers import mentions_awaitable
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
+from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.values import (
+    Builtin,
+    ClassObject,
+    External,
+    FunctionValue,
+    Instance,
+    ModuleValue,
+    Nothing,
+    Table,
+    TupleOf,
+    Value,
+    members_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program.entities import Module
+    from troth.analysis.program.link import Program
+
+__all__ = ["Suspicion"]
+
+_ALWAYS = frozenset({"create_task", "ensure_future", "gather"})
+_NOWHERE = (0, 0, 0, 0)
+
+
+# Methods of strings, lists, dicts and paths that hardly any library has in another color.
+_OF_BUILTINS = frozenset(
+    """
+    append extend keys values items join split rsplit splitlines strip lstrip rstrip lower upper title startswith endswith
+    replace encode decode format setdefault sort reverse isdigit isalpha zfill casefold partition rpartition discard
+    write_text read_text write_bytes read_bytes mkdir exists is_file is_dir touch resolve joinpath with_suffix as_posix
+    total_seconds isoformat strftime
+    """.split()
+)
+
+
+class Suspicion:
+    """Names that may make promises, and functions that call one of them without awaiting it."""
+
+    def __init__(self, program: Program, modules: Sequence[Module]) -> None:
+        self._program = program
+        self.names: set[str] = program.evidence.async_names() | _ALWAYS
+        self.returners: set[str] = set()  # plain functions that were seen to return promises
+        self._coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
+        for top in {i.module.partition(".")[0] for m in modules for i in m.facts.imports if not i.level and i.module}:
+            self.names |= library.async_names(top)
+            self._coroutines |= library.async_names(top, "a")
+        self._own = program.evidence.async_names()
+        for module in modules:
+            for c in module.facts.classes:
+                methods = {name for name, _ in c.methods}
+                if "__aenter__" in methods and "__enter__" not in methods:
+                    self.names.add(c.name)
+            for imported in module.facts.imports:
+                if imported.name in self.names and imported.local != imported.name:
+                    self.names.add(imported.local)
+        self._generators = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3}
+        self._cleared: dict[tuple[object, str], bool] = {}
+
+    def falls_on(self, function: Function) -> bool:
+        """Whether `function` may lose a promise."""
+        facts = function.facts
+        names = self.names
+        for callee in facts.calls:
+            if callee.rpartition(".")[2] in names and not self._is_clear(function, callee):
+                return True
+        for callee in facts.awaited:
+            last = callee.rpartition(".")[2]
+            if " " in callee:
+                if last.rpartition(" ")[2] in self._coroutines and not self._is_clear(function, callee.partition(" ")[2]):
+                    return True
+            elif last in self._generators:
+                return True
+        return False
+
+    def _is_clear(self, function: Function, callee: str) -> bool:
+        root, _, rest = callee.partition(".")
+        if rest and rest.rpartition(".")[2] in _OF_BUILTINS and rest.rpartition(".")[2] not in self._own:
+            return True
+        if root == "?":
+            return False
+        if not rest and root in BUILTIN_FUNCTIONS and root not in function.module.bindings and not _binds(function, root):
+            return True
+        owner = self._owner(function)
+        scope: object
+        if owner is not None and owner[0] == root and rest:
+            scope = owner[1]
+        elif root in function.params:
+            scope = function
+        elif root in function.module.bindings and not _binds(function, root):
+            scope = function.module
+        else:
+            return False
+        key = (scope, callee)
+        if key not in self._cleared:
+            self._cleared[key] = self._judge(function, callee)
+        return self._cleared[key]
+
+    @staticmethod
+    def _owner(function: Function) -> tuple[str, Class] | None:
+        method: Function | None = function
+        while method is not None:
+            if method.owner is not None:
+                params = method.facts.params
+                return (params[0][0], method.owner) if params else None
+            method = method.parent
+        return None
+
+    def _judge(self, function: Function, callee: str) -> bool:
+        parts = callee.split(".")
+        node: Node = ("name", parts[0])
+        for part in parts[1:]:
+            node = ("attr", node, part, _NOWHERE)
+        value = self._program.static(function.module, function).value(node)
+        name = parts[-1]
+        return all(self._is_plain(member, name, callee, function) for member in members_of(value))
+
+    def _is_plain(self, value: Value | None, name: str, callee: str, function: Function) -> bool:
+        if value is None:
+            return "." in callee and not self._program.evidence.speaks_for(name, callee, function)
+        if isinstance(value, FunctionValue):
+            called = value.function
+            if isinstance(called, LibraryFunction):
+                return not any(flag in called.flags for flag in "agmw") and called.qualname not in SPAWNERS and called.name not in _ALWAYS
+            if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
+                return False
+            returns = called.facts.returns
+            return name not in self.returners and (returns is None or not mentions_awaitable(returns))
+        if isinstance(value, ClassObject):
+            return self._program.classes.has(value.cls, "__aenter__") is not True
+        if isinstance(value, External):
+            return not self._program.evidence.speaks_for("", callee, function)
+        if isinstance(value, Instance):
+            called_value = self._program.classes.member(value.cls, "__call__", value)
+            return called_value is not None and all(
+                self._is_plain(member, name, callee, function) for member in members_of(called_value)
+            )
+        return isinstance(value, Builtin | TupleOf | Table | ModuleValue | Nothing)
+
+    def grow(self, names: set[str]) -> None:
+        """These plain functions return promises: whoever calls them is suspect too."""
+        self.names |= names
+        self.returners |= names
+        self._cleared.clear()
+
+
+def _binds(function: Function | None, name: str) -> bool:
+    """Whether a function, or one around it, has a parameter or a definition of that name."""
+    while function is not None:
+        if name in function.params or name in function.module.inner(function.index):
+            return True
+        function = function.parent
+    return False

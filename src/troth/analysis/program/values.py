@@ -1,0 +1,277 @@
+"""Knows what an expression can stand for: instances, classes, functions, coroutines, or several of these.
+
+`None` (Python's) always means unknown, and unknown stays unknown. The classes are plain rather than frozen dataclasses
+because hundreds of thousands are made in a run; nobody changes one after it is made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program.entities import Class, Function, Module
+    from troth.analysis.program.library import LibraryClass, LibraryFunction
+    from troth.analysis.program.sites import Site
+
+__all__ = [
+    "NONE",
+    "AsyncContext",
+    "AsyncGenerator",
+    "Awaitable",
+    "Builtin",
+    "CallableType",
+    "ClassObject",
+    "Coroutine",
+    "External",
+    "FunctionValue",
+    "Instance",
+    "Lambda",
+    "ModuleValue",
+    "Nothing",
+    "SuperOf",
+    "Table",
+    "TupleOf",
+    "Union",
+    "Value",
+    "Why",
+    "members_of",
+    "union",
+]
+
+# Why an instance is believed to be of its class: a sentence and the place that shows it.
+Why = tuple[str, str, int]
+
+
+class Value:
+    """Anything but unknown."""
+
+    __slots__ = ()
+
+
+class Nothing(Value):
+    """The value None."""
+
+    __slots__ = ()
+
+
+NONE = Nothing()
+
+
+class Instance(Value):
+    """An object of a class of the project or of a library; `args` are its type arguments where known."""
+
+    __slots__ = ("args", "cls", "guess", "why")
+
+    def __init__(
+        self,
+        cls: Class | LibraryClass,
+        args: tuple[Value | None, ...] = (),
+        why: Why | None = None,
+        *,
+        guess: bool = False,
+    ) -> None:
+        self.cls = cls
+        self.args = args
+        self.why = why
+        self.guess = guess
+
+
+class Builtin(Value):
+    """An object of a builtin type: `str`, `dict`, `list`, … None of their methods is a coroutine function."""
+
+    __slots__ = ("args", "name")
+
+    def __init__(self, name: str, args: tuple[Value | None, ...] = ()) -> None:
+        self.name = name
+        self.args = args
+
+
+class TupleOf(Value):
+    """A tuple whose items are known one by one."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: tuple[Value | None, ...]) -> None:
+        self.items = items
+
+
+class Table(Value):
+    """A dict display: what stands under which constant key."""
+
+    __slots__ = ("by_key", "values")
+
+    def __init__(self, by_key: dict[str, Value | None], values: tuple[Value | None, ...]) -> None:
+        self.by_key = by_key
+        self.values = values
+
+
+class ClassObject(Value):
+    """A class itself."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: Class | LibraryClass) -> None:
+        self.cls = cls
+
+
+class FunctionValue(Value):
+    """A function, or a method bound to its receiver."""
+
+    __slots__ = ("function", "receiver")
+
+    def __init__(self, function: Function | LibraryFunction, receiver: Value | None = None) -> None:
+        self.function = function
+        self.receiver = receiver
+
+
+class SuperOf(Value):
+    """What `super()` gives in a method of `cls`."""
+
+    __slots__ = ("cls", "receiver")
+
+    def __init__(self, cls: Class, receiver: Value) -> None:
+        self.cls = cls
+        self.receiver = receiver
+
+
+class External(Value):
+    """Something that comes from a library of which nothing is known, by the path that leads to it."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+class Lambda(Value):
+    """A lambda, with the scope it was written in."""
+
+    __slots__ = ("body", "evaluate")
+
+    def __init__(self, body: Node, evaluate: Callable[[], Value | None]) -> None:
+        self.body = body
+        self.evaluate = evaluate
+
+
+class CallableType(Value):
+    """Something callable of which only the result is known."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: Value | None) -> None:
+        self.result = result
+
+
+class ModuleValue(Value):
+    """A module of the project, or of a library by its dotted name."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, name: str, module: Module | None = None) -> None:
+        self.name = name
+        self.module = module
+
+
+class Coroutine(Value):
+    """A coroutine object: the promise of a call that nobody has awaited yet."""
+
+    __slots__ = ("evaluate", "site")
+
+    def __init__(self, site: Site | None, evaluate: Callable[[], Value | None]) -> None:
+        self.site = site
+        self.evaluate = evaluate
+
+
+class AsyncGenerator(Value):
+    """What calling an async generator function gives."""
+
+    __slots__ = ("evaluate", "site")
+
+    def __init__(self, site: Site | None, evaluate: Callable[[], Value | None]) -> None:
+        self.site = site
+        self.evaluate = evaluate
+
+
+class AsyncContext(Value):
+    """What calling an `@asynccontextmanager` function gives."""
+
+    __slots__ = ("evaluate", "site")
+
+    def __init__(self, site: Site | None, evaluate: Callable[[], Value | None]) -> None:
+        self.site = site
+        self.evaluate = evaluate
+
+
+class Awaitable(Value):
+    """Something else that can be awaited: a future, a task, an annotated awaitable. `kind` is "task" for a started one."""
+
+    __slots__ = ("kind", "result", "site")
+
+    def __init__(self, result: Value | None, kind: str = "", site: Site | None = None) -> None:
+        self.result = result
+        self.kind = kind
+        self.site = site
+
+
+class Union(Value):
+    """One of several values; a member may be unknown."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, members: tuple[Value | None, ...]) -> None:
+        self.members = members
+
+
+_TOO_MANY = 40  # beyond this nothing useful can be said about all of them
+
+
+def union(values: Iterable[Value | None]) -> Value | None:
+    """One of `values`; the single one where they are all the same, unknown where all are unknown."""
+    values = list(values)
+    if not values:
+        return None
+    first = values[0]
+    if len(values) == 1 or all(v is first for v in values):
+        return first
+    members: list[Value | None] = []
+    for value in values:
+        for member in value.members if isinstance(value, Union) else (value,):
+            if not any(_same(member, other) for other in members):
+                members.append(member)
+    if not members or len(members) > _TOO_MANY or all(m is None for m in members):
+        return None
+    if len(members) == 1:
+        return members[0]
+    return Union(tuple(members))
+
+
+def members_of(value: Value | None) -> tuple[Value | None, ...]:
+    """The alternatives of `value`; itself where there is only one."""
+    return value.members if isinstance(value, Union) else (value,)
+
+
+def _same(one: Value | None, other: Value | None) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Instance) and isinstance(other, Instance):
+        return one.cls is other.cls and one.args == other.args
+    if isinstance(one, Builtin) and isinstance(other, Builtin):
+        return one.name == other.name and one.args == other.args
+    if isinstance(one, ClassObject) and isinstance(other, ClassObject):
+        return one.cls is other.cls
+    if isinstance(one, FunctionValue) and isinstance(other, FunctionValue):
+        return one.function is other.function
+    if isinstance(one, External) and isinstance(other, External):
+        return one.path == other.path
+    if isinstance(one, ModuleValue) and isinstance(other, ModuleValue):
+        return one.name == other.name
+    if isinstance(one, Coroutine | AsyncGenerator | AsyncContext) and isinstance(
+        other, Coroutine | AsyncGenerator | AsyncContext
+    ):
+        return one.site is not None and one.site is other.site
+    return False

@@ -1,0 +1,161 @@
+"""Knows what each rule says about itself: its page, in parts that reports, `troth explain` and the docs share."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from troth.analysis.rules import Case, Rule
+
+__all__ = ["DOCS", "FAMILIES", "Example", "RulePage", "Rulebook", "page_of", "rule_pages"]
+
+DOCS = "https://troth.readthedocs.io"
+
+FAMILIES = {
+    "T0": "upkeep",
+    "T1": "lost calls",
+    "T2": "left behind",
+    "T3": "needless async",
+    "T4": "wrong color handed over",
+    "T5": "hidden shims",
+    "T6": "loop misuse",
+    "T7": "promises to nobody",
+    "T8": "aftermath",
+}
+
+_HEADING = r"(?m)^([A-Z][\w' -]{2,40}):(?:\s+|$)"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A case of a rule: code that it reports (`is_bad`) or leaves alone, and what its fix makes of it."""
+
+    title: str
+    code: str
+    is_bad: bool
+    fixed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RulePage:
+    """One rule: `parts` are its documentation by heading, the first of them under an empty one."""
+
+    code: str
+    name: str
+    title: str
+    parts: tuple[tuple[str, str], ...]
+    examples: tuple[Example, ...] = ()
+
+    @property
+    def url(self) -> str:
+        """Where the page is published."""
+        return f"{DOCS}/rules/{self.name}.html"
+
+    @property
+    def family(self) -> str:
+        """The family its code belongs to."""
+        return FAMILIES.get(self.code[:2], "")
+
+    def part(self, *headings: str) -> str:
+        """The text under the first of the headings that the page has; empty if it has none of them."""
+        wanted = {heading.lower() for heading in headings}
+        return next((text for heading, text in self.parts if heading.lower() in wanted), "")
+
+
+def page_of(code: str, name: str, documentation: str, examples: Sequence[Example] = ()) -> RulePage:
+    """Take a rule's documentation apart: a title, then paragraphs, some of which start with `Heading:`."""
+    title, _, rest = documentation.strip().partition("\n")
+    pieces = re.split(_HEADING, rest.strip())
+    parts = [("", pieces[0].strip())] if pieces[0].strip() else []
+    parts += [(heading, text.strip()) for heading, text in zip(pieces[1::2], pieces[2::2], strict=True)]
+    return RulePage(code, name, title.strip().rstrip("."), tuple(parts), tuple(examples))
+
+
+class Rulebook(Mapping[str, RulePage]):
+    """All rules by code. A page is made when somebody opens it: a clean run opens none."""
+
+    def __init__(self, rules: "Sequence[Rule]") -> None:
+        self._rules = {rule.code: rule for rule in rules}
+        self.names = dict(sorted({**{code: name for code, name, _ in _UPKEEP}, **_names(rules)}.items()))
+        self._pages: dict[str, RulePage] = {}
+
+    def __getitem__(self, code: str) -> RulePage:
+        if code not in self._pages:
+            self._pages[code] = self._open(code)
+        return self._pages[code]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def _open(self, code: str) -> RulePage:
+        if code in self._rules:
+            rule = self._rules[code]
+            return page_of(code, rule.name, rule.documentation, _examples(rule.cases))
+        example = _UPKEEP_EXAMPLES.get(code)
+        return page_of(code, self.names[code], next(text for one, _, text in _UPKEEP if one == code), example or ())
+
+
+def rule_pages() -> Rulebook:
+    """All rules there are."""
+    from troth.analysis.rules import all_rules
+
+    return Rulebook(all_rules())
+
+
+def _names(rules: "Sequence[Rule]") -> dict[str, str]:
+    return {rule.code: rule.name for rule in rules}
+
+
+def _examples(cases: "Sequence[Case]") -> list[Example]:
+    found = []
+    for case in cases:
+        if case.bad is not None:
+            fixed = None if case.fixed is None else _one_text(case.fixed)
+            found.append(Example(case.name, _one_text(case.bad), is_bad=True, fixed=fixed))
+        if case.good is not None:
+            found.append(Example(case.name, _one_text(case.good), is_bad=False))
+    return found
+
+
+def _one_text(sources: "str | Mapping[str, str]") -> str:
+    """Several files as one text, each under its name; the mark that tests look for is taken out."""
+    files = {"": sources} if isinstance(sources, str) else sources
+    texts = [f"# {path}\n{text}" if path else text for path, text in files.items()]
+    return "\n".join(re.sub(r"[ \t]*# here$", "", text, flags=re.MULTILINE) for text in texts)
+
+
+# What is found about the checking itself, without a program being asked.
+_UPKEEP = (
+    (
+        "T001",
+        "unreadable-file",
+        """Unreadable file.
+
+What it finds: a file that cannot be decoded, or that is not Python.
+Why it matters: nothing in it is checked, and what other files use of it is unknown.
+How to repair: repair the file; if it is not meant to be Python, put it into `exclude` of the settings.
+""",
+    ),
+    (
+        "T002",
+        "unused-allow",
+        """Unused allow.
+
+What it finds: a comment `# troth: allow <rule>` that silences nothing, because nothing of the kind is found on its
+line any more, or because there is no rule of that name.
+Why it matters: it would silence the next real one without anybody having looked at it.
+How to repair: take the comment, or the name in it, away.
+How sure the fix is: it changes a comment and nothing else; `troth fix` applies it.
+""",
+    ),
+)
+_UPKEEP_EXAMPLES = {
+    "T001": [Example("half a function", "def half(:\n", is_bad=True)],
+    "T002": [
+        Example("left standing", "total = 1  # troth: allow unawaited-coroutine\n", is_bad=True, fixed="total = 1\n")
+    ],
+}

@@ -1,0 +1,1 @@
+"""Calls that a change of color left behind."""

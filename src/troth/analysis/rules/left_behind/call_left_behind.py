@@ -1,0 +1,50 @@
+"""Call left behind: others await this callee, this one does not.
+
+What it finds: a call of something whose definition is not at hand, in a place where its value is dropped or used as a
+result, while nearly every other call of the same callee in the project is awaited.
+Why it matters: most often the callee became async and this call was overlooked; it never runs.
+How sure the fix is: likely; only the siblings speak for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import await_fix, call_text, tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+_TWO = "from unknown import db\nasync def one():\n    await db.commit()\nasync def two():\n    await db.commit()\n"
+CASES = [
+    Case(
+        "dropped",
+        bad=f"{_TWO}async def three():\n    db.commit()  # here\n",
+        fixed=f"{_TWO}async def three():\n    await db.commit()  # here\n",
+    ),
+    Case(
+        "two against one",
+        good="from unknown import db\nasync def one():\n    await db.commit()\nasync def two():\n    db.commit()\n"
+        "async def three():\n    db.commit()\n",
+    ),
+    Case("in a plain function", good=f"{_TWO}def three():\n    db.commit()\n"),
+]
+
+_SILENT = frozenset({"returned", "handed over", "async with", "async iteration", "with", "sometimes awaited"})
+
+
+@rule("T201", "call-left-behind", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Calls whose siblings are awaited."""
+    for incident in program.incidents_by_siblings():
+        if incident.kind in _SILENT or incident.detail == "handed over":
+            continue
+        call = call_text(program, incident)
+        message = (
+            f"`{call}` is not awaited although its siblings are: if it makes a coroutine as they do, it never runs"
+        )
+        fix = await_fix(program, incident, parentheses=incident.kind in {"attribute", "subscript"})
+        yield tell(program, "T201", "call-left-behind", incident, message, fix=fix)

@@ -1,0 +1,1 @@
+"""Calls that never happen."""

@@ -1,0 +1,56 @@
+"""Coroutine given to something that never awaits it.
+
+What it finds: a coroutine as an argument of a function whose parameter is annotated as something else, whose body never
+awaits nor keeps it, or which is known not to (`len`, `list`, `int`, …).
+Why it matters: the function works on a coroutine object, and the call never runs.
+How sure the fix is: sure where the callee is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import await_fix, call_text, tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+CASES = [
+    Case(
+        "annotated otherwise",
+        bad="async def load(): ...\ndef show(name: str): ...\nasync def main():\n    show(load())  # here\n",
+        fixed="async def load(): ...\ndef show(name: str): ...\nasync def main():\n    show(await load())  # here\n",
+    ),
+    Case(
+        "a body that drops it",
+        bad="async def load(): ...\ndef show(x):\n    print(x)\nasync def main():\n    show(load())  # here\n",
+    ),
+    Case("len", bad="async def load(): ...\nasync def main():\n    return len(load())  # here\n"),
+    Case(
+        "a body that awaits it",
+        good="async def load(): ...\nasync def show(x):\n    print(await x)\nasync def main():\n    await show(load())\n",
+    ),
+    Case(
+        "a body that keeps it",
+        good="async def load(): ...\njobs = []\ndef later(x):\n    jobs.append(x)\nasync def main():\n    later(load())\n",
+    ),
+    Case(
+        "a body that passes it on",
+        good="import asyncio\nasync def load(): ...\ndef start(x):\n    return asyncio.ensure_future(x)\nasync def main():\n    await start(load())\n",
+    ),
+]
+
+
+@rule("T108", "coroutine-as-argument", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Coroutine given to something that never awaits it."""
+    for incident in program.incidents_of("argument", "handed over"):
+        if incident.kind == "handed over" and not program.evidence.is_always_awaited(incident.site):
+            continue
+        call = call_text(program, incident)
+        message = f"`{call}` is given as a coroutine to {incident.detail}: `{incident.site.target_name}` never runs"
+        fix = await_fix(program, incident, parentheses=False)
+        yield tell(program, "T108", "coroutine-as-argument", incident, message, fix=fix)

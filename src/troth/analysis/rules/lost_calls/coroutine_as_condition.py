@@ -1,0 +1,49 @@
+"""Coroutine as a condition.
+
+What it finds: `if f():`, `while f():`, `not f()`, `f() and …`, `assert f()`, `bool(f())` where `f()` makes a coroutine.
+Why it matters: a coroutine object is always true, so the condition decides nothing and the call never runs.
+How sure the fix is: sure where the callee is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import await_fix, call_text, tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+CASES = [
+    Case(
+        "if",
+        bad="async def ready(): ...\nasync def main():\n    if ready():  # here\n        return 1\n",
+        fixed="async def ready(): ...\nasync def main():\n    if await ready():  # here\n        return 1\n",
+    ),
+    Case("not", bad="async def ready(): ...\nasync def main():\n    if not ready():  # here\n        return 1\n"),
+    Case("while", bad="async def ready(): ...\nasync def main():\n    while ready():  # here\n        pass\n"),
+    Case("assert", bad="async def ready(): ...\nasync def main():\n    assert ready()  # here\n"),
+    Case("ternary", bad="async def ready(): ...\nasync def main():\n    return 1 if ready() else 2  # here\n"),
+    Case(
+        "in a comprehension",
+        bad="async def ready(x): ...\nasync def main(xs):\n    return [x for x in xs if ready(x)]  # here\n",
+    ),
+    Case("awaited", good="async def ready(): ...\nasync def main():\n    if await ready():\n        return 1\n"),
+    Case(
+        "perhaps None",
+        good="async def job(): ...\ndef find(x):\n    if x:\n        return job()\n    return None\nasync def main(x):\n    found = find(x)\n    if found:\n        await found\n",
+    ),
+]
+
+
+@rule("T104", "coroutine-as-condition", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Coroutine as a condition."""
+    for incident in program.incidents_of("condition"):
+        call = call_text(program, incident)
+        message = f"`{call}` is a coroutine, which is always true: the condition decides nothing and `{incident.site.target_name}` never runs"
+        fix = await_fix(program, incident, parentheses=False)
+        yield tell(program, "T104", "coroutine-as-condition", incident, message, fix=fix)

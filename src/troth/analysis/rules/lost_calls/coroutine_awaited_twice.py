@@ -1,0 +1,40 @@
+"""Coroutine awaited twice.
+
+What it finds: `await x` where the same coroutine was awaited before on every way that leads here.
+Why it matters: the second `await` raises `RuntimeError: cannot reuse already awaited coroutine`.
+How sure the fix is: none is offered; keep the result in a variable, or call again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+CASES = [
+    Case("twice", bad="async def f(): ...\nasync def main():\n    x = f()\n    await x\n    await x  # here\n"),
+    Case(
+        "once per way",
+        good="async def f(): ...\nasync def main(flag):\n    x = f()\n    if flag:\n        await x\n    else:\n        await x\n",
+    ),
+    Case(
+        "made anew", good="async def f(): ...\nasync def main():\n    x = f()\n    await x\n    x = f()\n    await x\n"
+    ),
+]
+
+
+@rule("T111", "coroutine-awaited-twice", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Coroutines that are awaited again."""
+    for incident in program.incidents_of("twice"):
+        message = (
+            f"`{incident.variable}` was awaited before: the coroutine of `{incident.site.callee}(…)` runs once, "
+            "and awaiting it again raises RuntimeError"
+        )
+        yield tell(program, "T111", "coroutine-awaited-twice", incident, message)

@@ -1,0 +1,79 @@
+"""Coroutine never awaited.
+
+What it finds: a coroutine that is assigned to a variable (or put into a local container) and awaited on no way through
+the function, nor given to anybody who might; often the variable is used further down as if it were the result.
+Why it matters: the call never runs, and what follows works on a coroutine object instead of its result.
+How sure the fix is: sure where the callee is certain; the variable then holds the result, as the code below expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import await_fix, call_text, tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+CASES = [
+    Case(
+        "assigned and forgotten",
+        bad="async def load(): ...\nasync def main():\n    data = load()  # here\n",
+        fixed="async def load(): ...\nasync def main():\n    data = await load()  # here\n",
+    ),
+    Case(
+        "used as the result",
+        bad="async def load(): ...\nasync def main():\n    data = load()  # here\n    return data['name']\n",
+        fixed="async def load(): ...\nasync def main():\n    data = await load()  # here\n    return data['name']\n",
+    ),
+    Case("silenced with an underscore", bad="async def load(): ...\nasync def main():\n    _ = load()  # here\n"),
+    Case(
+        "in a list nobody looks at",
+        bad="async def f(): ...\nasync def main():\n    jobs = []\n    jobs.append(f())  # here\n    print(len(jobs))\n",
+    ),
+    Case(
+        "overwritten",
+        bad="async def f(): ...\nasync def main():\n    x = f()  # here\n    x = await f()\n    return x\n",
+    ),
+    Case(
+        "given to a function that ignores it",
+        bad="async def f(): ...\ndef show(x):\n    print(x)\nasync def main():\n    x = f()  # here\n    show(x)\n",
+    ),
+    Case("awaited later", good="async def load(): ...\nasync def main():\n    data = load()\n    return await data\n"),
+    Case(
+        "awaited in the loop",
+        good="async def f(): ...\nasync def main():\n    jobs = [f() for _ in range(3)]\n    for job in jobs:\n        await job\n",
+    ),
+    Case(
+        "gathered",
+        good="import asyncio\nasync def f(): ...\nasync def main():\n    jobs = []\n    for _ in range(3):\n        jobs.append(f())\n    await asyncio.gather(*jobs)\n",
+    ),
+    Case(
+        "given to somebody unknown",
+        good="from somewhere import keep\nasync def f(): ...\nasync def main():\n    x = f()\n    keep(x)\n",
+    ),
+    Case(
+        "awaited by an inner function",
+        good="async def f(): ...\nasync def main():\n    x = f()\n    async def later():\n        await x\n    return later\n",
+    ),
+    Case("closed", good="async def f(): ...\nasync def main():\n    x = f()\n    x.close()\n"),
+]
+
+
+@rule("T102", "coroutine-never-awaited", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Coroutines that variables hold to the end."""
+    for incident in program.incidents_of("never awaited"):
+        if incident.site.promise != "coroutine":
+            continue
+        if incident.detail and not program.evidence.is_always_awaited(incident.site):
+            continue
+        call = call_text(program, incident)
+        message = (
+            f"`{incident.variable}` holds the coroutine of `{call}` and nobody awaits it, "
+            f"so `{incident.site.target_name}` never runs"
+        )
+        yield tell(program, "T102", "coroutine-never-awaited", incident, message, fix=await_fix(program, incident))

@@ -1,0 +1,77 @@
+"""Coroutine used as its result.
+
+What it finds: an attribute, an item, a loop, an unpacking or an operation asked of a coroutine: `load().name`,
+`load()["id"]`, `for x in load()`, `a, b = load()`, `load() + 1`.
+Why it matters: a coroutine has none of these; the line raises when it is reached, and the call never runs.
+How sure the fix is: sure where the callee is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import await_fix, call_text, tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+CASES = [
+    Case(
+        "an attribute",
+        bad="async def load(): ...\nasync def main():\n    return load().name  # here\n",
+        fixed="async def load(): ...\nasync def main():\n    return (await load()).name  # here\n",
+    ),
+    Case(
+        "an item",
+        bad="async def load(): ...\nasync def main():\n    return load()['name']  # here\n",
+        fixed="async def load(): ...\nasync def main():\n    return (await load())['name']  # here\n",
+    ),
+    Case(
+        "a loop",
+        bad="async def load(): ...\nasync def main():\n    for x in load():  # here\n        print(x)\n",
+        fixed="async def load(): ...\nasync def main():\n    for x in await load():  # here\n        print(x)\n",
+    ),
+    Case(
+        "unpacked",
+        bad="async def load(): ...\nasync def main():\n    a, b = load()  # here\n    return a\n",
+        fixed="async def load(): ...\nasync def main():\n    a, b = await load()  # here\n    return a\n",
+    ),
+    Case("added", bad="async def load(): ...\nasync def main():\n    return load() + 1  # here\n"),
+    Case(
+        "async with",
+        bad="async def connect(): ...\nasync def main():\n    async with connect() as c:  # here\n        return c\n",
+    ),
+    Case(
+        "async for",
+        bad="async def pages(): ...\nasync def main():\n    async for p in pages():  # here\n        print(p)\n",
+    ),
+    Case("awaited", good="async def load(): ...\nasync def main():\n    return (await load()).name\n"),
+    Case("a method of coroutines", good="async def load(): ...\ndef main():\n    load().close()\n"),
+]
+
+
+_SAYS = {
+    "attribute": "is asked for an attribute",
+    "subscript": "is subscripted",
+    "iteration": "is looped over",
+    "async iteration": "is looped over with `async for`",
+    "arithmetic": "is used in an operation",
+    "unpacking": "is unpacked",
+    "with": "is entered with `with`",
+    "async with": "is entered with `async with`",
+}
+
+
+@rule("T106", "coroutine-used-as-result", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Coroutines taken for what they would give."""
+    for incident in program.incidents_of(*_SAYS):
+        if incident.masked_line:
+            continue
+        call = call_text(program, incident)
+        message = f"`{call}` {_SAYS[incident.kind]} before it is awaited: `{incident.site.target_name}` never runs"
+        fix = await_fix(program, incident, parentheses=incident.kind in {"attribute", "subscript"})
+        yield tell(program, "T106", "coroutine-used-as-result", incident, message, fix=fix)

@@ -1,0 +1,50 @@
+"""Lost call hidden by a broad `except`.
+
+What it finds: a coroutine used as its result inside `try … except Exception` (or `suppress(Exception)`).
+Why it matters: the use raises, the handler swallows the error, and the program goes on as if the call had failed for a
+reason of its own; it never ran at all.
+How sure the fix is: sure where the callee is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import await_fix, call_text, tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+CASES = [
+    Case(
+        "except Exception",
+        bad="async def load(): ...\nasync def main():\n    try:\n        return load()['x']  # here\n    except Exception:\n        return None\n",
+        fixed="async def load(): ...\nasync def main():\n    try:\n        return (await load())['x']  # here\n    except Exception:\n        return None\n",
+    ),
+    Case(
+        "awaited",
+        good="async def load(): ...\nasync def main():\n    try:\n        return (await load())['x']\n    except Exception:\n        return None\n",
+    ),
+]
+
+
+_PARENTHESES = frozenset({"attribute", "subscript"})
+
+
+@rule("T113", "masked-lost-call", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Misused coroutines whose error nobody would see."""
+    kinds = ("attribute", "subscript", "iteration", "async iteration", "arithmetic", "unpacking")
+    for incident in program.incidents_of(*kinds):
+        if not incident.masked_line:
+            continue
+        call = call_text(program, incident)
+        message = (
+            f"`{call}` is used before it is awaited, and the broad handler at line {incident.masked_line} hides the error: "
+            f"`{incident.site.target_name}` never runs and nobody notices"
+        )
+        fix = await_fix(program, incident, parentheses=incident.kind in _PARENTHESES)
+        yield tell(program, "T113", "masked-lost-call", incident, message, fix=fix)

@@ -1,0 +1,42 @@
+"""Plain loop over an async generator.
+
+What it finds: `for x in pages()` (or a comprehension, or `list(pages())`) where `pages` is an async generator function.
+Why it matters: the loop raises `TypeError` before its first turn.
+How sure the fix is: `async for` is sure in `async def` where the loop is a statement; elsewhere nothing is offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import call_text, tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+CASES = [
+    Case(
+        "for",
+        bad="async def pages():\n    yield 1\nasync def main():\n    for p in pages():  # here\n        print(p)\n",
+    ),
+    Case(
+        "a comprehension",
+        bad="async def pages():\n    yield 1\nasync def main():\n    return [p for p in pages()]  # here\n",
+    ),
+    Case(
+        "async for",
+        good="async def pages():\n    yield 1\nasync def main():\n    async for p in pages():\n        print(p)\n",
+    ),
+]
+
+
+@rule("T116", "plain-for-over-async-generator", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Async generators under a plain `for`."""
+    for incident in program.incidents_of("plain for"):
+        call = call_text(program, incident)
+        message = f"`{call}` is an async generator: a plain loop over it raises TypeError before its first turn"
+        yield tell(program, "T116", "plain-for-over-async-generator", incident, message)

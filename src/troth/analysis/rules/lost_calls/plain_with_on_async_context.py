@@ -1,0 +1,47 @@
+"""Plain `with` on an async context.
+
+What it finds: `with x` where `x` has `__aenter__` but no `__enter__`, or is made by an `@asynccontextmanager`.
+Why it matters: the statement raises; nothing is entered.
+How sure the fix is: `async with` is sure inside `async def`; elsewhere nothing is offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import replace_fix, tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+CASES = [
+    Case(
+        "a class",
+        bad="class Lock:\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\nasync def main():\n    with Lock():  # here\n        pass\n",
+        fixed="class Lock:\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\nasync def main():\n    async with Lock():  # here\n        pass\n",
+    ),
+    Case(
+        "a function",
+        bad="from contextlib import asynccontextmanager\n@asynccontextmanager\nasync def lock():\n    yield\nasync def main():\n    with lock():  # here\n        pass\n",
+    ),
+    Case(
+        "both kinds",
+        good="class Lock:\n    def __enter__(self): ...\n    def __exit__(self, *a): ...\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\ndef main():\n    with Lock():\n        pass\n",
+    ),
+    Case(
+        "an unknown base",
+        good="from somewhere import Base\nclass Lock(Base):\n    async def __aenter__(self): ...\ndef main():\n    with Lock():\n        pass\n",
+    ),
+]
+
+
+@rule("T117", "plain-with-on-async-context", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Async contexts under a plain `with`."""
+    for incident in program.incidents_of("plain with"):
+        message = f"`{incident.site.callee}` is an async context: a plain `with` raises here and enters nothing"
+        fix = replace_fix(program, incident, "use `async with`", "async ")
+        yield tell(program, "T117", "plain-with-on-async-context", incident, message, fix=fix)

@@ -1,0 +1,59 @@
+"""Coroutine returned from `async def` without being awaited.
+
+What it finds: `return f()` in an `async def` where `f()` makes a coroutine.
+Why it matters: whoever awaits this function gets a coroutine instead of the result, and mostly drops it there.
+How sure the fix is: sure where the annotation or another `return` shows that a result is meant; likely otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import await_fix, call_text, tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+CASES = [
+    Case(
+        "annotated with the result",
+        bad="async def load() -> str: ...\nasync def main() -> str:\n    return load()  # here\n",
+        fixed="async def load() -> str: ...\nasync def main() -> str:\n    return await load()  # here\n",
+    ),
+    Case(
+        "one path awaits, the other does not",
+        bad="async def load(): ...\nasync def main(x):\n    if x:\n        return load()  # here\n    return await load()\n",
+    ),
+    Case(
+        "annotated with an awaitable",
+        good="from collections.abc import Awaitable\nasync def load(): ...\nasync def main() -> Awaitable[None]:\n    return load()\n",
+    ),
+    Case("from a plain function", good="async def load(): ...\ndef main():\n    return load()\n"),
+    Case(
+        "awaited twice by its callers",
+        good="async def load(): ...\nasync def start():\n    return load()\nasync def main():\n    return await (await start())\n",
+    ),
+]
+
+
+@rule("T109", "returned-coroutine", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Coroutines that async functions return."""
+    for incident in program.incidents_of("returned"):
+        verdict = program.returned_on_purpose(incident)
+        if verdict == "on purpose":
+            continue
+        if verdict == "perhaps" and incident.site.target is None:
+            continue
+        if verdict == "perhaps":
+            incident.sure = False
+        call = call_text(program, incident)
+        around = incident.site.function.qualname
+        message = (
+            f"`{around}` returns the coroutine of `{call}` instead of its result: whoever awaits `{around}` "
+            f"gets a coroutine, and `{incident.site.target_name}` never runs"
+        )
+        yield tell(program, "T109", "returned-coroutine", incident, message, fix=await_fix(program, incident))

@@ -1,0 +1,51 @@
+"""Coroutine stored on an object and never awaited.
+
+What it finds: `self.x = f()` where `f()` makes a coroutine and no method of the class awaits `self.x` or gives it away.
+Why it matters: the call never runs, and every reader of the attribute finds a coroutine object.
+How sure the fix is: likely; another class might await the attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import await_fix, call_text, tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+CASES = [
+    Case(
+        "never looked at again",
+        bad="async def load(): ...\nclass A:\n    async def start(self):\n        self.data = load()  # here\n",
+        fixed="async def load(): ...\nclass A:\n    async def start(self):\n        self.data = await load()  # here\n",
+    ),
+    Case(
+        "used as the result",
+        bad="async def load(): ...\nclass A:\n    async def start(self):\n        self.data = load()  # here\n    def name(self):\n        return self.data['name']\n",
+    ),
+    Case(
+        "awaited later",
+        good="async def load(): ...\nclass A:\n    def __init__(self):\n        self.data = load()\n    async def name(self):\n        return (await self.data)['name']\n",
+    ),
+    Case(
+        "given away later",
+        good="import asyncio\nasync def load(): ...\nclass A:\n    def __init__(self):\n        self.data = load()\n    def start(self):\n        return asyncio.ensure_future(self.data)\n",
+    ),
+]
+
+
+@rule("T110", "stored-coroutine", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Coroutines kept in attributes."""
+    for incident in program.stored_incidents():
+        call = call_text(program, incident)
+        message = (
+            f"`{incident.variable}` is set to the coroutine of `{call}`, which nobody awaits: "
+            f"`{incident.site.target_name}` never runs"
+        )
+        fix = await_fix(program, incident, safety="likely")
+        yield tell(program, "T110", "stored-coroutine", incident, message, fix=fix)

@@ -1,0 +1,70 @@
+"""Unawaited coroutine.
+
+What it finds: a call that makes a coroutine whose value is thrown away.
+Why it matters: the body never runs; Python mentions it only when the object is collected, far from the call.
+How sure the fix is: `await` makes the call run, which is what the code plainly meant; it is sure where the callee is certain.
+Outside `async def` nothing is offered: the function itself would change color, which is the work of `troth recolor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import await_fix, call_text, tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+CASES = [
+    Case(
+        "dropped",
+        bad="async def save(): ...\nasync def main():\n    save()  # here\n",
+        fixed="async def save(): ...\nasync def main():\n    await save()  # here\n",
+    ),
+    Case("in a plain function", bad="async def save(): ...\ndef main():\n    save()  # here\n"),
+    Case(
+        "a method of a parameter",
+        bad="class Store:\n    async def save(self): ...\nasync def main(store: Store):\n    store.save()  # here\n",
+    ),
+    Case(
+        "a method of an attribute, across files",
+        bad={
+            "store.py": "class Store:\n    async def save(self): ...\n",
+            "app.py": "from store import Store\nclass App:\n    def __init__(self, store: Store):\n        self.store = store\n"
+            "    async def run(self):\n        self.store.save()  # here\n",
+        },
+    ),
+    Case("in one arm of a conditional", bad="async def f(): ...\nasync def main(x):\n    f() if x else None  # here\n"),
+    Case("after `and`", bad="async def f(): ...\nasync def main(x):\n    x and f()  # here\n"),
+    Case(
+        "through a plain function that returns it",
+        bad="async def f(): ...\ndef g():\n    return f()\nasync def main():\n    g()  # here\n",
+    ),
+    Case("kept for later", good="async def save(): ...\nasync def main():\n    later = save()\n    await later\n"),
+    Case("a sync namesake", good="def save(): ...\nasync def main():\n    save()\n"),
+    Case(
+        "given to a spawner",
+        good="import asyncio\nasync def save(): ...\nasync def main():\n    keep = asyncio.create_task(save())\n    await keep\n",
+    ),
+    Case("returned by a plain function", good="async def save(): ...\ndef main():\n    return save()\n"),
+    Case(
+        "redefined as plain elsewhere",
+        good="try:\n    from fast import save\nexcept ImportError:\n    def save(): ...\ndef main():\n    save()\n",
+    ),
+    Case(
+        "an object that can be awaited but need not be",
+        good="class Job:\n    def __await__(self):\n        yield\ndef start():\n    return Job()\nasync def main():\n    start()\n",
+    ),
+]
+
+
+@rule("T101", "unawaited-coroutine", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Coroutines dropped as statements."""
+    for incident in program.incidents_of("dropped"):
+        call = call_text(program, incident)
+        message = f"`{call}` makes a coroutine and drops it, so `{incident.site.target_name}` never runs"
+        yield tell(program, "T101", "unawaited-coroutine", incident, message, fix=await_fix(program, incident))

@@ -1,0 +1,44 @@
+"""Async generator that nobody iterates.
+
+What it finds: a call of an async generator function (or of an `@asynccontextmanager`) whose value is dropped.
+Why it matters: not one line of its body runs.
+How sure the fix is: none is offered; loop over it with `async for`, or enter it with `async with`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import call_text, tell
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+CASES = [
+    Case("dropped", bad="async def pages():\n    yield 1\nasync def main():\n    pages()  # here\n"),
+    Case(
+        "a context nobody enters",
+        bad="from contextlib import asynccontextmanager\n@asynccontextmanager\nasync def lock():\n    yield\nasync def main():\n    lock()  # here\n",
+    ),
+    Case("assigned and forgotten", bad="async def pages():\n    yield 1\nasync def main():\n    x = pages()  # here\n"),
+    Case(
+        "iterated",
+        good="async def pages():\n    yield 1\nasync def main():\n    async for p in pages():\n        print(p)\n",
+    ),
+    Case("returned", good="async def pages():\n    yield 1\nasync def main():\n    return pages()\n"),
+]
+
+
+@rule("T114", "unused-async-generator", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Async generators and contexts that are made for nothing."""
+    for incident in program.incidents_of("dropped generator", "dropped context", "never awaited"):
+        if incident.site.promise == "coroutine":
+            continue
+        call = call_text(program, incident)
+        how = "enters" if incident.site.promise == "context" else "iterates"
+        message = f"nobody {how} what `{call}` makes, so the body of `{incident.site.target_name}` never runs"
+        yield tell(program, "T114", "unused-async-generator", incident, message)

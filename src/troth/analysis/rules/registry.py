@@ -1,0 +1,86 @@
+"""Knows which rules there are: every module below this package that has one."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+
+__all__ = ["Case", "Check", "Rule", "all_rules", "rule"]
+
+Check = Callable[["Program"], Iterator["Finding"]]
+Sources = str | Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An example that is shown and tested.
+
+    `bad` has exactly one finding of the rule, on the line that ends in `# here` (or anywhere, without that mark);
+    `fixed` is `bad` after the edits of its fix. `good` has none. Several files are a mapping from path to text; the
+    finding is looked for in all of them.
+    """
+
+    name: str
+    bad: Sources | None = None
+    fixed: Sources | None = None
+    good: Sources | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule with all that is known about it. `documentation` is the docstring of its module."""
+
+    code: str
+    name: str
+    cases: tuple[Case, ...]
+    check: Check
+    documentation: str
+
+    @property
+    def title(self) -> str:
+        """The first line of its documentation, without the full stop."""
+        return self.documentation.strip().partition("\n")[0].rstrip(".")
+
+    @property
+    def family(self) -> int:
+        """The hundred its code belongs to."""
+        return int(self.code[1:]) // 100
+
+
+def rule(code: str, name: str, *, cases: Sequence[Case]) -> Callable[[Check], Check]:
+    """Declare the function below to be the rule `code`."""
+
+    def declare(check: Check) -> Check:
+        module = sys.modules[check.__module__]
+        documentation = module.__doc__ or ""
+        check.rule = Rule(code, name, tuple(cases), check, documentation)  # type: ignore[attr-defined]
+        return check
+
+    return declare
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, by code."""
+    import troth.analysis.rules as package
+
+    found: list[Rule] = []
+    for family in pkgutil.iter_modules(package.__path__):
+        if not family.ispkg:
+            continue
+        home = importlib.import_module(f"{package.__name__}.{family.name}")
+        for entry in pkgutil.iter_modules(home.__path__):
+            module = importlib.import_module(f"{home.__name__}.{entry.name}")
+            found += [
+                v.rule for v in vars(module).values() if callable(v) and isinstance(getattr(v, "rule", None), Rule)
+            ]
+    return tuple(sorted(found, key=lambda r: r.code))

@@ -1,0 +1,84 @@
+"""Knows how to turn an incident into a finding: its place, its words, its reasons and its fix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.findings import Edit, Finding, Fix, Span
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import At
+    from troth.analysis.findings import Safety
+    from troth.analysis.program import Program
+    from troth.analysis.program.entities import Function
+    from troth.analysis.program.sites import Incident
+
+__all__ = ["await_fix", "call_text", "replace_fix", "span", "tell"]
+
+_LONGEST = 60
+
+
+def span(program: Program, function: Function, at: At) -> Span:
+    """The place `at`, as people count."""
+    return program.span(function.module.path, at)
+
+
+def call_text(program: Program, incident: Incident) -> str:
+    """The call as it is written, shortened to one line."""
+    site = incident.site
+    text = " ".join(program.text(site.function.module.path).cut(*site.at).split())
+    if len(text) > _LONGEST:
+        head = text.partition("(")[0]
+        text = f"{head}(…)" if len(head) < _LONGEST else f"{text[:_LONGEST]}…"
+    return text
+
+
+def tell(
+    program: Program,
+    code: str,
+    name: str,
+    incident: Incident,
+    message: str,
+    *,
+    fix: Fix | None = None,
+    at: At | None = None,
+) -> Finding:
+    """The finding about `incident`."""
+    site = incident.site
+    return Finding(
+        code,
+        name,
+        span(program, site.function, at or incident.at),
+        message,
+        "certain" if incident.sure and site.sure else "likely",
+        (*site.reasons, *incident.more),
+        fix,
+        site.function.qualname,
+        site.callee,
+    )
+
+
+def await_fix(
+    program: Program, incident: Incident, *, safety: Safety | None = None, parentheses: bool = False
+) -> Fix | None:
+    """`await` put before the call; nothing outside `async def`, nor in notebooks, whose text is kept in JSON."""
+    site = incident.site
+    path = site.function.module.path
+    if not site.function.is_async or path.endswith(".ipynb") or site.function.index == 0:
+        return None
+    text = program.text(path)
+    start, end = text.offset(site.at[0], site.at[1]), text.offset(site.at[2], site.at[3])
+    sure: Safety = safety or ("sure" if incident.sure and site.sure else "likely")
+    if parentheses:
+        return Fix("await the call", sure, (Edit(path, start, start, "(await "), Edit(path, end, end, ")")))
+    return Fix("await the call", sure, (Edit(path, start, start, "await "),))
+
+
+def replace_fix(program: Program, incident: Incident, title: str, keyword: str) -> Fix | None:
+    """`async` put before the `for` or `with` at the place of the incident."""
+    site = incident.site
+    path = site.function.module.path
+    if not site.function.is_async or path.endswith(".ipynb"):
+        return None
+    start = program.text(path).offset(incident.at[0], incident.at[1])
+    return Fix(title, "sure" if incident.sure and site.sure else "likely", (Edit(path, start, start, keyword),))

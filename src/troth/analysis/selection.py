@@ -1,0 +1,57 @@
+"""Knows which rules are meant by codes, beginnings of codes and names."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from troth.errors import MisuseError
+
+__all__ = ["Selection", "check_names", "nearest_rule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is reported and what is not; the more exact of two that match decides, and `ignore` decides a draw."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    def takes(self, code: str, name: str) -> bool:
+        """Whether the rule is reported."""
+        chosen = _best(self.select, code, name) if self.select else 0
+        refused = _best(self.ignore, code, name)
+        return chosen >= 0 and (refused < 0 or chosen > refused)
+
+
+def _best(words: Sequence[str], code: str, name: str) -> int:
+    """How exactly one of the words means the rule: the length of the code it names, or -1 for not at all."""
+    found = [len(code) if word == name else len(word) for word in words if word == name or code.startswith(word)]
+    return max(found, default=-1)
+
+
+def check_names(words: Sequence[str], rules: Mapping[str, str], where: str) -> tuple[str, ...]:
+    """The words, if each of them means a rule; `rules` gives the name for each code, `where` says who wrote them."""
+    known = set(rules.values())
+    tidy = []
+    for word in words:
+        code = word.upper() if word[:1] in "Tt" and (len(word) == 1 or word[1].isdigit()) else ""
+        if word in known:
+            tidy.append(word)
+        elif code and any(one.startswith(code) for one in rules):
+            tidy.append(code)
+        else:
+            raise MisuseError(
+                f"{where}: there is no rule {word!r}.\n"
+                "Nothing was checked, so that a misspelt rule never passes for a clean one.\n"
+                + nearest_rule(word, rules)
+            )
+    return tuple(tidy)
+
+
+def nearest_rule(word: str, rules: Mapping[str, str]) -> str:
+    """Advice about a rule that does not exist: its nearest neighbour only if it is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word.lower(), rules.values(), n=1, cutoff=0.75)
+    if not near and word[:1] in "Tt":
+        near = get_close_matches(word.upper(), rules, n=1, cutoff=0.75)
+    return f"Did you mean {near[0]!r}?" if near else "`troth explain` lists the rules."

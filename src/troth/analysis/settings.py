@@ -1,0 +1,249 @@
+"""Knows what a project may say about how it is checked, in `[tool.troth]` of `pyproject.toml` or in `troth.toml`.
+
+`settings.schema.json` beside this module describes the same table for editors; a test holds both together.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from troth.analysis.findings import Confidence
+from troth.analysis.source.globs import Globs, parse
+from troth.errors import MisuseError
+
+__all__ = ["KEYS", "Patterns", "Settings", "find_settings", "read_settings", "settings_in"]
+
+FILES = ("troth.toml", "pyproject.toml")  # where both stand in one folder, the first is meant
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """Patterns and the folder they start from."""
+
+    folder: Path
+    lines: tuple[str, ...]
+
+    def match(self, path: Path) -> bool:
+        """Whether they match the file at the absolute `path`, or a folder it lies in."""
+        if not path.is_relative_to(self.folder):
+            return False
+        return _compiled(self.lines).hides(path.relative_to(self.folder).as_posix())
+
+    def says(self, path: Path, *, folder: bool) -> bool:
+        """Whether they match just this file or folder."""
+        if not path.is_relative_to(self.folder) or path == self.folder:
+            return False
+        return bool(_compiled(self.lines).says(path.relative_to(self.folder).as_posix(), folder=folder))
+
+
+@cache
+def _compiled(lines: tuple[str, ...]) -> Globs:
+    return parse(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What settings files say; None where they say nothing. `files` are those that were read, nearest first."""
+
+    files: tuple[Path, ...] = ()
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    exclude: Patterns | None = None
+    per_file_ignores: tuple[tuple[Patterns, tuple[str, ...]], ...] | None = None
+    confidence: Confidence | None = None
+    baseline: Path | None = None
+    python: str | None = None
+    source_roots: tuple[Path, ...] | None = None
+    cache_dir: Path | None = None
+    force_exclude: bool | None = None
+
+    def or_else(self, wider: "Settings") -> "Settings":
+        """These settings, with those of a wider folder where these say nothing."""
+        both: dict[str, Any] = {one: _either(getattr(self, one), getattr(wider, one)) for one in _NAMES}
+        return Settings(files=self.files + wider.files, **both)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A table in a file, for messages that can be clicked."""
+
+    file: Path
+    text: str
+    table: str  # "tool.troth", or "" for the whole of `troth.toml`
+
+    def line_of(self, key: str) -> int:
+        """The line of `key` in the table; 1 where it is written in a way that only TOML itself understands."""
+        import re
+
+        header = ""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if found := re.match(r"\s*\[\[?([^\]]+)\]", line):
+                header = path = _unquoted(found[1])
+            elif found := re.match(r"\s*([^#=]+?)\s*=", line):
+                path = f"{header}.{_unquoted(found[1])}".strip(".")
+            else:
+                continue
+            if f"{path}.".startswith(f"{self.table}.".lstrip(".")) and f".{key}." in f".{path}.":
+                return number
+        return 1
+
+    def wrong(self, key: str, why: str, advice: str) -> MisuseError:
+        return MisuseError(
+            f"{self.file}:{self.line_of(key)}: {why}\n"
+            f"Nothing was checked, since it is not known what was meant.\n{advice}"
+        )
+
+
+def _unquoted(name: str) -> str:
+    return name.replace('"', "").replace("'", "").replace(" ", "")
+
+
+def settings_in(folder: Path) -> Settings | None:
+    """The settings that stand in `folder` itself, if there are any."""
+    for name in FILES:
+        found = read_settings(folder / name)
+        if found is not None:
+            return found
+    return None
+
+
+def find_settings(start: Path) -> Settings:
+    """Gather the settings from `start` upwards: for each key the nearest file that has it wins."""
+    gathered = Settings()
+    for folder in (start, *start.parents):
+        found = settings_in(folder)
+        if found is not None:
+            gathered = gathered.or_else(found)
+    return gathered
+
+
+def read_settings(file: Path) -> Settings | None:
+    """Read one file; None if it is not there or says nothing about Troth."""
+    try:
+        data = file.read_bytes()
+    except OSError:
+        return None
+    whole = file.name == "troth.toml"
+    if not whole and b"troth" not in data:
+        return None
+    import tomllib
+
+    try:
+        text = data.decode()
+        document = tomllib.loads(text)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise MisuseError(
+            f"{file}:{_line_in(str(problem), data)}: this is not TOML: {problem}\n"
+            "Nothing was checked, since the settings in it may matter.\n"
+            "Repair the file; `python -m tomllib` does not read it either."
+        ) from problem
+    table: object = document if whole else _inner(document, "tool", "troth")
+    if table is None:
+        return None
+    place = _Place(file, text, "" if whole else "tool.troth")
+    if not isinstance(table, dict):
+        raise place.wrong("troth", f"`tool.troth` is {table!r}, which is not a table.", "Write `[tool.troth]`.")
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        reader = KEYS.get(key)
+        if reader is None:
+            raise place.wrong(key, f"There is no setting {key!r}.", _nearest(key))
+        values[key.replace("-", "_")] = reader(key, value, place)
+    return Settings(files=(file,), **values)
+
+
+def _either(own: object, wider: object) -> object:
+    return wider if own is None else own
+
+
+def _nearest(key: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(key.replace("_", "-"), KEYS, n=1, cutoff=0.75)
+    known = f"The settings are: {', '.join(KEYS)}."
+    return f"Did you mean {near[0]!r}? {known}" if near else known
+
+
+def _inner(value: object, *keys: str) -> object:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _line_in(message: str, data: bytes) -> int:
+    """The line that a complaint of the TOML reader names; it calls the last one the end of the document."""
+    import re
+
+    found = re.search(r"line (\d+)", message)
+    return int(found[1]) if found else max(1, len(data.splitlines()))
+
+
+def _texts(key: str, value: object, place: _Place) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    raise place.wrong(key, f"`{key}` is {value!r}, which is not a list of texts.", f'Write `{key} = ["…", "…"]`.')
+
+
+def _text(key: str, value: object, place: _Place) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise place.wrong(key, f"`{key}` is {value!r}, which is not a text.", f'Write `{key} = "…"`.')
+
+
+def _path(key: str, value: object, place: _Place) -> Path:
+    return place.file.parent / _text(key, value, place)
+
+
+def _yes_or_no(key: str, value: object, place: _Place) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise place.wrong(key, f"`{key}` is {value!r}, which is neither true nor false.", f"Write `{key} = true`.")
+
+
+def _confidence(key: str, value: object, place: _Place) -> Confidence:
+    if value in ("certain", "likely"):
+        return value
+    raise place.wrong(
+        key, f"`{key}` is {value!r}.", 'Write "certain" for what is certain alone, or "likely" for all (the default).'
+    )
+
+
+def _patterns(key: str, value: object, place: _Place) -> Patterns:
+    return Patterns(place.file.parent, _texts(key, value, place))
+
+
+def _paths(key: str, value: object, place: _Place) -> tuple[Path, ...]:
+    return tuple(place.file.parent / one for one in _texts(key, value, place))
+
+
+def _python(key: str, value: object, place: _Place) -> str:
+    name = _text(key, value, place)
+    beside = place.file.parent / name
+    return str(beside) if beside.exists() else name
+
+
+def _ignores(key: str, value: object, place: _Place) -> tuple[tuple[Patterns, tuple[str, ...]], ...]:
+    if isinstance(value, dict):
+        return tuple(
+            (Patterns(place.file.parent, (pattern,)), _texts(pattern, names, place)) for pattern, names in value.items()
+        )
+    raise place.wrong(
+        key, f"`{key}` is {value!r}, which is not a table.", f'Write `[tool.troth.{key}]` and `"tests/**" = ["T101"]`.'
+    )
+
+
+KEYS: dict[str, Callable[[str, object, _Place], object]] = {
+    "select": _texts,
+    "ignore": _texts,
+    "exclude": _patterns,
+    "per-file-ignores": _ignores,
+    "confidence": _confidence,
+    "baseline": _path,
+    "python": _python,
+    "source-roots": _paths,
+    "cache-dir": _path,
+    "force-exclude": _yes_or_no,
+}
+_NAMES = tuple(key.replace("-", "_") for key in KEYS)

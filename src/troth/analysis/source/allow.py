@@ -1,0 +1,138 @@
+"""Knows where `# troth: allow <rule>` stands in a file, and which lines it speaks for."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from troth.analysis.findings import Finding, Span
+from troth.analysis.source.lines import BOM, decode, split
+
+__all__ = ["Allow", "allows_in"]
+
+_TRACE = b"troth:"
+_COMMENT = re.compile(r"#\s*troth:\s*allow\b[ \t]*(?P<rest>[^#]*)", re.IGNORECASE)
+_NAMES = re.compile(r"[A-Za-z][\w-]*(?:\s*,\s*[A-Za-z][\w-]*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """One comment: where it stands, which rules it names, and which lines it speaks for."""
+
+    span: Span
+    names: tuple[str, ...]
+    first: int  # of the statement that starts on its line; its own line otherwise
+    last: int
+    statement: int  # the first line of the statement around it
+    start: int | None = None  # of the comment and the blanks before it, in the decoded file; None in a notebook
+    end: int | None = None
+
+    def covers(self, finding: Finding) -> bool:
+        """Whether it speaks for the place of `finding`: its own line, its end, or the start of its statement."""
+        place = finding.span
+        if (place.path, place.cell) != (self.span.path, self.span.cell):
+            return False
+        if self.first <= place.line <= self.last:
+            return True
+        return self.statement <= place.line <= self.span.line <= place.end_line
+
+    def names_rule(self, finding: Finding) -> bool:
+        """Whether it names the rule of `finding`, by code or by name."""
+        return any(name in (finding.code, finding.rule) for name in self.names)
+
+
+def allows_in(path: str, data: bytes) -> list[Allow]:
+    """The comments in one file. Files without the word are not looked into."""
+    if _TRACE not in data:
+        return []
+    if path.endswith(".ipynb"):
+        from troth.analysis.source.notebook import code_cells
+
+        cells = enumerate(code_cells(data), 1)
+        return [one for number, text in cells for one in _allows_in_text(path, text, number)]
+    return _allows_in_text(path, decode(data), None)
+
+
+def _allows_in_text(path: str, text: str, cell: int | None) -> list[Allow]:
+    found = []
+    before_text = len(BOM) if text.startswith(BOM) else 0
+    text = text.removeprefix(BOM)
+    lines = split(text)
+    ranges = _statements(text) if _COMMENT.search(text) else {}
+    starts = [before_text + start for start in _line_starts(text)] if cell is None else []
+    for line, column, comment in _comments(lines):
+        match = _COMMENT.search(comment)
+        if match is None:
+            continue
+        begin = column + match.start()
+        end = column + len(comment.rstrip())
+        first, last = ranges.get(line, (line, line))
+        named = _NAMES.match(match["rest"])
+        names = tuple(part.strip() for part in named[0].split(",")) if named else ()
+        before = len(lines[line - 1][:begin].rstrip())
+        found.append(
+            Allow(
+                span=Span(path, line, begin + 1, line, end + 1, cell),
+                names=names,
+                first=line,
+                last=last if first == line else line,
+                statement=first,
+                start=starts[line - 1] + before if starts else None,
+                end=starts[line - 1] + end if starts else None,
+            )
+        )
+    return found
+
+
+def _comments(lines: Sequence[str]) -> list[tuple[int, int, str]]:
+    """The comments that may be ours, as line, column (from 0) and text; in a text that does not tokenize, by guess."""
+    import io
+    import tokenize
+
+    try:
+        return [
+            (*token.start, token.string)
+            for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline)
+            if token.type == tokenize.COMMENT and _COMMENT.search(token.string)
+        ]
+    except (tokenize.TokenError, SyntaxError, SystemError):  # the last on 3.12 and 3.13, for some bytes nobody writes
+        return [
+            (number, match.start(), line[match.start() :])
+            for number, line in enumerate(lines, 1)
+            if (match := _COMMENT.search(line))
+        ]
+
+
+def _statements(text: str) -> dict[int, tuple[int, int]]:
+    """For each line the first and last line of its statement; of a compound statement only the header counts."""
+    import ast  # late: hardly any file has such a comment
+
+    from troth.analysis.source.tree import tree_of
+
+    tree = tree_of(text)
+    if tree is None:
+        return {}
+    ranges: dict[int, tuple[int, int]] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.stmt | ast.ExceptHandler):
+            continue
+        body = getattr(node, "body", None)
+        inner = body[0] if isinstance(body, list) and body else None
+        last = node.end_lineno or node.lineno
+        if isinstance(inner, ast.stmt):
+            above = min([inner.lineno, *(one.lineno for one in getattr(inner, "decorator_list", ()))])
+            last = max(node.lineno, above - 1)
+        for line in range(node.lineno, last + 1):
+            ranges[line] = (node.lineno, last)
+    return ranges
+
+
+def _line_starts(text: str) -> list[int]:
+    starts = [0]
+    at = 0
+    while at < len(text):
+        if text[at] == "\r" and text[at + 1 : at + 2] == "\n":
+            at += 1
+        if text[at] in "\r\n":
+            starts.append(at + 1)
+        at += 1
+    return starts

@@ -1,0 +1,39 @@
+"""Knows the functions and classes of one file by their qualified names, from its text alone."""
+
+from dataclasses import dataclass
+
+__all__ = ["Definition", "definitions_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function or a class. `head` are the lines of its decorators and of its `def`, which is the last of them."""
+
+    name: str
+    is_async: bool
+    is_class: bool
+    head: tuple[int, ...]
+
+
+def definitions_in(data: bytes) -> dict[str, Definition] | None:
+    """All of them by qualified name, of several of one name the last; None if the file does not parse."""
+    import ast
+
+    from troth.analysis.source.tree import tree_of
+
+    tree = tree_of(data)
+    if tree is None:
+        return None
+    found: dict[str, Definition] = {}
+    stack: list[tuple[ast.AST, str]] = [(tree, "")]
+    while stack:
+        node, outer = stack.pop()
+        for child in ast.iter_child_nodes(node):
+            name = outer
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                name = f"{outer}.{child.name}" if outer else child.name
+                head = (*(one.lineno for one in child.decorator_list), child.lineno)
+                is_async = isinstance(child, ast.AsyncFunctionDef)
+                found[name] = Definition(name, is_async, isinstance(child, ast.ClassDef), head)
+            stack.append((child, name))
+    return found

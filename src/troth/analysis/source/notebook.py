@@ -1,0 +1,115 @@
+"""Knows how to read a notebook's code cells as one Python file, and which cell a line of it came from."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from troth.analysis.source.read import Problem, parse
+
+__all__ = ["Notebook", "code_cells", "read_notebook"]
+
+_LINE_MAGIC = re.compile(r"^(?P<indent>\s*)(?:[%!?].*|[\w.]+\?{1,2}\s*)$")
+_ASSIGNED_MAGIC = re.compile(r"^(?P<head>\s*[\w., ]+=\s*)[%!].*$")
+# Cell magics whose cell is Python all the same; any other hands the cell to another language or program.
+_PYTHON_CELLS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%px")
+
+
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """Its code as one text. `starts` are the lines, from 1, at which the cells begin; `broken` do not parse.
+
+    `broken` gives the cell, the line in it and what is wrong; such a cell is left out of the text, and so is one in
+    syntax that only a newer Python knows.
+    """
+
+    text: str
+    starts: tuple[int, ...]
+    broken: tuple[tuple[int, int, str], ...] = ()
+    has_newer_syntax: bool = False
+
+    def place(self, line: int) -> tuple[int, int]:
+        """The cell, from 1, and the line in it, of a line of the text."""
+        cell = max(1, bisect_right(self.starts, line))
+        return cell, line - self.starts[cell - 1] + 1 if self.starts else line
+
+
+def read_notebook(data: bytes) -> Notebook:
+    """Read the code cells. What is no notebook is broken in cell 0; one in another language has no cells for us."""
+    document = _document(data)
+    if document is None:
+        return Notebook("", (), ((0, 1, "it is named like a notebook, but is none"),))
+    if not _is_python(document):
+        return Notebook("", ())
+    lines: list[str] = []
+    starts: list[int] = []
+    broken: list[tuple[int, int, str]] = []
+    newer = False
+    for text in _texts(document):
+        code = _without_magics(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+        problem = parse("\n".join(code).encode("utf-8", "surrogatepass"), top_level_await=True)
+        if isinstance(problem, Problem):
+            newer = newer or problem.newer_syntax
+            if not problem.newer_syntax:
+                broken.append((len(starts) + 1, problem.line, problem.text))
+            code = [""] * len(code)
+        starts.append(len(lines) + 1)
+        lines += code
+    return Notebook("\n".join(lines) + "\n", tuple(starts), tuple(broken), has_newer_syntax=newer)
+
+
+def code_cells(data: bytes) -> list[str]:
+    """The texts of a notebook's code cells as they are, in order; none if it is no notebook."""
+    document = _document(data)
+    return [] if document is None else list(_texts(document))
+
+
+def _document(data: bytes) -> dict[str, object] | None:
+    import json
+
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(document, dict) and isinstance(document.get("cells", document.get("worksheets")), list):
+        return document
+    return None
+
+
+def _texts(document: dict[str, object]) -> Iterator[str]:
+    """The code cells of the present format, and of the one before it, which kept them in worksheets."""
+    sheets = document.get("worksheets")
+    cells = [document.get("cells")]
+    cells += [one.get("cells") for one in sheets if isinstance(one, dict)] if isinstance(sheets, list) else []
+    for cell in (cell for group in cells if isinstance(group, list) for cell in group):
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            source = cell.get("source", cell.get("input", ""))
+            yield "".join(map(str, source)) if isinstance(source, list) else str(source)
+
+
+def _is_python(document: dict[str, object]) -> bool:
+    metadata = document.get("metadata")
+    for key in ("language_info", "kernelspec"):
+        part = metadata.get(key) if isinstance(metadata, dict) else None
+        name = part.get("name" if key == "language_info" else "language") if isinstance(part, dict) else None
+        if isinstance(name, str):
+            return "python" in name.lower()
+    return True
+
+
+def _without_magics(lines: list[str]) -> list[str]:
+    """The lines as Python: magics and shell commands become `pass`, so that every line keeps its number."""
+    first = next((line for line in lines if line.strip()), "")
+    if first.startswith("%%") and not first.startswith(_PYTHON_CELLS):
+        return [""] * len(lines)
+    code = []
+    for line in lines:
+        if line.startswith("%%"):
+            code.append("")
+        elif magic := _LINE_MAGIC.match(line):
+            code.append(f"{magic['indent']}pass")
+        elif magic := _ASSIGNED_MAGIC.match(line):
+            code.append(f"{magic['head']}None")
+        else:
+            code.append(line)
+    return code

@@ -1,0 +1,64 @@
+"""Knows how to parse a file, and what to say when it cannot be parsed."""
+
+import ast
+import io
+import tokenize
+import warnings
+from dataclasses import dataclass
+
+__all__ = ["Problem", "parse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a file could not be read, and where."""
+
+    line: int
+    column: int
+    text: str
+    newer_syntax: bool = False
+
+
+def parse(data: bytes, *, top_level_await: bool = False) -> ast.Module | Problem:
+    """The syntax tree of a file, or the reason why there is none."""
+    flags = ast.PyCF_ONLY_AST | (ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if top_level_await else 0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes and the like are the file's own affair
+            tree = compile(data, "<file>", "exec", flags, dont_inherit=True)
+    except SyntaxError as error:
+        return Problem(error.lineno or 1, error.offset or 1, error.msg or "invalid syntax", _is_newer(data, error))
+    except UnicodeDecodeError as error:
+        return Problem(data[: error.start].count(b"\n") + 1, 1, f"cannot be decoded as {error.encoding}")
+    except (ValueError, LookupError) as error:  # null bytes, an unknown coding
+        return Problem(1, 1, str(error))
+    except (RecursionError, MemoryError):
+        return Problem(1, 1, "nested too deeply to be parsed")
+    assert isinstance(tree, ast.Module)
+    return tree
+
+
+_NEWER = ("type ", "except", "match", "t'", 't"', "f'", 'f"', "[", "lazy ")
+
+
+def _is_newer(data: bytes, error: SyntaxError) -> bool:
+    """Whether the error may be syntax that a newer Python knows.
+
+    Newer grammars only ever added to these constructs: type parameters and `type` statements (3.12), quotes and
+    backslashes inside f-strings (3.12), `except` without parentheses and t-strings (3.14).
+    """
+    try:
+        lines = io.TextIOWrapper(io.BytesIO(data), tokenize.detect_encoding(io.BytesIO(data).readline)[0]).readlines()
+    except (SyntaxError, UnicodeDecodeError, LookupError):
+        return False
+    line = lines[error.lineno - 1].strip() if error.lineno and error.lineno <= len(lines) else ""
+    message = error.msg or ""
+    if line.startswith("type ") and "=" in line:
+        return True
+    if line.startswith(("def ", "async def ", "class ")) and "[" in line.partition("(")[0]:
+        return True
+    if message.startswith("f-string"):
+        return True
+    if line.startswith(("except", "except*")) and "parenthesized" in message:
+        return True
+    return any(mark in line for mark in ("t'", 't"')) and "invalid syntax" in message

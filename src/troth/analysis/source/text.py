@@ -1,0 +1,66 @@
+"""Knows a file's text: how it is decoded, and where in it a line and column of the syntax tree are."""
+
+import codecs
+import io
+import tokenize
+
+__all__ = ["Text", "decode"]
+
+
+def decode(data: bytes) -> str:
+    """The text of a Python file, by its byte order mark and its coding line. Raises as Python would.
+
+    Line ends stay as they are: offsets into this text are offsets into the file.
+    """
+    if data.startswith(codecs.BOM_UTF8):
+        return "\ufeff" + data[3:].decode("utf-8")
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return data.decode(encoding)
+
+
+class Text:
+    """A decoded file with its lines found."""
+
+    __slots__ = ("_lines", "_starts", "value")
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+        starts = [0]
+        lines: list[str] = []
+        position = 0
+        # Only these three end a line for Python; str.splitlines knows more (form feed, U+2028) and would miscount.
+        for line in _split(value):
+            lines.append(line)
+            position += len(line)
+            starts.append(position)
+        self._lines = lines
+        self._starts = starts
+
+    def column(self, line: int, byte_column: int) -> int:
+        """The column in characters, from 0, of a column in UTF-8 bytes."""
+        if line > len(self._lines):
+            return byte_column
+        text = self._lines[line - 1]
+        if line == 1 and text.startswith("\ufeff"):
+            return len(text[1:].encode()[:byte_column].decode(errors="ignore")) + 1
+        if text.isascii():
+            return byte_column
+        return len(text.encode()[:byte_column].decode(errors="ignore"))
+
+    def offset(self, line: int, byte_column: int) -> int:
+        """The place in the whole text, in characters from 0."""
+        return self._starts[min(line, len(self._starts)) - 1] + self.column(line, byte_column)
+
+    def cut(self, line: int, column: int, end_line: int, end_column: int) -> str:
+        """The text between two places."""
+        return self.value[self.offset(line, column) : self.offset(end_line, end_column)]
+
+    def line(self, number: int) -> str:
+        """One line with its end, "" beyond the last."""
+        return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
+
+
+def _split(value: str) -> list[str]:
+    if "\r" not in value:
+        return [f"{line}\n" for line in value.split("\n")]
+    return list(io.StringIO(value, newline=""))

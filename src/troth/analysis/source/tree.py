@@ -1,0 +1,19 @@
+"""Knows how to parse what may not be Python, without a word on stderr."""
+
+import ast
+import warnings
+
+__all__ = ["tree_of"]
+
+
+def tree_of(source: str | bytes) -> ast.Module | None:
+    """The syntax tree, or None if there is none.
+
+    Python warns about odd escapes while it parses; that is between the author and Python.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None

@@ -1,0 +1,165 @@
+"""Knows how to carry out `troth explain`."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from troth.cli.command import Command, Example
+from troth.cli.exit import Exit
+from troth.cli.pipe import say
+from troth.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from troth.analysis.log.locate import Located
+    from troth.analysis.log.sites import Site
+    from troth.analysis.report.rulebook import Rulebook, RulePage
+
+__all__ = ["COMMAND"]
+
+_WHAT_HAPPENED = {
+    "never awaited": "was called and never awaited",
+    "destroyed pending": "ran in a task that was destroyed before it had finished",
+    "exception lost": "ran in a task that failed, and nobody looked at the exception",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `troth explain`."""
+    parser.add_argument(
+        "rule", nargs="?", metavar="RULE", help="a code such as T101, or a name; without it, all are listed"
+    )
+    parser.add_argument("--log", metavar="FILE", help="find the calls behind the warnings in a log; `-` is stdin")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Tell about one rule, list all of them, or trace a log."""
+    if args.log is not None:
+        if args.rule is not None:
+            raise MisuseError("A rule and a log are two questions.\nNothing was done.\nAsk them one at a time.")
+        return _trace(args.log)
+    from troth.analysis.report.rulebook import rule_pages
+
+    pages = rule_pages()
+    if args.rule is None:
+        say(_list(pages))
+        return Exit.CLEAN
+    wanted = args.rule
+    code = next((code for code, name in pages.names.items() if wanted.upper() == code or wanted.lower() == name), None)
+    page = None if code is None else pages[code]
+    if page is None:
+        from troth.analysis.selection import nearest_rule
+
+        advice = nearest_rule(wanted, pages.names)
+        raise MisuseError(f"There is no rule {wanted!r}.\nNothing can be told about it.\n{advice}")
+    say(_tell(page))
+    return Exit.CLEAN
+
+
+def _list(pages: "Rulebook") -> "Iterator[str]":
+    width = max(len(page.name) for page in pages.values())
+    family = None
+    for page in pages.values():
+        if page.family != family:
+            family = page.family
+            yield f"{family}:"
+        yield f"  {page.code}  {page.name:<{width}}  {page.title}"
+    yield "\n`troth explain T101` tells about one of them."
+
+
+def _tell(page: "RulePage") -> "Iterator[str]":
+    yield f"{page.code} {page.name}  ({page.family})"
+    yield f"{page.title}."
+    for heading, text in page.parts:
+        yield f"\n{heading}: {text}" if heading else f"\n{text}"
+    for heading, is_bad in (("Reported", True), ("Left alone", False)):
+        for example in [one for one in page.examples if one.is_bad is is_bad][:2]:
+            yield f"\n{heading}: {example.title}"
+            yield from (f"    {line}".rstrip() for line in example.code.rstrip().splitlines())
+            if example.fixed:
+                yield "  after `troth fix`:"
+                yield from (f"    {line}".rstrip() for line in example.fixed.rstrip().splitlines())
+    yield f"\nSilence one place with `# troth: allow {page.name}`. More: {page.url}"
+
+
+def _trace(name: str) -> int:
+    from troth.analysis.checking import Request, analysed, prepare
+    from troth.analysis.log.locate import locate
+    from troth.analysis.log.mentions import mentions
+    from troth.analysis.report.place import shown_from
+    from troth.analysis.source.lines import Lines
+    from troth.cli.switches import switch
+
+    text = _read(name)
+    found = mentions(text.splitlines())
+    if not found:
+        say([f"{name} mentions no lost call ({len(text.splitlines()):,} lines read)"])
+        return Exit.CLEAN
+    cwd = Path.cwd()
+    prepared = prepare(Request(cwd=cwd, cache=not switch("TROTH_NO_CACHE")))
+    project, root = prepared.scope.project, prepared.root.path
+    if not project.files:
+        raise MisuseError(
+            f"There is no Python file in `{root}`, so no call can be found.\n"
+            "The log was read and nothing else.\nRun this in the project that wrote the log."
+        )
+    result = analysed(project, python=prepared.python(), cache=prepared.cache())
+    lines = Lines(root)
+    shown = shown_from(cwd, root)
+    located = [locate(one, result.findings, project.files, lines) for one in found]
+    say(line for one in located for line in _site(one, shown, lambda site: lines.at(site.path, site.line).strip()))
+    lost = [one for one in located if not (one.born or one.findings or one.calls)]
+    return Exit.FOUND if lost else Exit.CLEAN
+
+
+def _site(found: "Located", shown: "Callable[[str], str]", text: "Callable[[Site], str]") -> "Iterator[str]":
+    """What is known about one lost call; `text` gives the line of code at a place."""
+    mention = found.mention
+    times = f" ({mention.times:,} times)" if mention.times > 1 else ""
+    yield f"`{mention.name}` {_WHAT_HAPPENED[mention.kind]}{times}"
+    for site in found.definitions[:3]:
+        yield f"  defined  {shown(site.path)}:{site.line}"
+    if found.born is not None:
+        yield f"  made at  {shown(found.born.path)}:{found.born.line}  {text(found.born)}"
+    for finding in found.findings:
+        span = finding.span
+        place = f"{shown(span.path)}:{span.line}:{span.column}"
+        yield f"  lost at  {place}  {finding.code} {finding.rule}: {finding.message}"
+    for site in found.calls[:20] if found.born is None else ():
+        where = f" in {site.symbol}" if site.symbol else ""
+        yield f"  called   {shown(site.path)}:{site.line}{where} ({site.use})  {text(site)}"
+    if len(found.calls) > 20 and found.born is None:
+        yield f"  … and {len(found.calls) - 20:,} more places that call something of this name"
+    if not (found.born or found.findings or found.calls):
+        yield "  not found: nothing in this project calls something of that name; it may come from a package it uses"
+    yield ""
+
+
+def _read(name: str) -> str:
+    if name == "-":
+        return sys.stdin.buffer.read().decode("utf-8", errors="replace")
+    try:
+        return Path(name).read_text(encoding="utf-8", errors="replace")
+    except OSError as problem:
+        raise MisuseError(
+            f"The log `{name}` cannot be read: {problem.strerror or problem}.\n"
+            "Nothing was done.\nName a file, or `-` for a log on stdin."
+        ) from problem
+
+
+COMMAND = Command(
+    summary="tell about a rule, or find the calls behind a log",
+    description=(
+        "Tells what a rule finds, why it matters and how to repair it; or finds the calls behind the lines of a log\n"
+        "that say “coroutine … was never awaited”, “Task was destroyed but it is pending” or the like."
+    ),
+    examples=(
+        Example("troth explain", "list the rules"),
+        Example("troth explain unused-allow", "tell about one of them, by name or by code"),
+        Example("troth explain --log app.log", "find the lost calls that a log complains about"),
+    ),
+    add_arguments=add_arguments,
+    run=run,
+)

@@ -1,0 +1,113 @@
+"""Knows where a report goes: several formats in one run, to files and to stdout."""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from troth.cli.pipe import say
+from troth.errors import MisuseError, RunError
+
+if TYPE_CHECKING:
+    from troth.analysis.report.content import Report
+
+__all__ = ["FORMATS", "Output", "parse_outputs", "write"]
+
+FORMATS = ("text", "json", "sarif", "github")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A format and the file it is written to; None is stdout."""
+
+    format: str
+    file: Path | None
+
+
+def parse_outputs(specs: Sequence[str], output_format: str | None, cwd: Path) -> list[Output]:
+    """Read `FORMAT:FILE` for each of `-o`. Text goes to stdout unless another format takes it."""
+    outputs = [_parse(spec, cwd) for spec in specs]
+    if output_format is not None:
+        outputs.insert(0, Output(output_format, None))
+    to_stdout = [one.format for one in outputs if one.file is None]
+    if len(to_stdout) > 1:
+        raise MisuseError(
+            f"Both {to_stdout[0]} and {to_stdout[1]} are sent to stdout, where they would be mixed up.\n"
+            "Nothing was checked.\nSend one of them to a file: `-o sarif:troth.sarif -o github:-`."
+        )
+    return outputs if to_stdout else [*outputs, Output("text", None)]
+
+
+def write(outputs: Iterable[Output], report: "Report", *, statistics: bool = False) -> None:
+    """Write the report to all its places, files first: a reader of stdout who leaves takes nothing from them."""
+    for output in sorted(outputs, key=lambda one: one.file is None):
+        to_terminal = output.file is None and sys.stdout.isatty()
+        lines = _render(output.format, report, statistics=statistics, frames=to_terminal, painted=output.file is None)
+        if output.file is None:
+            say(lines)
+            continue
+        beside = output.file.with_name(f"{output.file.name}.{os.getpid()}.new")
+        try:
+            text = "".join(f"{line}\n" for line in lines)
+            beside.write_text(text, encoding="utf-8", errors="backslashreplace")
+            beside.replace(output.file)
+        except OSError as problem:
+            beside.unlink(missing_ok=True)
+            raise RunError(
+                f"The report could not be written to `{output.file}`: {problem.strerror or problem}.\n"
+                "The check itself was done; no other file was changed.\n"
+                "Name a file in a folder that can be written: `-o sarif:FILE`."
+            ) from problem
+
+
+def _render(name: str, report: "Report", *, statistics: bool, frames: bool, painted: bool) -> Iterable[str]:
+    """The lines of one format; its module is imported here, so that nobody pays for the others."""
+    if name == "json":
+        from troth.analysis.report.json import render as render_json
+
+        return [render_json(report.findings)]
+    if name == "sarif":
+        from troth.analysis.report.sarif import render as render_sarif
+
+        return [render_sarif(report)]
+    if name == "github":
+        from troth.analysis.report.github import render as render_github
+
+        return render_github(report)
+    if statistics:
+        from troth.analysis.report.statistics import render as render_statistics
+
+        return render_statistics(report)
+    from troth.analysis.report.text import render as render_text
+
+    if not painted:
+        return render_text(report)
+    from troth.cli.terminal import Style
+
+    return render_text(report, paint=Style(sys.stdout), frames=frames)
+
+
+def _parse(spec: str, cwd: Path) -> Output:
+    name, colon, place = spec.partition(":")
+    if not colon and name not in FORMATS:
+        raise _refused(f"`-o {spec}` names no format.")
+    if name not in FORMATS:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, FORMATS, n=1, cutoff=0.6)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise _refused(f"`-o {spec}`: there is no format {name!r}.{hint}")
+    if place in ("", "-"):
+        return Output(name, None)
+    file = cwd / place
+    if not file.parent.is_dir() or file.is_dir():
+        raise _refused(f"`-o {spec}`: `{place}` is not a place where a file can be written.")
+    return Output(name, file)
+
+
+def _refused(what: str) -> MisuseError:
+    return MisuseError(
+        f"{what}\nNothing was checked.\nWrite `-o FORMAT:FILE`, with one of {', '.join(FORMATS)}; `-` is stdout."
+    )

@@ -1,0 +1,200 @@
+"""Knows how to talk to OpenAI's Chat Completions and to everything that speaks the same protocol.
+
+The `openai` package is an extra, imported when a model is made. What is sent and how an answer is put together is
+decided once, in `_asked` and `_Answer`; the two colors differ in the client they use and in one `await`.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from troth.errors import MisuseError
+from troth.runtime.agents.model import Message, ModelError, Reply, Request, ToolCall, Usage
+
+if TYPE_CHECKING:
+    import openai
+
+__all__ = ["OpenAIModel", "Price"]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a million tokens cost, going in and coming out."""
+
+    input: float
+    output: float
+
+    def of(self, usage: Usage) -> float:
+        """The cost of these tokens."""
+        return (usage.input_tokens * self.input + usage.output_tokens * self.output) / 1_000_000
+
+
+class OpenAIModel:
+    """A model behind an OpenAI-compatible URL.
+
+    `base_url` and `api_key` default to the environment (`OPENAI_BASE_URL`, `OPENAI_API_KEY`), `options` go into every
+    request (`temperature`, `max_completion_tokens` …). The SDK's own retries are switched off: a retried request may
+    run twice, so that is for the engine to decide, and to record.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout: float = 120.0,
+        price: Price | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        try:
+            import openai
+        except ModuleNotFoundError as missing:
+            raise MisuseError(
+                f"`OpenAIModel({name!r})` needs the package `openai`, which is not installed.\n"
+                "No request was made.\nInstall it with `pip install 'troth[openai]'`."
+            ) from missing
+        key = api_key or os.environ.get("OPENAI_API_KEY")
+        if not key:
+            raise MisuseError(
+                f"`OpenAIModel({name!r})` has no API key: neither `api_key=` nor `OPENAI_API_KEY` is given.\n"
+                "No request was made.\n"
+                "Set one of them (a local server mostly takes any text), or use `troth.testing.ScriptedModel`, which "
+                "needs neither key nor network."
+            )
+        self.name = name
+        self.price = price
+        self._openai = openai
+        self._options = dict(options or {})
+        self._client_options: dict[str, Any] = {
+            "api_key": key,
+            "base_url": base_url,
+            "timeout": timeout,
+            "max_retries": 0,
+        }
+
+    @cached_property
+    def _client(self) -> "openai.OpenAI":
+        return self._openai.OpenAI(**self._client_options)
+
+    def reply(self, request: Request) -> Reply:
+        """Answer, on the caller's thread."""
+        answer = _Answer(self.name, self.price)
+        try:
+            with self._client.chat.completions.create(**self._asked(request)) as chunks:
+                for chunk in chunks:
+                    answer.take(chunk, request)
+        except self._openai.OpenAIError as problem:
+            raise self._explained(problem) from problem
+        return answer.reply()
+
+    async def areply(self, request: Request) -> Reply:
+        """Answer, without blocking the loop. A client lives as long as its request: it belongs to that loop."""
+        answer = _Answer(self.name, self.price)
+        try:
+            async with (
+                self._openai.AsyncOpenAI(**self._client_options) as client,
+                await client.chat.completions.create(**self._asked(request)) as chunks,
+            ):
+                async for chunk in chunks:
+                    answer.take(chunk, request)
+        except self._openai.OpenAIError as problem:
+            raise self._explained(problem) from problem
+        return answer.reply()
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        asked: dict[str, Any] = {
+            **self._options,
+            "model": self.name,
+            "messages": [_message(message) for message in request.messages],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if request.tools:
+            asked["tools"] = [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": dict(tool.parameters),
+                    },
+                }
+                for tool in request.tools
+            ]
+        return asked
+
+    def _explained(self, problem: Exception) -> ModelError:
+        status = getattr(problem, "status_code", None)
+        advice = {
+            401: "Check the API key.",
+            404: "Check the model's name and the base URL.",
+            429: "The provider asks for patience; a retry later may work.",
+        }.get(status or 0, "A retry may work." if status is None or status >= 500 else "The request has to change.")
+        return ModelError(
+            f"The model {self.name!r} did not answer: {problem}\nNo answer was recorded.\n{advice}", status=status
+        )
+
+
+def _message(message: Message) -> dict[str, Any]:
+    row: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.calls:
+        row["content"] = message.text or None
+        row["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.calls
+        ]
+    if message.call_id is not None:
+        row["tool_call_id"] = message.call_id
+    return row
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer while it comes in, piece by piece."""
+
+    model: str
+    price: Price | None
+    text: list[str] = field(default_factory=list)
+    calls: dict[int, dict[str, str]] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    finish: str | None = None
+
+    def take(self, chunk: Any, request: Request) -> None:
+        if chunk.usage is not None:
+            self.usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens)
+        for choice in chunk.choices[:1]:
+            self.finish = choice.finish_reason or self.finish
+            delta = choice.delta
+            if delta is None:
+                continue
+            if delta.content:
+                self.text.append(delta.content)
+                if request.on_token is not None:
+                    request.on_token(delta.content)
+            for part in delta.tool_calls or ():
+                call = self.calls.setdefault(part.index, {"id": "", "name": "", "arguments": ""})
+                call["id"] = part.id or call["id"]
+                if part.function is not None:
+                    call["name"] += part.function.name or ""
+                    call["arguments"] += part.function.arguments or ""
+
+    def reply(self) -> Reply:
+        if self.finish is None:  # the SDK raises nothing when a stream just ends
+            raise ModelError(
+                f"The answer of {self.model!r} was cut short after {len(''.join(self.text))} characters.\n"
+                "It was not recorded, because half an answer looks like a whole one.\nA retry may work."
+            )
+        if self.finish == "length":
+            raise ModelError(
+                f"The answer of {self.model!r} reached the limit of its length and breaks off.\n"
+                "It was not recorded, because half an answer looks like a whole one.\n"
+                "Allow more tokens (`options={'max_completion_tokens': …}`)."
+            )
+        calls = tuple(ToolCall(**call) for _, call in sorted(self.calls.items()))
+        usage = self.usage
+        if self.price is not None:
+            usage = Usage(usage.input_tokens, usage.output_tokens, self.price.of(usage))
+        return Reply(Message("assistant", "".join(self.text), calls), usage)

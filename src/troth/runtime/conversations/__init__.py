@@ -1,0 +1,26 @@
+"""Conversations: an ordered log, and one runner at a time."""
+
+from troth.runtime.conversations.conversation import Conversation, Stopping
+from troth.runtime.conversations.course import End
+from troth.runtime.conversations.errors import (
+    AgentExitError,
+    AlreadyRunning,
+    ConversationClosed,
+    StepLimitReached,
+    TooManyRuns,
+)
+from troth.runtime.conversations.log import Status
+from troth.runtime.conversations.registry import Conversations
+
+__all__ = [
+    "AgentExitError",
+    "AlreadyRunning",
+    "Conversation",
+    "ConversationClosed",
+    "Conversations",
+    "End",
+    "Status",
+    "StepLimitReached",
+    "Stopping",
+    "TooManyRuns",
+]

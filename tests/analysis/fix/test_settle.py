@@ -1,0 +1,107 @@
+"""Fixes are applied until nothing is left to do, and no file is touched."""
+
+import re
+
+import pytest
+
+from troth.analysis.findings import Edit, Finding, Fix, Span
+from troth.analysis.fix.settle import settle
+
+
+def finding(path: str, edits: list[Edit], rule: str = "trial") -> Finding:
+    return Finding("T999", rule, Span(path, 1, 1, 1, 1), "a trial", "certain", fix=Fix("try", "sure", tuple(edits)))
+
+
+class Rewriting:
+    """Finds every match of a pattern and offers to replace it, as a rule of our own would."""
+
+    def __init__(self, root, pattern: str, replacement: str):
+        self.root, self.pattern, self.replacement = root, pattern, replacement
+        self.looks = 0
+
+    def __call__(self, overlay):
+        self.looks += 1
+        found = []
+        for path in sorted(p.name for p in self.root.glob("*.py")):
+            text = overlay.get(path, (self.root / path).read_bytes()).decode()
+            found += [
+                finding(path, [Edit(path, m.start(), m.end(), m.expand(self.replacement))])
+                for m in re.finditer(self.pattern, text)
+            ]
+        return found
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "a.py").write_bytes(b"save()\r\nsave()\r\n")
+    (tmp_path / "b.py").write_bytes("# é\nsave()\n".encode())
+    return tmp_path
+
+
+def test_everything_is_applied_and_nothing_is_written(root):
+    """Two files, three findings, one round and a look that finds it settled."""
+    before = {path.name: path.read_bytes() for path in root.iterdir()}
+    look = Rewriting(root, r"(?<!await )save\(\)", "await save()")
+    settled = settle(root, look, lambda _: True)
+    assert {path.name: path.read_bytes() for path in root.iterdir()} == before
+    assert [(change.path, change.after) for change in settled.changes] == [
+        ("a.py", b"await save()\r\nawait save()\r\n"),
+        ("b.py", "# é\nawait save()\n".encode()),
+    ]
+    assert (len(settled.before), len(settled.after), len(settled.applied), look.looks) == (3, 0, 3, 2)
+
+
+def test_only_what_is_wanted(root):
+    """A finding that is not wanted stays, and is still there afterwards."""
+    look = Rewriting(root, r"(?<!await )save\(\)", "await save()")
+    settled = settle(root, look, lambda one: one.span.path == "b.py")
+    assert [change.path for change in settled.changes] == ["b.py"]
+    assert len(settled.after) == 2
+
+
+def test_one_repair_makes_room_for_another(root):
+    """Overlapping fixes are applied one after the other, each on the text that the one before left."""
+
+    def look(overlay):
+        text = overlay.get("a.py", (root / "a.py").read_bytes()).decode()
+        whole = re.match(r"save\(\)\r\nsave\(\)", text)
+        found = [finding("a.py", [Edit("a.py", m.start(), m.start() + 4, "load")]) for m in re.finditer("save", text)]
+        return [finding("a.py", [Edit("a.py", 0, whole.end(), "save()\r\npass")]), *found] if whole else found
+
+    settled = settle(root, look, lambda _: True)
+    assert settled.changes[0].after == b"load()\r\npass\r\n"
+    assert len(settled.applied) == 2
+
+
+def test_a_fix_that_breaks_the_file_is_left_out_and_named(root):
+    """The others are applied all the same."""
+
+    def look(overlay):
+        text = overlay.get("a.py", (root / "a.py").read_bytes()).decode()
+        found = [finding("a.py", [Edit("a.py", 0, 0, "((")], "broken")]
+        if "load" not in text:
+            found.append(finding("a.py", [Edit("a.py", 8, 12, "load")], "good"))
+        return found
+
+    settled = settle(root, look, lambda _: True)
+    assert [one.rule for one in settled.applied] == ["good"]
+    assert [(one.rule, "a.py" in reason) for one, reason in settled.refused] == [("broken", True)]
+    assert settled.changes[0].after == b"save()\r\nload()\r\n"
+
+
+def test_a_circle_comes_to_an_end(root):
+    """Two rules that undo each other cannot keep us for ever."""
+
+    def flip(overlay):
+        text = overlay.get("a.py", (root / "a.py").read_bytes()).decode()
+        new = "load" if text.startswith("save") else "save"
+        return [finding("a.py", [Edit("a.py", 0, 4, new)])]
+
+    assert len(settle(root, flip, lambda _: True).applied) == 20
+
+
+def test_nothing_to_do(root):
+    """No change, one look."""
+    look = Rewriting(root, "nowhere", "")
+    settled = settle(root, look, lambda _: True)
+    assert (settled.changes, settled.applied, look.looks) == ((), (), 1)

@@ -1,0 +1,66 @@
+"""Every rule is held to its own cases: what it finds, what its fix makes of it, and what it leaves alone."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from troth.analysis.findings import Finding
+from troth.analysis.rules import Case, Rule, all_rules
+from troth.analysis.run import analyse
+from troth.analysis.source.project import Project
+
+CASES = [pytest.param(rule, case, id=f"{rule.code}-{case.name}") for rule in all_rules() for case in rule.cases]
+
+
+def files(sources: str | Mapping[str, str]) -> dict[str, str]:
+    return {"case.py": sources} if isinstance(sources, str) else dict(sources)
+
+
+def findings(sources: str | Mapping[str, str]) -> list[Finding]:
+    texts = {path: text.encode() for path, text in files(sources).items()}
+    project = Project(Path("/nowhere"), tuple(sorted(texts)))
+    return list(analyse(project, overlay=texts).findings)
+
+
+@pytest.mark.parametrize(("rule", "case"), CASES)
+def test_case(rule: Rule, case: Case) -> None:
+    """The bad source has one finding, on its line; the fix makes the fixed source of it; the good one is silent."""
+    if case.bad is not None:
+        found = findings(case.bad)
+        assert [f.code for f in found] == [rule.code]
+        (finding,) = found
+        line = files(case.bad)[finding.span.path].splitlines()[finding.span.line - 1]
+        if any("# here" in text for text in files(case.bad).values()):
+            assert line.endswith("# here"), line
+        assert finding.message
+        assert finding.reasons
+        assert finding.rule == rule.name
+        if case.fixed is not None:
+            assert finding.fix is not None
+            texts = files(case.bad)
+            for edit in sorted(finding.fix.edits, reverse=True):
+                text = texts[edit.path]
+                texts[edit.path] = text[: edit.start] + edit.text + text[edit.end :]
+            assert texts == files(case.fixed)
+            assert not findings(texts)
+    if case.good is not None:
+        assert not findings(case.good)
+
+
+@pytest.mark.parametrize(("rule", "case"), CASES)
+def test_without_async_nothing_remains(rule: Rule, case: Case) -> None:
+    """Strip `async` and `await` from a case whose coroutines are all its own: what is still found is a false alarm."""
+    source = case.bad if case.bad is not None else case.good
+    assert source is not None
+    if rule.code == "T117":
+        pytest.skip("`__aenter__` says async without the word")
+    texts = {path: text.replace("async ", "").replace("await ", "") for path, text in files(source).items()}
+    left = [f for f in findings(texts) if f.code not in {"T112", "T001"}]
+    assert not left
+
+
+def test_codes_and_names_are_unique() -> None:
+    """A code and a name mean one rule."""
+    rules = all_rules()
+    assert len({r.code for r in rules}) == len({r.name for r in rules}) == len(rules)

@@ -1,0 +1,257 @@
+"""What is said of findings, in each format."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
+from troth.analysis.fingerprint import Mark
+from troth.analysis.report import github, sarif, statistics, text
+from troth.analysis.report import json as as_json
+from troth.analysis.report.advice import advice
+from troth.analysis.report.content import Report
+from troth.analysis.report.place import shown_from
+from troth.analysis.report.rulebook import page_of
+from troth.analysis.source.lines import Lines
+
+SOURCE = "async def save(): ...\n\nasync def main():\n\tsave()  # é\n"
+PAGE = page_of(
+    "T101",
+    "unawaited-coroutine",
+    "Unawaited coroutine.\n\nWhat it finds: a call\nthat is lost.\nWhy it matters: it never runs.\n"
+    "How to repair: await it.\n",
+)
+LOST = Finding(
+    code="T101",
+    rule="unawaited-coroutine",
+    span=Span("app/a b.py", 4, 2, 4, 8),
+    message="`save()` makes a coroutine and drops it, so `save` never runs",
+    confidence="certain",
+    reasons=(Reason("save is `async def`", "app/a b.py", 1),),
+    fix=Fix("await the call", "sure", (Edit("app/a b.py", 42, 42, "await "),)),
+    symbol="main",
+    subject="save",
+)
+UNSURE = replace(LOST, fix=Fix("await the call", "likely", ()))
+MAYBE = Finding("T101", "unawaited-coroutine", Span("n.ipynb", 2, 1, 2, 7, 3), "50% lost,\nreally: so", "likely")
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Report:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app/a b.py").write_text(SOURCE)
+    cells = [{"cell_type": "code", "source": "x\nlost()\n"}] * 3
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells}))
+    return Report((LOST, MAYBE), 7, Lines(tmp_path), {"T101": PAGE})
+
+
+def changed(report: Report, **fields: object) -> Report:
+    return Report(**{name: fields.get(name, getattr(report, name)) for name in Report.__slots__})
+
+
+def test_text_has_four_parts_and_two_places(report):
+    """What is lost, why we know with a second place, how to repair, where to read on; then what it comes to."""
+    assert list(text.render(report)) == [
+        "app/a b.py:4:2  T101 unawaited-coroutine",
+        "  `save()` makes a coroutine and drops it, so `save` never runs",
+        "  because  save is `async def` (app/a b.py:1)",
+        "  fix  await the call",
+        f"  see  {PAGE.url}",
+        "",
+        "n.ipynb#3:2:1  T101 unawaited-coroutine  (likely)",
+        "  50% lost,\nreally: so",
+        "  repair  await it",
+        f"  see  {PAGE.url}",
+        "",
+        "Found 2 problems (1 certain, 1 likely) in 2 of 7 files; `troth fix` repairs 1, `--diff` shows how",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("documentation", "symbol", "cell", "says"),
+    [
+        pytest.param("How to repair: loop over it.", "main", None, "loop over it", id="the rule's own words"),
+        pytest.param(
+            "How sure the fix is: none is offered; keep the task.", "main", None, "keep the task", id="stated"
+        ),
+        pytest.param("", "plain", None, "`plain` is a plain `def`", id="in a plain function"),
+        pytest.param("", "Box.plain", None, "`plain` is a plain `def`", id="in a plain method"),
+        pytest.param("", "", None, "module level", id="at module level"),
+        pytest.param("", "main", 3, "await the call; cells", id="in a notebook"),
+        pytest.param("", "main", None, "await the call", id="in async code"),
+    ],
+)
+def test_advice_where_there_is_no_fix(documentation, symbol, cell, says, report, tmp_path):
+    """Every finding says how to repair it, and no advice is a way to hide it."""
+    more = "def plain():\n    save()\nclass Box:\n    def plain(self):\n        save()\n"
+    (tmp_path / "app/a b.py").write_text(SOURCE + more)
+    page = page_of("T101", "unawaited-coroutine", f"Title.\n\n{documentation}")
+    finding = Finding("T101", "r", Span("app/a b.py", 4, 2, 4, 8, cell), "m", "certain", symbol=symbol)
+    told = advice(finding, changed(report, rules={"T101": page}))
+    assert says in told
+    assert "_ =" not in told
+
+
+def test_frames_on_a_terminal(report):
+    """The code is shown with the place marked, tabs and all, and the second place below it."""
+    lines = list(text.render(report, frames=True))
+    at = lines.index("    4 |     save()  # é")
+    assert lines[at + 1] == "      |     ^^^^^^"
+    assert "    1 | async def save(): ..." in lines
+    assert "    2 | lost()" in lines
+
+
+@pytest.mark.parametrize(
+    ("fields", "last"),
+    [
+        pytest.param({"findings": ()}, "All clear: 7 files checked", id="clean"),
+        pytest.param({"findings": (), "checked": 1}, "All clear: 1 file checked", id="one file"),
+        pytest.param(
+            {"findings": (), "known": 3, "baseline": "b.json"},
+            "Nothing new: 7 files checked (3 known to the baseline)",
+            id="baseline",
+        ),
+        pytest.param({"findings": (), "since": "main"}, "Nothing new since main: 7 files checked", id="since"),
+        pytest.param(
+            {"findings": (MAYBE,), "silenced": 1},
+            "Found 1 problem (likely) in 1 of 7 files (1 silenced by `# troth: allow`); `troth explain T101` tells more",
+            id="nothing to fix",
+        ),
+        pytest.param(
+            {"findings": (LOST, UNSURE)},
+            "Found 2 problems (certain) in 1 of 7 files; `troth fix` repairs 1, `troth fix --all` 1 more; `--diff` shows how",
+            id="one fix is sure, another is not",
+        ),
+        pytest.param(
+            {"findings": (UNSURE,)},
+            "Found 1 problem (certain) in 1 of 7 files; `troth fix --all` repairs 1, `--diff` shows how",
+            id="a fix that is not sure",
+        ),
+    ],
+)
+def test_the_last_line(report, fields, last):
+    """How many, in how many files, what a fix repairs, what was left out and why."""
+    assert list(text.render(changed(report, **fields)))[-1] == last
+
+
+def test_stale_entries_and_newer_syntax_are_told(report):
+    """They stand before the last line, with what to do."""
+    stale = Mark("app/a b.py", "main", "T101", "save", "save()")
+    told = "\n".join(
+        text.render(changed(report, findings=(), repaired=(stale,), baseline="b.json", newer_syntax=("x.py", "y.py")))
+    )
+    assert "app/a b.py  T101 save in main: repaired, but still in the baseline" in told
+    assert "1 entry is stale in b.json: `troth check --write-baseline`" in told
+    assert "2 files in syntax newer than Python 3." in told
+    assert "x.py and 1 other" in told
+
+
+def test_json_is_as_documented(report):
+    """An array of objects with these keys and no others; `cell` only in a notebook."""
+    lost, maybe = json.loads(as_json.render(report.findings))
+    assert lost == {
+        "code": "T101",
+        "rule": "unawaited-coroutine",
+        "path": "app/a b.py",
+        "line": 4,
+        "column": 2,
+        "end_line": 4,
+        "end_column": 8,
+        "message": LOST.message,
+        "confidence": "certain",
+        "reason": [{"text": "save is `async def`", "path": "app/a b.py", "line": 1}],
+        "fix": {
+            "title": "await the call",
+            "safety": "sure",
+            "edits": [{"path": "app/a b.py", "start": 42, "end": 42, "text": "await "}],
+        },
+    }
+    assert maybe["cell"] == 3
+    assert maybe["fix"] is None
+    assert json.loads(as_json.render(())) == []
+
+
+def test_github_annotations(report):
+    """One command per finding, escaped, with a level that agrees with the confidence."""
+    lost, maybe = github.render(report)
+    assert lost.startswith(
+        "::error file=app/a b.py,line=4,col=2,endLine=4,endColumn=8,title=T101 unawaited-coroutine::`save()` makes"
+    )
+    assert "%0Abecause save is `async def` (app/a b.py:1)%0Afix: await the call" in lost
+    assert maybe.startswith("::warning file=n.ipynb,title=T101 unawaited-coroutine::50%25 lost,%0Areally: so (cell 3")
+    assert "\n" not in lost + maybe
+
+
+def test_statistics(report):
+    """Counted by rule."""
+    assert next(statistics.render(report)) == "2  T101 unawaited-coroutine  in 2 files, 1 with a fix"
+
+
+SCHEMA = json.loads((Path(__file__).parents[1] / "data/sarif-2.1.0.json").read_text())
+
+
+def test_sarif_is_valid_and_complete(report):
+    """It validates, and has relative paths, rules with help, fingerprints, fixes and a code flow."""
+    log = json.loads(sarif.render(report))
+    jsonschema.Draft4Validator(SCHEMA).validate(log)
+    (run,) = log["runs"]
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert rule["id"] == "T101"
+    assert rule["help"]["markdown"].startswith("**What it finds.** a call")
+    assert rule["helpUri"] == PAGE.url
+    lost, maybe = run["results"]
+    assert (lost["level"], maybe["level"]) == ("error", "warning")
+    physical = lost["locations"][0]["physicalLocation"]
+    assert physical["artifactLocation"] == {"uri": "app/a%20b.py", "uriBaseId": "%SRCROOT%"}
+    assert physical["region"] == {"startLine": 4, "startColumn": 2, "endLine": 4, "endColumn": 8}
+    assert lost["relatedLocations"][0]["physicalLocation"]["region"] == {"startLine": 1}
+    flow = lost["codeFlows"][0]["threadFlows"][0]["locations"]
+    assert [one["location"]["physicalLocation"]["region"]["startLine"] for one in flow] == [1, 4]
+    assert lost["partialFingerprints"]["primaryLocationLineHash"]
+    (replacement,) = lost["fixes"][0]["artifactChanges"][0]["replacements"]
+    assert replacement["deletedRegion"] == {"startLine": 4, "startColumn": 2, "endLine": 4, "endColumn": 2}
+    assert "region" not in maybe["locations"][0]["physicalLocation"]
+
+
+def test_sarif_without_findings_is_valid(report):
+    """A clean run closes the alerts of the one before, so it has to be readable too."""
+    log = json.loads(sarif.render(changed(report, findings=())))
+    jsonschema.Draft4Validator(SCHEMA).validate(log)
+    assert log["runs"][0]["results"] == []
+
+
+def test_the_schema_can_refuse(report):
+    """The validation above is able to fail."""
+    log = json.loads(sarif.render(report))
+    log["runs"][0]["results"][0]["level"] = "certain"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft4Validator(SCHEMA).validate(log)
+
+
+def test_no_absolute_path_gets_out(report, tmp_path):
+    """A report means the same in another checkout, and tells nobody where it was made."""
+    abroad = changed(report, findings=(Finding(**{
+        **{name: getattr(LOST, name) for name in Finding.__slots__},
+        "reasons": (Reason("sleep is `async def`", "/usr/lib/python3/asyncio/tasks.py", 5),),
+    }),))  # fmt: skip
+    assert str(tmp_path) not in sarif.render(report) + as_json.render(report.findings) + "".join(github.render(report))
+    assert "/usr/lib" not in sarif.render(abroad)
+
+
+@pytest.mark.parametrize(
+    ("cwd", "path", "shown"),
+    [
+        pytest.param("/p", "s/a.py", "s/a.py", id="in the root"),
+        pytest.param("/p/s", "s/a.py", "a.py", id="inside"),
+        pytest.param("/p/s", "t/a.py", "../t/a.py", id="beside"),
+        pytest.param("/", "s/a.py", "p/s/a.py", id="above"),
+        pytest.param("/q", "s/a.py", "/p/s/a.py", id="elsewhere"),
+        pytest.param("/p", "/lib/x.py", "/lib/x.py", id="a package"),
+    ],
+)
+def test_paths_can_be_clicked_from_the_working_folder(cwd, path, shown):
+    """Text is read where it is printed."""
+    assert shown_from(Path(cwd), Path("/p"))(path) == shown

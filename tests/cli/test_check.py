@@ -1,0 +1,387 @@
+"""`troth check` from end to end: what is reported, in which form, with which exit code."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+def test_a_lost_call_is_found(buggy):
+    """The finding stands first, with its place; the exit code says that there is one."""
+    done = buggy.troth("check")
+    assert done.code == 1
+    first, *_, last = done.out.splitlines()
+    assert re.match(r"service\.py:6:5  T1\d\d unawaited-coroutine$", first)
+    assert "store.save" in done.out
+    assert "store.py:2" in done.out
+    assert last.startswith("Found 1 problem (certain) in 1 of 2 files; `troth fix` repairs 1")
+
+
+def test_a_clean_project(buggy):
+    """All clear is said with a number."""
+    buggy.write({"service.py": buggy.clean})
+    done = buggy.troth("check")
+    assert (done.code, done.out) == (0, "All clear: 2 files checked\n")
+
+
+@pytest.mark.parametrize(
+    ("paths", "cwd", "first"),
+    [
+        pytest.param(["service.py"], ".", "service.py:6:5", id="a file, understood with the others"),
+        pytest.param(["store.py"], ".", "All clear: 1 file", id="another file"),
+        pytest.param([".."], "sub", "../service.py:6:5", id="the folder above"),
+        pytest.param([], "sub", "more.py:6:5", id="the working folder, understood with what is above"),
+    ],
+)
+def test_paths_say_what_is_reported(paths, cwd, first, buggy):
+    """The program is the whole project, whatever is named."""
+    buggy.write({"sub/more.py": buggy.service})
+    assert buggy.troth("check", *paths, cwd=cwd).out.startswith(first)
+
+
+def test_a_monorepo_is_one_program(project):
+    """A package that uses its neighbour is understood with it, also when it is checked alone."""
+    project.write(
+        {
+            "pk/store/pyproject.toml": "",
+            "pk/store/src/store/__init__.py": project.store,
+            "pk/app/pyproject.toml": "",
+            "pk/app/src/app/service.py": project.service,
+            "pk/app/src/app/__init__.py": "",
+        }
+    )
+    project.commit()
+    for paths, cwd in (([], "."), (["pk/app"], "."), ([], "pk/app"), (["pk/app/src/app/service.py"], ".")):
+        done = project.troth("check", "--output-format", "json", *paths, cwd=cwd)
+        assert [(one["path"], one["line"]) for one in json.loads(done.out)] == [("pk/app/src/app/service.py", 6)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count"),
+    [
+        pytest.param(["--select", "T1"], 1, id="its family"),
+        pytest.param(["--select", "T0"], 0, id="another family"),
+        pytest.param(["--select", "unawaited-coroutine"], 1, id="its name"),
+        pytest.param(["--ignore", "unawaited-coroutine"], 0, id="ignored"),
+        pytest.param(["--ignore", "T", "--select", "T101"], 1, id="the exact one wins"),
+        pytest.param(["--confidence", "certain"], 1, id="certain"),
+    ],
+)
+def test_selecting(arguments, count, buggy):
+    """By code, by beginning of a code, by name, by confidence."""
+    done = buggy.troth("check", "--output-format", "json", *arguments)
+    assert len(json.loads(done.out)) == count
+    assert done.code == bool(count)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param(["--select", "T9"], "there is no rule 'T9'", id="no such rule"),
+        pytest.param(["--ignore", "unawaited-corutine"], "Did you mean 'unawaited-coroutine'?", id="a near one"),
+        pytest.param(["--output-format", "xml"], "invalid choice", id="no such format"),
+        pytest.param(["-o", "jsn:x"], "Did you mean 'json'?", id="a near format"),
+        pytest.param(["-o", "json:no/where.json"], "not a place", id="no such folder"),
+        pytest.param(["-o", "json:-", "-o", "sarif:-"], "mixed up", id="two on stdout"),
+        pytest.param(["missing.py"], "`missing.py` cannot be checked", id="missing file"),
+        pytest.param(["empty"], "There is no Python file in `empty`", id="empty folder"),
+        pytest.param(["notes.md"], "not Python source", id="no source"),
+        pytest.param(["--jobs", "-1"], "--jobs", id="less than no processes"),
+        pytest.param(["--python", "nowhere"], "no such interpreter", id="no such environment"),
+        pytest.param(["--since", "HEAD"], "not in a git repository", id="since without git"),
+        pytest.param(["--baseline", "none.json"], "does not exist", id="no such baseline"),
+        pytest.param(["--stdin-filename", "a.py"], "stdin is not asked for", id="a name for nothing"),
+        pytest.param(["-", "a.py"], "other paths are named", id="stdin and more"),
+        pytest.param(["--nosuch"], "--help", id="no such option"),
+    ],
+)
+def test_wrong_use(arguments, says, buggy):
+    """Exit 2, nothing on stdout, and a message that says what to do; never a word of clean."""
+    (buggy.root / "empty").mkdir()
+    buggy.write({"notes.md": "# Notes"})
+    done = buggy.troth("check", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err
+
+
+def test_settings_are_used(buggy):
+    """From the nearest file, for the files they speak about."""
+    buggy.write({"pyproject.toml": '[tool.troth.per-file-ignores]\n"serv*.py" = ["T1"]\n'})
+    assert buggy.troth("check").code == 0
+    buggy.write({"pyproject.toml": '[tool.troth]\nexclude = ["service.py"]\n'})
+    assert buggy.troth("check").out == "All clear: 1 file checked\n"
+    assert buggy.troth("check", "service.py").code == 1
+    done = buggy.troth("check", "service.py", "--force-exclude")
+    assert (done.code, done.out) == (0, "")
+    assert "excluded" in done.err
+    buggy.write({"pyproject.toml": '[tool.troth]\nexclude = ["service.py"]\nforce-exclude = true\n'})
+    assert buggy.troth("check", "service.py").code == 0
+    buggy.write({"pyproject.toml": '[tool.troth]\nselect = ["T0"]\n'})
+    assert buggy.troth("check").code == 0
+    buggy.write({"pyproject.toml": "[tool.troth]\n\nselct = []\n"})
+    done = buggy.troth("check")
+    assert (done.code, done.err.splitlines()[0].endswith("pyproject.toml:3: There is no setting 'selct'.")) == (2, True)
+
+
+def test_settings_of_a_package_count_for_its_files_however_it_is_checked(buggy):
+    """Naming a part of a project gives the same answer about it as checking the whole."""
+    buggy.write(
+        {
+            "pk/troth.toml": 'ignore = ["T101"]\nexclude = ["gen"]\n',
+            "pk/store.py": buggy.store,
+            "pk/service.py": buggy.service,
+            "pk/gen/service.py": buggy.service,
+        }
+    )
+    for paths in ([], ["pk"], ["pk/service.py", "service.py"]):
+        done = buggy.troth("check", "--output-format", "json", *paths)
+        assert [one["path"] for one in json.loads(done.out)] == (["service.py"] if paths != ["pk"] else [])
+
+
+def test_comments_silence_and_idle_ones_are_reported(buggy):
+    """`# troth: allow` counts; `# noqa` and `# type: ignore` do not; one that silences nothing is a finding."""
+    buggy.write({"service.py": buggy.service.replace("save()", "save()  # troth: allow unawaited-coroutine")})
+    done = buggy.troth("check")
+    assert (done.code, done.out) == (0, "All clear: 2 files checked (1 silenced by `# troth: allow`)\n")
+    buggy.write({"service.py": buggy.service.replace("save()", "save()  # noqa  # type: ignore")})
+    assert buggy.troth("check").code == 1
+    buggy.write({"service.py": buggy.clean.replace("save()", "save()  # troth: allow unawaited-coroutine")})
+    done = buggy.troth("check", "--output-format", "json")
+    assert [one["rule"] for one in json.loads(done.out)] == ["unused-allow"]
+    assert buggy.troth("check", "--select", "T002", "--output-format", "json").out == "[]\n"
+
+
+def test_several_outputs_in_one_run(buggy):
+    """Each format goes where it is sent; text is on stdout unless another takes its place."""
+    done = buggy.troth("check", "-o", "sarif:x.sarif", "-o", "github:-", "-o", "json:x.json", "-o", "text:x.txt")
+    assert done.out.startswith("::error file=service.py,line=6,")
+    (result,) = json.loads((buggy.root / "x.sarif").read_text())["runs"][0]["results"]
+    (found,) = json.loads((buggy.root / "x.json").read_text())
+    assert result["ruleId"] == found["code"]
+    assert (buggy.root / "x.txt").read_text().startswith("service.py:6:5  ")
+    assert buggy.troth("check", "-o", "sarif:x.sarif").out.startswith("service.py:6:5")
+
+
+def test_names_that_are_no_text(project):
+    """A file's name may hold any byte; every format still says something that can be read."""
+    name = os.fsdecode(b"sub dir/\xff\xc3\xbc.py")
+    project.write({name: "async def f(): ...\nasync def g():\n    f()\n"})
+    for name in ("text", "github", "json", "sarif"):
+        done = project.shell(f"troth check --output-format {name}", PYTHONIOENCODING="ascii")
+        assert (done.code, done.err) == (1, "")
+        if name in ("json", "sarif"):
+            json.loads(done.out)
+    assert project.shell("troth check --write-baseline && troth check --baseline troth-baseline.json").code == 0
+
+
+def test_the_output_is_not_read_as_source(buggy):
+    """Reports in the project do not disturb the next run, and no stray file is left."""
+    before = buggy.troth("check").out
+    buggy.troth("check", "-o", "json:report.json")
+    assert buggy.troth("check").out == before
+    assert sorted(path.name for path in buggy.root.iterdir()) == [
+        "pyproject.toml",
+        "report.json",
+        "service.py",
+        "store.py",
+    ]
+
+
+def test_statistics(buggy):
+    """Counts instead of findings, with the same exit code."""
+    done = buggy.troth("check", "--statistics")
+    assert (done.code, done.out.splitlines()[0]) == (1, "1  T101 unawaited-coroutine  in 1 file, 1 with a fix")
+
+
+def test_show_files(buggy):
+    """The files that would be checked, from the working folder; no analysis."""
+    buggy.write({".gitignore": "gen\n", "gen/a.py": "", "n.ipynb": "{}"})
+    assert buggy.troth("check", "--show-files").out.split() == ["n.ipynb", "service.py", "store.py"]
+
+
+def test_baseline(buggy):
+    """Known findings are quiet, new ones are loud, repaired ones are told."""
+    done = buggy.troth("check", "--write-baseline")
+    assert (done.code, done.out) == (
+        0,
+        "Wrote 1 finding to troth-baseline.json; from now on only new ones are reported\n",
+    )
+    buggy.write({"pyproject.toml": '[tool.troth]\nbaseline = "troth-baseline.json"\n'})
+    done = buggy.troth("check")
+    assert (done.code, done.out) == (0, "Nothing new: 2 files checked (1 known to the baseline)\n")
+    (buggy.root / "service.py").rename(buggy.root / "moved.py")
+    assert buggy.troth("check").code == 0
+    buggy.write({"moved.py": "# shifted\n" * 10 + buggy.service + "    store.save()\n"})
+    done = buggy.troth("check", "--output-format", "json")
+    assert [(one["path"], one["line"]) for one in json.loads(done.out)] == [("moved.py", 17)]
+    buggy.write({"moved.py": buggy.clean})
+    done = buggy.troth("check")
+    assert done.code == 0
+    assert "T101" in done.out
+    assert "1 entry is stale in troth-baseline.json" in done.out
+    done = buggy.troth("check", "--output-format", "json")
+    assert (done.out, "stale" in done.err) == ("[]\n", True)
+
+
+def test_a_baseline_knows_what_is_not_asked_for(buggy):
+    """Asking for other rules, or other files, makes nothing stale, and taking stock of them forgets nothing."""
+    buggy.write(
+        {"other.py": buggy.service.replace("save()", "load()"), "pyproject.toml": '[tool.troth]\nbaseline = "b"\n'}
+    )
+    buggy.troth("check", "--write-baseline")
+    for arguments in (["--select", "T0"], ["service.py"], ["store.py"], ["--confidence", "certain"]):
+        done = buggy.troth("check", *arguments)
+        assert (done.code, "stale" in done.out) == (0, False)
+    before = (buggy.root / "b").read_text()
+    assert before.count("T101") == 2
+    for arguments in (["--select", "T0"], ["service.py"]):
+        buggy.troth("check", "--write-baseline", *arguments)
+        assert (buggy.root / "b").read_text() == before
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_source_on_stdin(name, buggy):
+    """It stands for its file, and is understood with the project around it."""
+    buggy.write({"service.py": buggy.clean, "unsaved": buggy.service})
+    done = buggy.shell(f"troth check {name} --stdin-filename service.py < unsaved")
+    assert (done.code, done.out.split("  ")[0]) == (1, "service.py:6:5")
+    done = buggy.shell(f"cat unsaved | troth check {name} --stdin-filename new.py")
+    assert (done.code, done.out.split("  ")[0]) == (1, "new.py:6:5")
+
+
+def test_a_snippet_on_stdin(tmp_path, buggy):
+    """Without a name it is a file of its own in the working folder."""
+    done = buggy.shell("printf 'async def f(): ...\\nasync def g():\\n    f()\\n' | troth check -")
+    assert (done.code, done.out.split("  ")[0]) == (1, "stdin.py:3:5")
+
+
+def test_a_file_that_does_not_parse_is_one_finding(buggy):
+    """The rest is still checked, and the exit code is that of findings."""
+    buggy.write({"broken.py": "def (:\n", "bytes.py": b"\xff\xfe\x00x = 1\n"})
+    done = buggy.troth("check", "--output-format", "json")
+    found = json.loads(done.out)
+    assert [one["path"] for one in found] == ["broken.py", "bytes.py", "service.py"]
+    assert done.code == 1
+
+
+@pytest.mark.parametrize("count", [1, 400])
+def test_a_reader_who_leaves_does_not_change_the_exit_code(count, project):
+    """`| head` gets its line, no traceback appears, and the code is that of the findings, also of many."""
+    calls = "    store.save()\n" * count
+    project.write({"store.py": project.store, "service.py": project.service + calls})
+    done = project.shell("troth check | head -1; echo ${PIPESTATUS[0]}")
+    assert done.out.splitlines()[-1] == "1"
+    assert done.err == ""
+
+
+def test_results_that_cannot_be_written(buggy):
+    """A full disk is told, without a traceback."""
+    done = buggy.shell("troth check > /dev/full")
+    assert (done.code, done.err.splitlines()[0]) == (
+        1,
+        "The results could not be written to stdout: No space left on device.",
+    )
+
+
+def test_no_escape_byte_where_nobody_can_see_color(buggy):
+    """In a pipe, with NO_COLOR, and on a dumb terminal."""
+    assert "\x1b" not in buggy.shell("troth check").out
+    assert "\x1b" in buggy.shell("troth check", FORCE_COLOR="1").out
+    assert "\x1b" not in buggy.shell("troth check", FORCE_COLOR="1", NO_COLOR="1").out
+    assert "\x1b" not in on_terminal(buggy.root, TERM="dumb")
+    assert "\x1b" not in on_terminal(buggy.root, NO_COLOR="1", TERM="xterm").replace("\r\x1b[2K", "").replace(
+        "reading", ""
+    )
+
+
+def test_frames_on_a_terminal(buggy):
+    """The code of both places is shown there, and only there."""
+    shown = on_terminal(buggy.root, NO_COLOR="1", TERM="xterm")
+    assert "6 |     store.save()" in shown
+    assert "^^^^^^^^^^^^" in shown
+    assert "2 |     async def save(self): ..." in shown
+    assert " | " not in buggy.shell("troth check").out
+
+
+def on_terminal(cwd, **environ):
+    """What `troth check` shows on a terminal of its own."""
+    ours, theirs = pty.openpty()
+    env = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+    command = [sys.executable, "-m", "troth", "check"]
+    with subprocess.Popen(command, cwd=cwd, env=env | environ, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while select.select([ours], [], [], 30)[0]:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # how Linux tells that the other side is closed
+                break
+            if not part:
+                break
+            shown += part
+        process.wait(timeout=30)
+    os.close(ours)
+    return shown.decode()
+
+
+def test_interrupt(project):
+    """Ctrl-C ends it with 130 and no traceback."""
+    project.write({"a.py": "x = 1\n"})
+    os.mkfifo(project.root / "slow")
+    command = f'exec 3<>slow; exec "{sys.executable}" -m troth check - <&3'
+    with subprocess.Popen(
+        ["bash", "-c", command],
+        cwd=project.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        time.sleep(1.5)  # until it waits for its source
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err.strip()) == (130, b"Interrupted.")
+
+
+def test_the_cache_hides_itself(buggy, monkeypatch):
+    """It lies in the project, and version control does not see it; switches turn it off."""
+    buggy.commit()
+    buggy.troth("check")
+    assert not (buggy.root / ".troth_cache").exists()
+    monkeypatch.setenv("TROTH_NO_CACHE", "0")
+    buggy.troth("check", "--no-cache")
+    assert not (buggy.root / ".troth_cache").exists()
+    first = buggy.troth("check")
+    assert (buggy.root / ".troth_cache").is_dir()
+    status = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=buggy.root, capture_output=True, text=True, check=True
+    )
+    assert status.stdout == ""
+    assert buggy.troth("check").out == first.out
+    buggy.troth("check", "--cache-dir", "elsewhere")
+    assert (buggy.root / "elsewhere/.gitignore").read_text() == "*\n"
+
+
+def test_a_switch_that_is_neither_on_nor_off(buggy, monkeypatch):
+    """Is refused by name."""
+    monkeypatch.setenv("TROTH_NO_CACHE", "maybe")
+    done = buggy.troth("check")
+    assert (done.code, "TROTH_NO_CACHE" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("module", ["troth.analysis.report.json", "troth.analysis.report.sarif", "asyncio", "shtab"])
+def test_only_what_is_used_is_imported(module, buggy):
+    """A check that prints text does not pay for other outputs."""
+    buggy.write({"service.py": buggy.clean})
+    script = (
+        "import sys; from troth.cli.app import run; code = run(['check', '--jobs', '1']); "
+        f"sys.exit(code or {module!r} in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=buggy.root, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,103 @@
+"""Notebooks are really read: findings carry the cell, and lines count in it."""
+
+import json
+import sys
+
+import pytest
+
+SAVE = "async def save(): ...\n"
+MAIN = "x = 1\nasync def main():\n    save()\n"
+
+
+def notebook(*cells, language="python"):
+    """Code cells, each a text; a list is one whose source is a list of lines; markdown stands before them."""
+    made = [{"cell_type": "markdown", "source": "# save()", "metadata": {}}]
+    made += [{"cell_type": "code", "source": cell, "metadata": {}, "outputs": []} for cell in cells]
+    metadata = {"language_info": {"name": language}}
+    return json.dumps({"cells": made, "nbformat": 4, "nbformat_minor": 5, "metadata": metadata})
+
+
+@pytest.mark.parametrize(
+    ("cells", "place"),
+    [
+        pytest.param([SAVE, MAIN], (2, 3, 5), id="across cells"),
+        pytest.param(
+            [[*SAVE.splitlines(keepends=True)], MAIN.splitlines(keepends=True)], (2, 3, 5), id="lists of lines"
+        ),
+        pytest.param(["%load_ext x\n!ls\n" + SAVE, "%%time\n" + MAIN], (2, 4, 5), id="magics"),
+        pytest.param([SAVE, "files = !ls\nsave?\n" + MAIN], (2, 5, 5), id="magics with a value, and help"),
+        pytest.param([SAVE, "%%bash\nsave() {\n", MAIN], (3, 3, 5), id="a cell in another language"),
+        pytest.param([SAVE, "await save()\nsave()"], (2, 2, 1), id="at the top level of a cell"),
+    ],
+)
+def test_a_finding_in_a_notebook(cells, place, project):
+    """By code cell, counted from 1, and line in it; no fix, since edits could not say where in the JSON they go."""
+    project.write({"n.ipynb": notebook(*cells)})
+    (found,) = json.loads(project.troth("check", "n.ipynb", "--output-format", "json").out)
+    assert (found["cell"], found["line"], found["column"]) == place
+    assert found["reason"][-1] == {**found["reason"][-1], "path": "n.ipynb", "line": found["reason"][-1]["line"]}
+    assert found["reason"][-1]["text"].endswith(", in cell 1")
+    assert found["fix"] is None
+    assert project.troth("check").out.startswith(f"n.ipynb#{place[0]}:{place[1]}:{place[2]}  ")
+
+
+@pytest.mark.parametrize(
+    ("cells", "language"),
+    [
+        pytest.param([SAVE, "await save()"], "python", id="awaited at the top level"),
+        pytest.param([SAVE, MAIN], "julia", id="another language"),
+        pytest.param([], "python", id="no cells"),
+    ],
+)
+def test_a_clean_notebook(cells, language, project):
+    """Is counted as checked."""
+    project.write({"n.ipynb": notebook(*cells, language=language)})
+    done = project.troth("check")
+    assert (done.code, done.out) == (0, "All clear: 1 file checked\n")
+
+
+def test_a_cell_that_does_not_parse(project):
+    """Is one finding, and the other cells are still checked."""
+    project.write({"n.ipynb": notebook(SAVE, "def (:\n", MAIN)})
+    found = json.loads(project.troth("check", "--output-format", "json").out)
+    assert [(one["rule"], one["cell"], one["line"]) for one in found] == [
+        ("unreadable-file", 2, 1),
+        ("unawaited-coroutine", 3, 3),
+    ]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python knows the syntax")
+def test_a_cell_in_newer_syntax(project):
+    """Is no finding; it is told in one line, and the other cells are still checked."""
+    project.write({"n.ipynb": notebook(SAVE, "def first[T](x: T) -> T: ...\n", MAIN)})
+    done = project.troth("check")
+    assert done.out.startswith("n.ipynb#3:3:5  T101")
+    assert "1 file in syntax newer than Python 3.11 could not be read (n.ipynb)" in done.out
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "def f(): pass\n"])
+def test_what_is_no_notebook(text, project):
+    """Never passes for clean because of its name."""
+    project.write({"n.ipynb": text})
+    done = project.troth("check", "--output-format", "json")
+    assert [one["rule"] for one in json.loads(done.out)] == ["unreadable-file"]
+    assert done.code == 1
+
+
+def test_a_notebook_of_the_format_before(project):
+    """Cells in worksheets are read as well."""
+    cells = [{"cell_type": "code", "input": text, "language": "python"} for text in (SAVE, MAIN)]
+    project.write({"n.ipynb": json.dumps({"worksheets": [{"cells": cells}], "nbformat": 3, "metadata": {}})})
+    assert project.troth("check").out.startswith("n.ipynb#2:3:5  T101")
+
+
+def test_a_comment_in_a_notebook(project):
+    """Silences in its cell."""
+    project.write({"n.ipynb": notebook(SAVE, MAIN.replace("save()", "save()  # troth: allow T101"))})
+    assert project.troth("check").out == "All clear: 1 file checked (1 silenced by `# troth: allow`)\n"
+
+
+def test_a_notebook_on_stdin(project):
+    """As an editor sends it."""
+    project.write({"unsaved": notebook(SAVE, MAIN)})
+    assert project.shell("troth check - --stdin-filename n.ipynb < unsaved").out.startswith("n.ipynb#2:3:5  T101")

@@ -1,0 +1,72 @@
+"""`troth explain`: rules in their own words, and the calls behind a log."""
+
+import pytest
+
+
+@pytest.mark.parametrize("wanted", ["T101", "t101", "unawaited-coroutine"])
+def test_a_rule_is_told_in_its_own_words(wanted, project):
+    """By code or by name: what it finds, why it matters, examples, how to silence it, where to read on."""
+    done = project.troth("explain", wanted)
+    assert done.code == 0
+    assert done.out.startswith("T101 unawaited-coroutine  (lost calls)\n")
+    for part in (
+        "What it finds:",
+        "Why it matters:",
+        "Reported:",
+        "Left alone:",
+        "after `troth fix`",
+        "# troth: allow",
+    ):
+        assert part in done.out
+
+
+def test_all_rules_are_listed(project):
+    """With their families."""
+    done = project.troth("explain")
+    assert done.code == 0
+    assert "lost calls:\n  T101  unawaited-coroutine " in done.out
+    assert "upkeep:" in done.out
+
+
+@pytest.mark.parametrize(
+    ("wanted", "says"),
+    [
+        pytest.param("unawaited-corutine", "Did you mean 'unawaited-coroutine'?", id="near"),
+        pytest.param("nosuch", "`troth explain` lists the rules.", id="nothing near"),
+    ],
+)
+def test_a_rule_that_does_not_exist(wanted, says, project):
+    """Exit 2, and a neighbour only if it is near."""
+    done = project.troth("explain", wanted)
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err
+
+
+def test_the_call_behind_a_log(buggy):
+    """The place is found by analysis, from the log that the program itself wrote."""
+    buggy.write({"run.py": "import asyncio\nimport service\n\nasyncio.run(service.main())\n"})
+    done = buggy.shell("python3 run.py 2> app.log; troth explain --log app.log")
+    assert "`Store.save` was called and never awaited" in done.out
+    assert "defined  store.py:2" in done.out
+    assert "lost at  service.py:6:5  T101" in done.out
+    assert done.code == 0
+
+
+def test_a_log_on_stdin_that_names_a_stranger(buggy):
+    """What is not in the project is said to be elsewhere."""
+    done = buggy.shell(
+        "echo \"x.py:1: RuntimeWarning: coroutine 'Other.thing' was never awaited\" | troth explain --log -"
+    )
+    assert (done.code, "not found" in done.out) == (1, True)
+
+
+def test_a_log_without_lost_calls(buggy):
+    """Is said to have been read."""
+    buggy.write({"app.log": "started\nstopped\n"})
+    assert buggy.troth("explain", "--log", "app.log").out == "app.log mentions no lost call (2 lines read)\n"
+
+
+@pytest.mark.parametrize("arguments", [["--log", "missing.log"], ["T101", "--log", "-"]])
+def test_wrong_use(arguments, buggy):
+    """Exit 2."""
+    assert buggy.troth("explain", *arguments).code == 2

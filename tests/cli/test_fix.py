@@ -1,0 +1,151 @@
+"""`troth fix` on real projects: what is changed, what is not, and what is refused."""
+
+import subprocess
+import sys
+
+import pytest
+
+from troth.cli import app
+
+STORE = "class Store:\n    async def save(self, x): ...\n    async def load(self): ...\n"
+APP = (
+    "from store import Store\r\n"
+    "\r\n"
+    "async def main(store: Store):  # keep this comment\r\n"
+    "    store.save(1)\r\n"
+    "    data   =   store.load()\r\n"
+    "    return data['é']\r\n"
+)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    (tmp_path / "store.py").write_text(STORE)
+    (tmp_path / "app.py").write_bytes(APP.encode())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def git(project, *args):
+    subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *args],
+        cwd=project,
+        check=True,
+        timeout=60,
+        capture_output=True,
+    )
+
+
+def test_repaired_and_nothing_else_touched(project, capsys):
+    """Line endings, spacing, comments and the other file stay byte for byte; twice changes nothing."""
+    assert app.run(["fix"]) == 0
+    fixed = (project / "app.py").read_bytes()
+    assert (
+        fixed
+        == APP.replace("store.save(1)", "await store.save(1)").replace("store.load()", "await store.load()").encode()
+    )
+    assert (project / "store.py").read_text() == STORE
+    out = capsys.readouterr().out
+    assert "Repaired 2 problems in 1 file" in out
+    assert "All clear" in out
+    assert app.run(["fix"]) == 0
+    assert (project / "app.py").read_bytes() == fixed
+
+
+def test_diff_shows_exactly_what_would_change(project, capsys):
+    """Exit 1 because something would; the diff, applied by git, is the repair."""
+    assert app.run(["fix", "--diff"]) == 1
+    shown = capsys.readouterr().out
+    assert (project / "app.py").read_bytes() == APP.encode()
+    git(project, "init", "-q")
+    done = subprocess.run(
+        [sys.executable, "-m", "troth", "fix", "--diff"], capture_output=True, cwd=project, check=False
+    )
+    assert done.returncode == 1
+    subprocess.run(["git", "apply", "-"], input=done.stdout, cwd=project, check=True)
+    by_diff = (project / "app.py").read_bytes()
+    (project / "app.py").write_bytes(APP.encode())
+    app.run(["fix", "--allow-dirty"])
+    assert (project / "app.py").read_bytes() == by_diff
+    assert "+    await store.save(1)" in shown
+
+
+def test_a_dirty_tree_is_refused(project, capsys):
+    """Until it is committed, or the user says so; `--diff` works all the same."""
+    git(project, "init", "-q")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "x")
+    (project / "store.py").write_text(STORE + "# mine\n")
+    assert app.run(["fix"]) == 2
+    assert "not committed: store.py" in capsys.readouterr().err
+    assert (project / "app.py").read_bytes() == APP.encode()
+    assert app.run(["fix", "--diff"]) == 1
+    assert app.run(["fix", "--allow-dirty"]) == 0
+
+
+def test_selected_rules_and_paths_only(project):
+    """What is not selected, or not named, stays."""
+    (project / "other.py").write_bytes(APP.encode())
+    assert app.run(["fix", "--select", "T101", "app.py"]) == 0
+    assert b"await store.save(1)" in (project / "app.py").read_bytes()
+    assert b"await store.load()" not in (project / "app.py").read_bytes()
+    assert (project / "other.py").read_bytes() == APP.encode()
+
+
+def test_what_remains_is_told_and_exits_1(project, capsys):
+    """A plain function cannot await: nothing is offered that would hide the loss."""
+    (project / "app.py").write_text("from store import Store\ndef main(store: Store):\n    store.save(1)\n")
+    assert app.run(["fix"]) == 1
+    out = capsys.readouterr().out
+    assert "T101" in out
+    assert (project / "app.py").read_text().endswith("    store.save(1)\n")
+
+
+def test_fix_repairs_as_many_as_check_announces(project, capsys):
+    """The number in the last line of `check` is the number `fix` repairs."""
+    assert app.run(["check"]) == 1
+    assert "`troth fix` repairs 2" in capsys.readouterr().out
+    app.run(["fix"])
+    assert "Repaired 2 problems" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        pytest.param(["fix", "nowhere.py"], "nowhere.py", id="missing path"),
+        pytest.param(["fix", "--select", "T999"], "T999", id="unknown rule"),
+    ],
+)
+def test_bad_input(project, capsys, argv, says):
+    """Exit 2, the thing named, nothing changed."""
+    assert app.run(argv) == 2
+    assert says in capsys.readouterr().err
+    assert (project / "app.py").read_bytes() == APP.encode()
+
+
+def test_silenced_and_baselined_findings_are_left_alone(project):
+    """Whoever allowed a finding does not want it repaired."""
+    (project / "app.py").write_text(
+        "from store import Store\nasync def main(store: Store):\n    store.save(1)  # troth: allow unawaited-coroutine\n"
+    )
+    before = (project / "app.py").read_bytes()
+    assert app.run(["fix"]) == 0
+    assert (project / "app.py").read_bytes() == before
+
+
+def test_a_file_that_changed_meanwhile_is_not_overwritten(project, monkeypatch, capsys):
+    """Somebody saves the file while the fixes are worked out."""
+    from troth.analysis.fix import settle as module
+
+    real = module.settle
+
+    def slowly(*args, **kwargs):
+        settled = real(*args, **kwargs)
+        (project / "app.py").write_bytes(b"# mine\n")
+        return settled
+
+    monkeypatch.setattr(module, "settle", slowly)
+    assert app.run(["fix"]) == 2
+    assert "changed on disk" in capsys.readouterr().err
+    assert (project / "app.py").read_bytes() == b"# mine\n"

@@ -1,0 +1,1 @@
+"""Tools for those who develop Troth; nothing here is part of the package."""

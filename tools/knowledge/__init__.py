@@ -1,0 +1,1 @@
+"""Writes the tables of `troth.analysis.knowledge` from the packages themselves: `python -m tools.knowledge build`."""
