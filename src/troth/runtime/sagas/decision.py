@@ -6,7 +6,7 @@ from typing import Any
 from troth.runtime.engine.asks import Step
 from troth.runtime.engine.errors import RunCancelledError, StepFailedError
 from troth.runtime.sagas.outcome import SagaOutcome, SagaState
-from troth.runtime.sagas.rollback import StepFailed, Undoable, failure_of, roll_back
+from troth.runtime.sagas.rollback import StepFailed, Undoable, failure_of, may_have_happened, roll_back
 from troth.runtime.sagas.saga import ResultOf, Saga, SagaStep, Tried
 
 __all__ = ["decide"]
@@ -27,7 +27,7 @@ def decide(saga: Saga) -> Generator[Step, Any, SagaOutcome]:
         try:
             results[step.name] = yield _ask(step.name, step.do, arguments)
         except StepFailedError as error:
-            if error.is_outcome_unknown:
+            if may_have_happened(error, step.do.retry, step.do.timeout):
                 happened.append(_undoable(step, arguments, None))
             failure = failure_of(step.name, error)
             break
