@@ -15,7 +15,7 @@ class Notebook:
     starts: tuple[int, ...]  # the first line of each code cell, from 1
 
     def cell_of(self, line: int) -> tuple[int, int]:
-        """The number of the code cell that a line of the source belongs to, and how many lines come before that cell."""
+        """The number of the code cell that a line belongs to, and how many lines come before that cell."""
         index = bisect_right(self.starts, line) - 1
         return index + 1, self.starts[index] - 1 if index >= 0 else 0
 
