@@ -17,7 +17,6 @@ from troth.analysis.program.evaluate import Evaluator, Plain
 from troth.analysis.program.evidence import Evidence
 from troth.analysis.program.flow import Flow, holds_promise
 from troth.analysis.program.imports import ModuleFinder
-from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.names import Names
 from troth.analysis.program.reasons import Reasons
 from troth.analysis.program.sites import PENDING, Incident, Site
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import At, Node, Param
     from troth.analysis.program.installed import Installed
+    from troth.analysis.program.library import LibraryClass
     from troth.analysis.source.text import Text
 
 __all__ = ["Program", "Summary"]
