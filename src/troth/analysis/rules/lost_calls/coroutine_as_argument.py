@@ -42,6 +42,11 @@ CASES = [
         "a body that passes it on",
         good="import asyncio\nasync def load(): ...\ndef start(x):\n    return asyncio.ensure_future(x)\nasync def main():\n    await start(load())\n",
     ),
+    Case(
+        "a function that looks at what it is given",
+        good="import inspect\nasync def f(): ...\nasync def hold(w):\n    return await w\ndef promise(work):\n    if inspect.iscoroutine(work):\n        return work\n    return hold(work)\n"
+        "def run(work):\n    return drive(promise(work))\nfrom lib import drive\nrun(f())\n",
+    ),
 ]
 
 
