@@ -125,7 +125,7 @@ def figures(folder: Path, source: str, runs: int) -> list[float]:
     taken = []
     for _ in range(runs):
         done = call(sys.executable, "measured.py", cwd=folder)
-        if done.returncode:
+        if not done.stdout:  # the exit code says nothing: blockbuster 1.5 ends with a segmentation fault on 3.11
             raise SystemExit(f"the measured program failed:\n{done.stderr}")
         taken.append([float(line) for line in done.stdout.split()])
     return [min(column) for column in zip(*taken, strict=True)]

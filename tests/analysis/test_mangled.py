@@ -9,7 +9,7 @@ from troth.analysis.log.mentions import mentions
 from troth.analysis.source.allow import allows_in
 from troth.analysis.source.definitions import definitions_in
 from troth.analysis.source.globs import parse
-from troth.analysis.source.notebook import read_notebook
+from troth.analysis.source.notebook import code_cells, read_notebook
 
 SOURCE = b"""\
 # -*- coding: utf-8 -*-
@@ -36,7 +36,7 @@ IGNORE = b"*.py\n!a/\n[a-z]/**/x\n\\#b\n[!a]*\n"
 READERS = {
     "comments": (SOURCE, lambda data: allows_in("a.py", data)),
     "definitions": (SOURCE, definitions_in),
-    "notebook": (NOTEBOOK, read_notebook),
+    "notebook": (NOTEBOOK, lambda data: read_notebook(data) if code_cells(data) else None),
     "comments in a notebook": (NOTEBOOK, lambda data: allows_in("a.ipynb", data)),
     "log": (LOG, lambda data: mentions(data.decode(errors="replace").splitlines())),
     "patterns": (IGNORE, lambda data: parse(data.decode("latin-1").splitlines(), (".py",)).hides("a/b/c.py")),

@@ -49,7 +49,7 @@ def report(tmp_path: Path) -> Report:
 
 
 def changed(report: Report, **fields: object) -> Report:
-    return Report(**{name: fields.get(name, getattr(report, name)) for name in Report.__slots__})
+    return report._replace(**fields)
 
 
 def test_text_has_four_parts_and_two_places(report):

@@ -35,7 +35,6 @@ def test_a_finding_in_a_notebook(cells, place, project):
     project.write({"n.ipynb": notebook(*cells)})
     (found,) = json.loads(project.troth("check", "n.ipynb", "--output-format", "json").out)
     assert (found["cell"], found["line"], found["column"]) == place
-    assert found["reason"][-1] == {**found["reason"][-1], "path": "n.ipynb", "line": found["reason"][-1]["line"]}
     assert found["reason"][-1]["text"].endswith(", in cell 1")
     assert found["fix"] is None
     assert project.troth("check").out.startswith(f"n.ipynb#{place[0]}:{place[1]}:{place[2]}  ")
@@ -56,23 +55,32 @@ def test_a_clean_notebook(cells, language, project):
     assert (done.code, done.out) == (0, "All clear: 1 file checked\n")
 
 
+def test_a_reason_in_a_later_cell(project):
+    """The second place is told by cell as well."""
+    project.write({"n.ipynb": notebook("x = 1\ny = 2", "z = 3\n" + SAVE, MAIN)})
+    (found,) = json.loads(project.troth("check", "--output-format", "json").out)
+    assert found["reason"] == [{"text": "`save` is `async def`, in cell 2", "path": "n.ipynb", "line": 2}]
+
+
 def test_a_cell_that_does_not_parse(project):
-    """Is one finding, and the other cells are still checked."""
-    project.write({"n.ipynb": notebook(SAVE, "def (:\n", MAIN)})
+    """The notebook is one finding, at the cell, and other files are still checked."""
+    project.write({"n.ipynb": notebook(SAVE, "x = 1\ndef (:\n", MAIN), "a.py": SAVE + MAIN})
     found = json.loads(project.troth("check", "--output-format", "json").out)
-    assert [(one["rule"], one["cell"], one["line"]) for one in found] == [
-        ("unreadable-file", 2, 1),
-        ("unawaited-coroutine", 3, 3),
+    assert [(one["rule"], one.get("cell"), one["line"]) for one in found] == [
+        ("unawaited-coroutine", None, 4),
+        ("unreadable-file", 2, 2),
     ]
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python knows the syntax")
-def test_a_cell_in_newer_syntax(project):
-    """Is no finding; it is told in one line, and the other cells are still checked."""
+def test_a_notebook_in_newer_syntax(project):
+    """Is no finding and is not called clean; it is told in one line."""
     project.write({"n.ipynb": notebook(SAVE, "def first[T](x: T) -> T: ...\n", MAIN)})
     done = project.troth("check")
-    assert done.out.startswith("n.ipynb#3:3:5  T101")
+    assert done.code == 2
     assert "1 file in syntax newer than Python 3.11 could not be read (n.ipynb)" in done.out
+    assert "clean" in done.out.splitlines()[-1]
+    assert "All clear" not in done.out
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "def f(): pass\n"])

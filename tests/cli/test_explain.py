@@ -52,6 +52,27 @@ def test_the_call_behind_a_log(buggy):
     assert done.code == 0
 
 
+def test_the_task_behind_a_log(project):
+    """A task that was destroyed leads to the place that made it and did not keep it."""
+    project.write(
+        {
+            "jobs.py": (
+                "import asyncio\n\n\nclass Pool:\n    async def work(self):\n        await asyncio.Event().wait()\n\n"
+                "    async def start(self):\n        asyncio.create_task(self.work())\n\n"
+                "    async def other(self):\n        self.kept = asyncio.create_task(self.work())\n"
+            ),
+            "app.log": (
+                "ERROR:asyncio:Task was destroyed but it is pending!\n"
+                "task: <Task pending name='Task-2' coro=<Pool.work() running at /srv/jobs.py:6> wait_for=<Future pending>>\n"
+            ),
+        }
+    )
+    done = project.troth("explain", "--log", "app.log")
+    assert "`Pool.work` ran in a task that was destroyed before it had finished" in done.out
+    assert "lost at  jobs.py:9:9  T112 dropped-task" in done.out
+    assert "jobs.py:12" not in done.out
+
+
 def test_a_log_on_stdin_that_names_a_stranger(buggy):
     """What is not in the project is said to be elsewhere."""
     done = buggy.shell(

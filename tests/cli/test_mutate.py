@@ -95,6 +95,31 @@ def test_fail_under(project, percent, code):
     assert ("under 34 %" in done.stderr) == (code == 1)
 
 
+def test_tests_are_asked(project):
+    """A command that passes and fails on a mutant catches it; lines it never runs are told apart."""
+    (project / "verify.py").write_text(
+        "import asyncio, app\nassert asyncio.run(app.count(3)) == 3\nasyncio.run(app.order(1))\n"
+    )
+    done = mutate(project, "app.py", "--tests", f"{sys.executable} verify.py", "--jobs", 2, "--json", "run.json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((project / "run.json").read_text(encoding="utf-8"))["mutants"]
+    assert {row["function"]: row["verdict"] for row in rows} == {
+        "count": "caught",
+        "order": "survived",
+        "ask": "unreached",
+    }
+    assert "pytest -W error" in done.stdout
+
+
+def test_coverage_data_that_is_older_than_the_code_is_not_used(project):
+    """It may speak of other lines; the reader is told."""
+    (project / ".coverage").write_text("old")
+    os.utime(project / ".coverage", (1, 1))
+    done = mutate(project, "--tests", f"{sys.executable} -c pass")
+    assert done.returncode == 0
+    assert "older than the code" in done.stderr
+
+
 def test_nothing_to_plant(project):
     """A project without an await is no failure, except for one who asked for a share."""
     (project / "app.py").write_text("x = 1\n")

@@ -32,7 +32,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert "troth/py.typed" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
-    assert {name.split("/")[0] for name in names} <= {"troth", f"troth-{__version__}.dist-info"}
+    assert {name.split("/")[0] for name in names} <= {"troth", "troth_guard.pth", f"troth-{__version__}.dist-info"}
 
 
 def test_the_base_install_is_light(wheel):

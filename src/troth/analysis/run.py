@@ -1,20 +1,28 @@
 """Knows how to take a project through all stages of analysis: texts, facts, program, rules, findings."""
 
 import gc
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from troth.analysis.facts.extract import extract
+from troth.analysis.facts import store
+from troth.analysis.facts.gather import gather, source_of
 from troth.analysis.facts.model import FileFacts
 from troth.analysis.findings import Finding, Span
+from troth.analysis.parallel import in_processes
 from troth.analysis.program import Program
+from troth.analysis.program.installed import Installed, packages_of
+from troth.analysis.program.interface import callers_of, changed_names, face, importers
 from troth.analysis.rules import all_rules
+from troth.analysis.source.notebook import read_notebook
 from troth.analysis.source.project import Project
-from troth.analysis.source.read import Problem, parse
+from troth.analysis.source.read import Problem
 from troth.analysis.source.text import Text, decode
 
 __all__ = ["Analysis", "analyse"]
+
+_WORTH_A_PROCESS = 3_000  # functions; walking through fewer takes less time than a second process needs to pay
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +30,8 @@ class Analysis:
     """What became known about a project.
 
     `unreadable` files could not be decoded or parsed (each of them is a finding too); `newer_syntax` files use syntax
-    that the running interpreter does not know, and nothing that depends on them is called certain.
+    that the running interpreter does not know, and nothing that depends on them is called certain. `program` answers
+    further questions (`troth fix`, `troth recolor`); after a warm run it has looked only at what changed.
     """
 
     findings: tuple[Finding, ...]
@@ -48,34 +57,48 @@ def analyse(
     gives the contents of files that differ from the disk, by their path in the project. `progress` is told how many
     files of how many are read.
     """
-    del python, jobs, cache
-    overlay = overlay or {}
     collecting = gc.isenabled()
     gc.disable()  # syntax trees have no cycles that matter, and looking for some costs a fifth of the time
     try:
-        facts: dict[str, FileFacts] = {}
-        problems: dict[str, Problem] = {}
-        for index, path in enumerate(project.files):
-            if progress is not None:
-                progress(index, len(project.files))
-            data = overlay[path] if path in overlay else (project.root / path).read_bytes()
-            tree = parse(data)
-            if isinstance(tree, Problem):
-                problems[path] = tree
-            else:
-                facts[path] = extract(tree)
-
-        def text_of(path: str) -> Text:
-            data = overlay[path] if path in overlay else (project.root / path).read_bytes()
-            return Text(decode(data))
-
-        program = Program(project.files, project.source_roots, facts.get, text_of)
-        findings = [f for rule in all_rules() for f in rule.check(program)]
-        findings += [_unreadable(path, p) for path, p in problems.items() if not p.newer_syntax]
+        return _analyse(project, python, jobs or _cores(), cache, overlay or {}, progress)
     finally:
         if collecting:
             gc.enable()
-    findings.sort(key=lambda f: (f.span, f.code))
+
+
+def _analyse(
+    project: Project,
+    python: Path | None,
+    jobs: int,
+    cache: Path | None,
+    overlay: Mapping[str, bytes],
+    progress: Callable[[int, int], None] | None,
+) -> Analysis:
+    packages = packages_of(project.root, python)
+    context = f"{project.root} {project.source_roots} {packages}"
+    kept = store.load(cache, context) if cache is not None else None
+    stamps = {path: (0, 0) if path in overlay else store.stamp(project.root / path) for path in project.files}
+    old = kept.facts if kept is not None else {}
+    known = {p: old[p] for p in project.files if p in old and kept is not None and kept.stamps[p] == stamps[p]}
+    read = gather(
+        project.root, [p for p in project.files if p not in known], overlay=overlay, jobs=jobs, progress=progress
+    )
+    packed = {path: known[path] if path in known else read[path] for path in project.files}
+    facts = {path: FileFacts.unpack(f) for path, f in packed.items() if not isinstance(f, Problem)}
+    problems = {path: f for path, f in packed.items() if isinstance(f, Problem)}
+    program = _link(project, facts, overlay, Installed(packages))
+    program.unread = frozenset(path for path, p in problems.items() if p.newer_syntax)
+
+    asked: set[str] | None = None
+    findings: list[Finding] = []
+    if kept is not None and not program.unread:
+        asked = _outdated(kept, set(read) | (set(old) - set(packed)), facts, program)
+        findings = [f for f in kept.findings if f.span.path not in asked and f.span.path in facts]
+    findings += _walk(program, [p for p in project.files if p in facts and (asked is None or p in asked)], jobs)
+    if cache is not None and not overlay and (read or kept is None or len(old) != len(packed)):
+        store.save(cache, context, store.Kept(stamps, packed, tuple(findings)))
+    findings += [_unreadable(path, p) for path, p in problems.items() if not p.newer_syntax]
+    findings.sort(key=lambda f: (f.span.path, f.span.cell or 0, f.span.line, f.span.column, f.code))
     return Analysis(
         tuple(findings),
         len(project.files),
@@ -85,7 +108,87 @@ def analyse(
     )
 
 
+def _link(
+    project: Project, facts: Mapping[str, FileFacts], overlay: Mapping[str, bytes], installed: Installed
+) -> Program:
+    texts: dict[str, Text] = {}
+
+    def data_of(path: str) -> bytes:
+        return overlay[path] if path in overlay else (project.root / path).read_bytes()
+
+    def text_of(path: str) -> Text:
+        if path not in texts:
+            texts[path] = Text(decode(source_of(path, data_of(path))))
+        return texts[path]
+
+    def cell_of(path: str, line: int) -> tuple[int | None, int]:
+        return read_notebook(data_of(path)).cell_of(line) if path.endswith(".ipynb") else (None, 0)
+
+    return Program(project.files, project.source_roots, facts.get, text_of, cell_of, installed)
+
+
+def _outdated(kept: store.Kept, changed: set[str], facts: Mapping[str, FileFacts], program: Program) -> set[str]:
+    """The files whose findings may have changed since the earlier run."""
+    outdated = set(changed)
+    faces: set[str] = set()
+    names: set[str] = set()
+    for path in changed:
+        packed = kept.facts.get(path)
+        before = FileFacts.unpack(packed) if packed is not None and not isinstance(packed, Problem) else None
+        after = facts.get(path)
+        names |= changed_names(before, after)
+        if before is None or after is None or face(before) != face(after):
+            faces.add(path)
+    if faces:
+        outdated |= importers(faces, facts, program.finder)
+    if names:
+        outdated.update(callers_of(names, facts))
+    # A finding elsewhere may point at a line that has moved.
+    outdated |= {f.span.path for f in kept.findings if any(r.path in changed for r in f.reasons)}
+    return outdated
+
+
+def _walk(program: Program, paths: list[str], jobs: int) -> list[Finding]:
+    """What the rules find in `paths`, with the work spread over processes where that pays."""
+    program.prepare()
+    rules = all_rules()
+    functions = sum(len(program.module(path).facts.functions) for path in paths)
+    count = max(1, min(jobs, functions // _WORTH_A_PROCESS))
+    shares: list[list[str]] = [paths[start::count] for start in range(count)]
+
+    def piece(share: list[str]) -> Callable[[], tuple[list[Finding], set[str], dict[str, list[int]]]]:
+        def work() -> tuple[list[Finding], set[str], dict[str, list[int]]]:
+            returning, walked = program.walk(share)
+            return [f for rule in rules for f in rule.check(program)], returning, walked
+
+        return work
+
+    findings: list[Finding] = []
+    returning: set[str] = set()
+    walked: dict[str, list[int]] = {}
+    for found, names, done in in_processes([piece(share) for share in shares]):
+        findings += found
+        returning |= names
+        walked.update(done)
+    while count > 1 and program.learn(returning):  # one share may call what another found to return promises
+        names, done = program.walk(paths, beyond=walked)
+        findings += [f for rule in rules for f in rule.check(program)]
+        returning |= names
+        for path, indices in done.items():
+            walked[path] = [*walked.get(path, []), *indices]
+    return _once(findings)
+
+
+def _once(findings: Iterable[Finding]) -> list[Finding]:
+    """Each finding once: the same call may be judged on several ways."""
+    return list({(f.code, f.span): f for f in findings}.values())
+
+
 def _unreadable(path: str, problem: Problem) -> Finding:
     span = Span(path, problem.line, problem.column, problem.line, problem.column)
     message = f"this file cannot be read, so nothing in it is checked: {problem.text}"
     return Finding("T001", "unreadable-file", span, message, "certain", subject=problem.text)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,22 +1,25 @@
 """Knows which rules are meant by codes, beginnings of codes and names."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from troth.errors import MisuseError
 
 __all__ = ["Selection", "check_names", "nearest_rule"]
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """What is reported and what is not; the more exact of two that match decides, and `ignore` decides a draw."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    on_request: tuple[str, ...] = ()
+    """Codes of rules that are reported only if they are selected."""
 
     def takes(self, code: str, name: str) -> bool:
         """Whether the rule is reported."""
+        if not self.select and code in self.on_request:
+            return False
         chosen = _best(self.select, code, name) if self.select else 0
         refused = _best(self.ignore, code, name)
         return chosen >= 0 and (refused < 0 or chosen > refused)

@@ -4,10 +4,9 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from troth.analysis.findings import Confidence
 from troth.analysis.source.globs import Globs, parse
@@ -18,8 +17,7 @@ __all__ = ["KEYS", "Patterns", "Settings", "find_settings", "read_settings", "se
 FILES = ("troth.toml", "pyproject.toml")  # where both stand in one folder, the first is meant
 
 
-@dataclass(frozen=True, slots=True)
-class Patterns:
+class Patterns(NamedTuple):
     """Patterns and the folder they start from."""
 
     folder: Path
@@ -43,8 +41,7 @@ def _compiled(lines: tuple[str, ...]) -> Globs:
     return parse(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What settings files say; None where they say nothing. `files` are those that were read, nearest first."""
 
     files: tuple[Path, ...] = ()
@@ -65,8 +62,7 @@ class Settings:
         return Settings(files=self.files + wider.files, **both)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """A table in a file, for messages that can be clicked."""
 
     file: Path

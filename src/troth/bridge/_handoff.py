@@ -5,21 +5,24 @@ turn of the loop, in twice the time; it also lets a `SystemExit` in the coroutin
 """
 
 import asyncio
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
 from typing import Generic, TypeVar
 
 from troth.bridge._context import bring_back, take_along
-from troth.bridge._errors import RunTimeoutError
+from troth.bridge._errors import DeadlockError, RunTimeoutError
 from troth.bridge._loop import ThreadLoop
-from troth.bridge._parked import park, unpark
+from troth.bridge._parked import park, unpark, waits_for_me
+from troth.bridge._where import caller, doing
 
 __all__ = ["Handoff", "within"]
 
 T = TypeVar("T")
 
 _GLANCE = 0.25  # seconds between two looks at whether the other loop is still there
+_PATIENCE = 1.0  # seconds a loop may take to turn before it counts as held up
 _LAST_GRACE = 0.3  # seconds a withdrawn coroutine gets to be picked up and closed by its loop
 
 
@@ -39,6 +42,7 @@ class Handoff(Generic[T]):
         self._value: T
         self._error: BaseException | None = None
         self._withdrawn = False
+        self._is_asked = self._has_answered = False
         self.is_picked_up = False
         """The other loop has turned and begun the work."""
 
@@ -79,13 +83,14 @@ class Handoff(Generic[T]):
 
     def _keep_waiting(self, overdue: Callable[[float], BaseException | None]) -> None:
         began = time.monotonic() - _GLANCE
-        park()
+        target: int | None = getattr(self._loop, "_thread_id", None)
+        park(target)
         try:
             while True:
                 waited = time.monotonic() - began
-                error = overdue(waited)
-                if error is None and self._timeout is not None and not self.is_picked_up and waited > self._timeout:
-                    error = RunTimeoutError(f"no result in {self._timeout} s: its loop does not turn")
+                error = overdue(waited) or self._circle(target)
+                if error is None and self._timeout is not None and waited > self._timeout:
+                    error = self._too_late(waited - self._timeout)
                 if error is not None:
                     raise error
                 if self._gate.acquire(timeout=_GLANCE):
@@ -93,10 +98,35 @@ class Handoff(Generic[T]):
         finally:
             unpark()
 
+    def _circle(self, target: int | None) -> DeadlockError | None:
+        if self.is_picked_up or not waits_for_me(target):
+            return None
+        return DeadlockError(
+            f"`{getattr(self._work, '__qualname__', self._work)}` waits for a loop whose thread waits for this one.\n"
+            f"  this thread waits at  {caller(sys._getframe())}\n  that thread waits at  {doing(target)}\n"
+            "Neither can go on, so this call was given up before it started. Await on one of the two sides."
+        )
+
+    def _too_late(self, seconds: float) -> RunTimeoutError | None:
+        """The other loop has its own timer; this is for a loop that does not turn, and so cannot look at it."""
+        if not self._is_asked:
+            self._is_asked = True
+            self._loop.call_soon_threadsafe(self._answer)
+        if self._has_answered or seconds < _PATIENCE:
+            return None
+        return RunTimeoutError(
+            f"no result in {self._timeout} s, and the loop that should give it does not turn; it is at "
+            f"{doing(getattr(self._loop, '_thread_id', None))}. The coroutine is cancelled when it does."
+        )
+
+    def _answer(self) -> None:
+        self._has_answered = True
+
     def _wait_for_end(self) -> None:
         deadline = time.monotonic() + _LAST_GRACE
         while not self._gate.acquire(timeout=0.05):
-            if self._loop.is_closed() or not (self.is_picked_up or time.monotonic() < deadline):
+            is_turning = self.is_picked_up and (self._has_answered or not self._is_asked)
+            if self._loop.is_closed() or not (is_turning or time.monotonic() < deadline):
                 return  # `_start` closes the coroutine if that loop ever turns again
 
     def _start(self, adopt: Callable[[asyncio.Task[None]], None] | None) -> None:

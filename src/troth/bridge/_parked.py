@@ -10,21 +10,35 @@ import threading
 import weakref
 from collections.abc import Callable
 
-__all__ = ["anybody_else_awake", "is_parked", "park", "parks_when", "unpark"]
+__all__ = ["anybody_else_awake", "is_parked", "park", "parks_when", "unpark", "waits_for_me"]
 
 # By ident, with the thread it was then: idents are used again, and a new thread is not parked because an old one was.
 _PARKED: dict[int, threading.Thread] = {}
+_WAITS_FOR: dict[int, int] = {}
 _RESTING: "weakref.WeakKeyDictionary[threading.Thread, Callable[[], bool]]" = weakref.WeakKeyDictionary()
 
 
-def park() -> None:
-    """Say that this thread does nothing until the bridge wakes it."""
+def park(awaited: int | None = None) -> None:
+    """Say that this thread does nothing until the bridge wakes it; `awaited` is the thread it waits for."""
     _PARKED[threading.get_ident()] = threading.current_thread()
+    if awaited is not None:
+        _WAITS_FOR[threading.get_ident()] = awaited
 
 
 def unpark() -> None:
     """Say that this thread is at work again."""
     _PARKED.pop(threading.get_ident(), None)
+    _WAITS_FOR.pop(threading.get_ident(), None)
+
+
+def waits_for_me(thread: int | None) -> bool:
+    """Say whether `thread` waits, through however many others, for the thread that asks."""
+    me = threading.get_ident()
+    for _ in range(len(_WAITS_FOR) + 1):
+        thread = _WAITS_FOR.get(thread) if thread is not None else None
+        if thread == me:
+            return True
+    return False
 
 
 def parks_when(thread: threading.Thread, is_resting: Callable[[], bool]) -> None:

@@ -99,7 +99,9 @@ def run(args: argparse.Namespace) -> int:
     write(outputs, report, statistics=args.statistics)
     if not any(one.format == "text" and one.file is None for one in outputs):
         _say_beside(report)
-    return Exit.FOUND if report.findings else Exit.CLEAN
+    if report.findings:
+        return Exit.FOUND
+    return Exit.CLEAN if report.checked else Exit.MISUSE
 
 
 def _source_on_stdin(args: argparse.Namespace) -> bytes | None:

@@ -85,10 +85,11 @@ def _tell(page: "RulePage") -> "Iterator[str]":
 
 
 def _trace(name: str) -> int:
-    from troth.analysis.checking import Request, analysed, prepare
+    from troth.analysis.checking import Request, prepare
     from troth.analysis.log.locate import locate
     from troth.analysis.log.mentions import mentions
     from troth.analysis.report.place import shown_from
+    from troth.analysis.run import analyse
     from troth.analysis.source.lines import Lines
     from troth.cli.switches import switch
 
@@ -105,7 +106,7 @@ def _trace(name: str) -> int:
             f"There is no Python file in `{root}`, so no call can be found.\n"
             "The log was read and nothing else.\nRun this in the project that wrote the log."
         )
-    result = analysed(project, python=prepared.python(), cache=prepared.cache())
+    result = analyse(project, python=prepared.python(), cache=prepared.cache())
     lines = Lines(root)
     shown = shown_from(cwd, root)
     located = [locate(one, result.findings, project.files, lines) for one in found]

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--operator",
         action="append",
         metavar="NAME",
-        help="a way of planting, or `all`; may be repeated (default: drop-await)",
+        help=f"{', '.join(all_operators())}, or all; may be repeated (default: drop-await)",
     )
     add("--n", type=int, default=120, help="how many mutants at most (default: 120)")
     add("--seed", type=int, default=7, help="same seed, same tree: same mutants (default: 7)")

@@ -3,9 +3,8 @@
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from troth.cli.pipe import say
 from troth.errors import MisuseError, RunError
@@ -18,8 +17,7 @@ __all__ = ["FORMATS", "Output", "parse_outputs", "write"]
 FORMATS = ("text", "json", "sarif", "github")
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """A format and the file it is written to; None is stdout."""
 
     format: str

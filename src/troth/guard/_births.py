@@ -10,7 +10,7 @@ import sys
 import weakref
 from typing import Any
 
-from troth.guard._census import has_keeper, is_unbegun, is_unread, take
+from troth.guard._census import abandoned, is_unbegun, is_unread, take
 
 __all__ = ["Births"]
 
@@ -54,7 +54,10 @@ class Births:
         if any(_is_unkept(thing) for thing in self._alive()):
             gc.collect()  # moved on by an earlier collection, perhaps, and dead since
         unkept = [thing for thing in self._alive() if _is_unkept(thing)]
-        return [thing for thing in unkept if not (hasattr(thing, "cr_frame") and has_keeper(thing))]
+        return [
+            *abandoned([thing for thing in unkept if hasattr(thing, "cr_frame")]),
+            *(thing for thing in unkept if not hasattr(thing, "cr_frame")),
+        ]
 
     def _alive(self) -> list[Any]:
         return [thing for reference in self._found.values() if (thing := reference()) is not None]

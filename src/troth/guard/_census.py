@@ -2,6 +2,8 @@
 
 import gc
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
@@ -16,9 +18,11 @@ if TYPE_CHECKING:
 else:
     Generator = AsyncGeneratorType  # subscripted at run time only from Python 3.13 on
 
-__all__ = ["Census", "has_keeper", "is_unbegun", "is_unread", "take"]
+__all__ = ["Census", "abandoned", "is_unbegun", "is_unread", "take"]
 
 
+_LOOKS = 8
+_A_TURN = 0.02  # seconds given to other threads to take up what they have just made
 _SUSPENDABLE = (CoroutineType, AsyncGeneratorType, GeneratorType)
 
 
@@ -82,6 +86,22 @@ def has_keeper(coroutine: Coroutine) -> bool:
         getattr(type(holder), "get_coro", None) is not None or type(holder) in _SUSPENDABLE
         for holder in gc.get_referrers(coroutine)
     )
+
+
+def abandoned(coroutines: Sequence[Coroutine]) -> list[Coroutine]:
+    """Those of `coroutines` that nobody has begun or is about to begin.
+
+    A function that is running in another thread does not show what it holds, so with other threads about we look
+    several times: whatever is begun, or seen to be kept, even once, is not abandoned.
+    """
+    left = list(coroutines)
+    for _ in range(_LOOKS):
+        left = [coroutine for coroutine in left if is_unbegun(coroutine) and not has_keeper(coroutine)]
+        others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
+        if not left or all(thread.name == "troth-guard-watchdog" for thread in others):
+            break
+        time.sleep(_A_TURN)
+    return left
 
 
 def _is_uniterated(generator: Generator) -> bool:

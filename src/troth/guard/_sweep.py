@@ -5,11 +5,9 @@ dies without a word. A sweep looks for such promises now.
 """
 
 import gc
-import threading
-import time
 import weakref
 
-from troth.guard._census import has_keeper, is_unbegun, is_unread, take
+from troth.guard._census import abandoned, is_unread, take
 from troth.guard._hub import Hub
 from troth.guard._promise import (
     coroutine_incident,
@@ -19,8 +17,6 @@ from troth.guard._promise import (
 )
 
 __all__ = ["collect", "tell_what_is_left"]
-
-_A_TURN = 0.05  # seconds given to other threads to take up what they have just made
 
 
 def collect(hub: Hub) -> None:
@@ -46,12 +42,9 @@ def tell_what_is_left(hub: Hub) -> None:
     census = take(gc.get_objects())
     if not census:
         return
-    if threading.active_count() > 1:
-        time.sleep(_A_TURN)
-    for coroutine in census.coroutines:
-        if is_unbegun(coroutine) and not has_keeper(coroutine):
-            hub.mark_told(coroutine)
-            hub.tell(coroutine_incident(coroutine, "it was still held when the program ended"))
+    for coroutine in abandoned(census.coroutines):
+        hub.mark_told(coroutine)
+        hub.tell(coroutine_incident(coroutine, "it was still held when the program ended"))
     for task in census.pending:
         if not task.done() and not task.get_loop().is_running():
             hub.mark_told(task)

@@ -34,7 +34,9 @@ def score(plan, command, *, batch_size=60, **options):
         limit=30,
     )
     by_key = {mutant.key: mutant for mutant in plan.mutants}
-    return {by_key[result.key].function: result for result in results}
+    found = {by_key[result.key].function: result for result in results}
+    assert len(found) == len(plan.mutants), "the functions of a test project need different names"
+    return found
 
 
 def verdicts(results):
@@ -77,7 +79,9 @@ def test_batching_does_not_change_verdicts(project, checker, operators):
         write(
             project / f"src/shop/more{number}.py",
             "import asyncio\nasync def g():\n    return {'a': 1}\n"
-            + "".join(f"async def f{n}():\n    x = 1\n    await g()\n    await asyncio.sleep(1)\n" for n in range(4)),
+            + "".join(
+                f"async def f{number}{n}():\n    x = 1\n    await g()\n    await asyncio.sleep(1)\n" for n in range(4)
+            ),
         )
     plan = plan_of(project, *operators)
     assert len(plan.mutants) > 20

@@ -19,7 +19,7 @@ CELLS = [
 @row(
     "in a cell: run, await, iterate and call, with no thread of ours but the worker",
     sees=["[4, 'STACKED', True]", "12", "[0, 1, 2]", "10", "[True, 0]", "[]"],
-    left=["Thread-"],
+    left=["Thread-", "MainThread - runner"],  # of jupyter_client and jupyter_core
     tasks=None,  # those of nbclient, in this process; the last cell looks at ours, in the kernel
     limit=60,
     needs=["ipykernel", "nbclient"],

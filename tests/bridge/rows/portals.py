@@ -394,3 +394,28 @@ def portal_with_io():
         seen = [portal.run(double, 2), portal.run(read), portal.run(double, 2)]
         theirs.close()
         return seen
+
+
+@row("two portals that wait for each other are a deadlock, not a hang", sees="DeadlockError", limit=15)
+def portals_in_a_circle():
+    import warnings
+
+    warnings.simplefilter("ignore", bridge.BlockedLoopWarning)
+    with bridge.Portal() as one, bridge.Portal() as other:
+
+        async def back():
+            return one.run(double, 1)
+
+        async def there():
+            return other.run(back)
+
+        return one.run(there)
+
+
+@row("a timeout ends the wait even if the portal's loop is held up", sees="RunTimeoutError", limit=15)
+def portal_held_up():
+    async def block():
+        time.sleep(3)
+
+    with bridge.Portal() as portal:
+        return portal.run(block, timeout=0.3)

@@ -26,6 +26,13 @@ def dropped_in_a_cycle():
     cycle.append(cycle)
 
 
+def dropped_in_a_cycle_after_a_collection():
+    cycle = [send()]
+    cycle.append(cycle)
+    junk = [[] for _ in range(5000)]  # Python collects meanwhile, and the cycle is not young any more
+    del cycle, junk
+
+
 def dropped_under_a_broad_except():
     with contextlib.suppress(Exception):
         send().nope()
@@ -78,6 +85,7 @@ def kept_for_later():
 LOSING = [
     dropped,
     dropped_in_a_cycle,
+    dropped_in_a_cycle_after_a_collection,
     dropped_under_a_broad_except,
     dropped_in_a_thread_of_ours,
     forgotten_await,

@@ -84,11 +84,28 @@ def test_where_a_loops_writes_happen(path, synchronous):
     """With FULL there is an fsync in it, so it is the store's thread that writes, never the loop's."""
 
     async def main():
-        return await store.acommit(POINT, lambda tx: threading.current_thread().name, alone=True)
+        return await store.acommit(POINT, lambda tx: threading.current_thread().name)
 
     with SqliteStore(path, synchronous=synchronous) as store:
         here = threading.current_thread().name
         assert asyncio.run(main()) == (here if synchronous == "NORMAL" else "troth-store")
+
+
+def test_a_commit_at_once_waits_for_nobody(path):
+    """It is made, or nothing is; with FULL, while somebody writes and while a failpoint is armed it is not."""
+    with SqliteStore(path, synchronous="FULL") as store:
+        assert store.commit_at_once(append("x")) is None
+    with SqliteStore(path) as store:
+        assert store.commit_at_once(append("x")) == (1,)
+        with store.transaction(POINT):
+            assert store.commit_at_once(append("y")) is None
+        with failpoints.armed("test.commit.after"):
+            assert store.commit_at_once(append("y")) is None
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert store.commit_at_once(append("y")) is None
+        assert said(store) == ["x"]
+    assert store.commit_at_once(append("y")) is None
 
 
 def test_a_loop_does_not_wait_for_a_thread_that_writes(store):
@@ -176,7 +193,7 @@ def test_failpoints_stand_around_every_commit(store, way, failpoint, kept):
         if way == "commit":
             store.commit(POINT, append("x"))
         elif way == "acommit":
-            asyncio.run(store.acommit(POINT, append("x"), alone=True))
+            asyncio.run(store.acommit(POINT, append("x")))
         else:
             with store.transaction(POINT) as tx:
                 append("x")(tx)
@@ -206,7 +223,7 @@ def test_another_process_that_locks_the_file(path):
         with pytest.raises(StoreBusyError, match=r"kept locked by another process for 0\.2 s\. Nothing was written"):
             store.commit(POINT, append("x"))
         with pytest.raises(StoreBusyError):
-            asyncio.run(store.acommit(POINT, append("x"), alone=True))
+            asyncio.run(store.acommit(POINT, append("x")))
         other.execute("ROLLBACK")
         assert store.commit(POINT, append("y")) == 1
 

@@ -1,8 +1,7 @@
 """Checking what a user named: from a request to a report."""
 
-from troth.analysis.checking.analysed import analysed
 from troth.analysis.checking.check import check
 from troth.analysis.checking.prepare import Prepared, prepare
 from troth.analysis.checking.request import Request
 
-__all__ = ["Prepared", "Request", "analysed", "check", "prepare"]
+__all__ = ["Prepared", "Request", "check", "prepare"]

@@ -2,17 +2,15 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from troth.analysis.checking.analysed import analysed
 from troth.analysis.checking.prepare import Prepared
 from troth.analysis.checking.reported import Reported
 from troth.analysis.findings import Finding
 from troth.analysis.report.content import Report
 from troth.analysis.report.place import shown_from
-from troth.analysis.run import Analysis
+from troth.analysis.run import Analysis, analyse
 from troth.analysis.source.allow import Allow, allows_in
 from troth.analysis.source.lines import Lines
 from troth.analysis.source.project import Project
@@ -36,26 +34,27 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
     python, cache = prepared.python(), prepared.cache()
 
     def look_at(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
-        return analysed(project, python=python, jobs=request.jobs, cache=cache, overlay=overlay, progress=progress)
+        return analyse(project, python=python, jobs=request.jobs, cache=cache, overlay=overlay, progress=progress)
 
     lines = Lines(root, prepared.overlay)
     is_reported = Reported(prepared)
     result = look_at(scope.project, prepared.overlay)
     allows = _allows(scope.reported, lines)
-    kept, silenced, used = silence(result.findings, allows)
+    kept, silenced, used = silence(_by_cell(result.findings, lines), allows)
     unread = {*result.unreadable, *result.newer_syntax}
     kept += _idle([one for one in allows if one.span.path not in unread], used, prepared, lines, is_reported)
     if past is not None:
         kept = _new_since(past, kept, prepared, lines, look_at)
     everything = tuple(dict.fromkeys(sorted((one for one in kept if one.span.path in scope.reported), key=_order)))
+    newer = tuple(path for path in result.newer_syntax if path in scope.reported)
     report = Report(
         findings=tuple(filter(is_reported, everything)),
-        checked=len(scope.reported),
+        checked=len(scope.reported) - len(newer),
         lines=lines,
         rules=prepared.rules,
         shown=shown_from(request.cwd, root),
         silenced=sum(map(is_reported, silenced)),
-        newer_syntax=tuple(path for path in result.newer_syntax if path in scope.reported),
+        newer_syntax=newer,
         since=request.since,
     )
     return report if prepared.baseline is None else _beside_baseline(report, everything, known, prepared)
@@ -82,7 +81,7 @@ def _beside_baseline(
     from troth.analysis.baseline import compare, write_baseline
 
     file = prepared.baseline or Path()
-    report = replace(report, baseline=os.path.relpath(file, prepared.request.cwd).replace(os.sep, "/"))
+    report = report._replace(baseline=os.path.relpath(file, prepared.request.cwd).replace(os.sep, "/"))
     reported = prepared.scope.reported
     compared = compare(everything, known, report.lines, reported)
     new = set(compared.new)
@@ -94,7 +93,7 @@ def _beside_baseline(
     findings = tuple(one for one in report.findings if one in new)
     # What a change repaired is not asked for where only what it brought is.
     repaired = compared.repaired if prepared.request.since is None else ()
-    return replace(report, findings=findings, known=len(report.findings) - len(findings), repaired=repaired)
+    return report._replace(findings=findings, known=len(report.findings) - len(findings), repaired=repaired)
 
 
 def _past(revision: str, prepared: Prepared) -> "Past":
@@ -110,10 +109,18 @@ def _new_since(
 
     if past.is_same and not prepared.overlay:
         return []
-    before = look_at(past.project, past.overlay).findings
     old_lines = Lines(prepared.root.path, past.overlay)
+    before = _by_cell(look_at(past.project, past.overlay).findings, old_lines)
     before_kept, _, _ = silence(before, _allows(past.project.files, old_lines))
     return introduced(past, before_kept, today, lines)
+
+
+def _by_cell(findings: Sequence[Finding], lines: Lines) -> Sequence[Finding]:
+    if not any(one.span.path.endswith(".ipynb") for one in findings):
+        return findings
+    from troth.analysis.checking.cells import by_cell
+
+    return by_cell(findings, lines)
 
 
 def _allows(paths: Collection[str], lines: Lines) -> list[Allow]:

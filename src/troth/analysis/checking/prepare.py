@@ -103,7 +103,7 @@ def prepare(request: Request) -> Prepared:
         name = _inner(named[0], root.path)
         overlay[name] = request.stdin
         files = tuple(sorted({*scope.project.files, name}))
-        scope = replace(scope, project=replace(scope.project, files=files), reported=frozenset({name}))
+        scope = scope._replace(project=replace(scope.project, files=files), reported=frozenset({name}))
     excludes = ((outer,) if outer else ()) + tuple(inner)
     return Prepared(request, settings, root, scope, overlay, excludes, rules)
 

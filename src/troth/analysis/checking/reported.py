@@ -2,6 +2,7 @@
 
 from troth.analysis.checking.prepare import Prepared, check_selection
 from troth.analysis.findings import Finding
+from troth.analysis.rules import all_rules
 from troth.analysis.selection import Selection, check_names
 from troth.analysis.settings import Settings, find_settings
 
@@ -43,6 +44,10 @@ class Reported:
             check_selection(request, settings, names)
             select = request.select if request.select is not None else settings.select or ()
             ignore = (*(settings.ignore or ()), *request.ignore)
-            selection = Selection(check_names(select, names, "select"), check_names(ignore, names, "ignore"))
+            selection = Selection(
+                check_names(select, names, "select"),
+                check_names(ignore, names, "ignore"),
+                tuple(rule.code for rule in all_rules() if not rule.is_default),
+            )
             self._by_folder[folder] = settings, selection
         return self._by_folder[folder]

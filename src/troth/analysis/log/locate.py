@@ -37,13 +37,22 @@ def locate(mention: Mention, findings: Sequence[Finding], files: Sequence[str], 
             pointing.append(finding)
         elif finding.subject.partition("(")[0].rpartition(".")[2] == last:
             naming.append(finding)
-    lost = pointing or naming
-    calls = [] if lost else calls_of(mention.name, files, lines)
+    calls = calls_of(mention.name, files, lines)
     likely = [one for one in calls if one.use != "awaited"]
-    if mention.kind != "never awaited":
+    lost = pointing or naming
+    if mention.kind != "never awaited":  # it ran, in a task: the task is what was lost
         tasks = [one for one in calls if one.use == "task"]
         likely = tasks or likely
-    return Located(mention, _born(mention, files), tuple(definitions), tuple(lost), tuple(likely or calls))
+        lost = [one for one in findings if _holds(one, tasks)]
+    return Located(
+        mention, _born(mention, files), tuple(definitions), tuple(lost), () if lost else tuple(likely or calls)
+    )
+
+
+def _holds(finding: Finding, tasks: Sequence[Site]) -> bool:
+    """Whether a finding is about one of the places where such a task is made."""
+    span = finding.span
+    return any(one.path == span.path and span.line <= one.line <= span.end_line for one in tasks)
 
 
 def _born(mention: Mention, files: Sequence[str]) -> Site | None:

@@ -4,6 +4,8 @@ from typing import Any
 
 __all__ = ["collect_uses"]
 
+_OF_COROUTINES = frozenset({"send", "throw", "close"})
+
 
 def collect_uses(node: Any, name: str, uses: set[str]) -> None:
     """Add to `uses` how `….name` is used below `node`: "awaited", "misused", "assigned" or "other"."""
@@ -21,7 +23,7 @@ def _walk(node: Any, name: str, uses: set[str], context: str) -> None:
     if kind == "attr":
         if node[2] == name:
             uses.add(context)
-        _walk(node[1], name, uses, "misused")
+        _walk(node[1], name, uses, "other" if node[2] in _OF_COROUTINES else "misused")
     elif kind == "await":
         _walk(node[1], name, uses, "awaited")
     elif kind == "index":

@@ -116,6 +116,21 @@ class Classes:
         """Whether every ancestor is known, so that what is not found is not there."""
         return None not in self.order(cls)
 
+    def mentions(self, cls: Class, name: str) -> bool:
+        """Whether the class or an ancestor has such an attribute at all, or makes attributes up (`__getattr__`)."""
+        for ancestor in self.order(cls):
+            if isinstance(ancestor, LibraryClass):
+                return True  # its table lists what matters, not everything
+            if isinstance(ancestor, Class) and (
+                name in ancestor.methods
+                or name in ancestor.values
+                or name in ancestor.annotations
+                or "__getattr__" in ancestor.methods
+                or any(a[0] == name for a in ancestor.facts.self_attributes)
+            ):
+                return True
+        return False
+
     def _method(self, cls: Class, name: str, receiver: Value) -> Value | None:
         functions = [cls.module.function(i) for i in cls.methods[name]]
         functions = [f for f in functions if not f.decorated_with("overload", "setter", "deleter")] or functions[-1:]
@@ -174,6 +189,19 @@ class Classes:
             values.append(program.static(cls.module, owner=cls).value(cls.values[name]))
         real = [v for v in values if v is not NONE]
         return union(real) if real else (NONE if values else None)
+
+    def declared(self, cls: Class, name: str) -> Value | None:
+        """What an attribute is annotated with, in the class or where a method sets it."""
+        for ancestor in self.order(cls):
+            if not isinstance(ancestor, Class):
+                continue
+            if name in ancestor.annotations:
+                return self._program.types.annotated(ancestor.annotations[name], ancestor.module, None, ancestor)
+            for attribute, index, annotation, _ in ancestor.facts.self_attributes:
+                if attribute == name and annotation is not None:
+                    function = ancestor.module.function(index)
+                    return self._program.types.annotated(annotation, ancestor.module, function, ancestor)
+        return None
 
     def _library_member(self, cls: LibraryClass, name: str, receiver: Value) -> Value | None:
         found = library.member(cls.qualified, name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
@@ -30,12 +31,78 @@ __all__ = ["Consumers", "looks_like_keeper", "mentions_awaitable", "never_awaita
 
 _TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
 _PLAIN_BUILTINS = frozenset(
-    ["len", "bool", "int", "float", "bytes", "list", "tuple", "set", "frozenset", "sorted", "sum", "min", "max", "any", "all", "enumerate", "zip", "reversed", "abs", "round", "dict"]
+    [
+        "len",
+        "bool",
+        "int",
+        "float",
+        "bytes",
+        "list",
+        "tuple",
+        "set",
+        "frozenset",
+        "sorted",
+        "sum",
+        "min",
+        "max",
+        "any",
+        "all",
+        "enumerate",
+        "zip",
+        "reversed",
+        "abs",
+        "round",
+        "dict",
+    ]
 )
-_LOG_METHODS = frozenset(["debug", "info", "warning", "warn", "error", "exception", "critical", "fatal", "log", "trace", "success"])
+_KEEPING_METHODS = frozenset(
+    [
+        "append",
+        "add",
+        "insert",
+        "extend",
+        "appendleft",
+        "extendleft",
+        "update",
+        "setdefault",
+        "put",
+        "put_nowait",
+        "push",
+        "copy",
+        "get",
+        "pop",
+    ]
+)
+_LOG_METHODS = frozenset(
+    ["debug", "info", "warning", "warn", "error", "exception", "critical", "fatal", "log", "trace", "success"]
+)
 _LOGGERS = frozenset(["logger", "log", "logging", "_logger", "_log", "LOGGER", "LOG", "_LOGGER"])
 _PLAIN_MODULES = frozenset(
-    ["json", "math", "re", "os", "pathlib", "datetime", "base64", "hashlib", "uuid", "struct", "html", "urllib", "textwrap", "string", "decimal", "statistics", "shutil", "pprint", "csv", "binascii", "zlib", "gzip", "pickle"]
+    [
+        "json",
+        "math",
+        "re",
+        "os",
+        "pathlib",
+        "datetime",
+        "base64",
+        "hashlib",
+        "uuid",
+        "struct",
+        "html",
+        "urllib",
+        "textwrap",
+        "string",
+        "decimal",
+        "statistics",
+        "shutil",
+        "pprint",
+        "csv",
+        "binascii",
+        "zlib",
+        "gzip",
+        "pickle",
+    ]
 )
 
 
@@ -73,10 +140,14 @@ class Consumers:
             function = func.function
             if isinstance(function, LibraryFunction):
                 return True
-            if function.is_abstract or function.facts.decorators:
+            if function.is_abstract or (
+                function.facts.decorators and not function.decorated_with("staticmethod", "classmethod")
+            ):
                 return True
             param = self._param_of(func, function, position, keyword)
-            return param is None or self._fate(function, param[0]) == "kept"
+            if param is None:  # one of `*args` or `**kwargs`
+                return keyword is None or looks_like_keeper(function.name)
+            return self._fate(function, param[0]) == "kept"
         return looks_like_keeper(callee_text(node[1]))
 
     @staticmethod
@@ -95,6 +166,8 @@ class Consumers:
             return f"`{name}`, which never awaits it" if name in _PLAIN_BUILTINS else ""
         if module == "builtins.str":
             return f"text:`str.{name}`"
+        if module.startswith("builtins.") and name not in _KEEPING_METHODS:
+            return f"`{module.removeprefix('builtins.')}.{name}`, which never awaits it"
         if function.flags or function.roles:
             return ""
         top = qualname.partition(".")[0]
@@ -180,7 +253,7 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
         return True
     if isinstance(value, Instance):
         if isinstance(value.cls, LibraryClass):
-            return False
+            return library.member(value.cls.qualified, "__await__") is None
         return program.classes.has(value.cls, "__await__") is False
     return False
 
@@ -192,10 +265,10 @@ def _param(params: list[Param], position: int, name: str | None) -> Param | None
     return plain[position] if position < len(plain) else None
 
 
-def mentions_awaitable(node: object) -> bool:
+def mentions_awaitable(
+    node: object, words: tuple[str, ...] = ("Awaitable", "Coroutine", "Future", "Task", "Any")
+) -> bool:
     """Whether an annotation speaks of something that can be awaited, or of anything at all."""
     if not isinstance(node, tuple):
-        return isinstance(node, str) and any(
-            word in node for word in ("Awaitable", "Coroutine", "Any", "Future", "Task")
-        )
-    return any(mentions_awaitable(part) for part in node)
+        return isinstance(node, str) and any(word in node for word in words)
+    return any(mentions_awaitable(part, words) for part in node)

@@ -43,15 +43,66 @@ __all__ = ["BUILTIN_FUNCTIONS", "Evaluator"]
 
 # Builtin functions and what they give; none of them awaits anything.
 BUILTIN_FUNCTIONS = {
-    **{name: name for name in ["str", "bytes", "bytearray", "int", "float", "complex", "bool", "dict", "list", "set", "frozenset", "tuple", "range"]},
+    **{
+        name: name
+        for name in [
+            "str",
+            "bytes",
+            "bytearray",
+            "int",
+            "float",
+            "complex",
+            "bool",
+            "dict",
+            "list",
+            "set",
+            "frozenset",
+            "tuple",
+            "range",
+        ]
+    },
     **dict.fromkeys(["repr", "ascii", "format", "input", "chr", "hex", "oct", "bin"], "str"),
     **dict.fromkeys(["len", "ord", "hash", "id", "abs", "round"], "int"),
     **dict.fromkeys(["isinstance", "issubclass", "callable", "hasattr", "any", "all"], "bool"),
     **dict.fromkeys(["sorted"], "list"),
     **dict.fromkeys(
-        ["print", "sum", "min", "max", "enumerate", "zip", "map", "filter", "reversed", "iter", "next", "getattr", "setattr", "delattr", "open"], ""
+        [
+            "print",
+            "sum",
+            "min",
+            "max",
+            "enumerate",
+            "zip",
+            "map",
+            "filter",
+            "reversed",
+            "iter",
+            "next",
+            "getattr",
+            "setattr",
+            "delattr",
+            "open",
+        ],
+        "",
     ),
-    **dict.fromkeys(["type", "vars", "dir", "globals", "locals", "eval", "exec", "super", "object", "property", "divmod", "pow", "slice"], ""),
+    **dict.fromkeys(
+        [
+            "type",
+            "vars",
+            "dir",
+            "globals",
+            "locals",
+            "eval",
+            "exec",
+            "super",
+            "object",
+            "property",
+            "divmod",
+            "pow",
+            "slice",
+        ],
+        "",
+    ),
     **dict.fromkeys(["memoryview", "classmethod", "staticmethod", "aiter", "anext", "breakpoint", "compile"], ""),
 }
 
@@ -157,7 +208,9 @@ class Evaluator:
         if base is None:
             return None
         if isinstance(base, Union):
-            return union([self.attribute(m, name, at, base_node) for m in base.members if not isinstance(m, Nothing)])
+            members = [m for m in base.members if not isinstance(m, Nothing)]
+            having = [m for m in members if not self._certainly_lacks(m, name)]
+            return union([self.attribute(m, name, at, base_node) for m in having or members])
         if isinstance(base, Instance):
             found = self.program.classes.member(base.cls, name, base)
             return self._property_site(found, name, at, base)
@@ -180,6 +233,17 @@ class Evaluator:
                 self.misuse(base, "attribute", at, name)
             return None
         return None
+
+    def _certainly_lacks(self, value: Value | None, name: str) -> bool:
+        """Whether an alternative cannot be meant, because its class, known as a whole, has no such attribute."""
+        if not isinstance(value, Instance) or not isinstance(value.cls, Class):
+            return False
+        classes = self.program.classes
+        return (
+            classes.is_complete(value.cls)
+            and classes.member(value.cls, name, value) is None
+            and not classes.mentions(value.cls, name)
+        )
 
     def _property_site(self, found: Value | None, name: str, at: At, base: Instance) -> Value | None:
         if isinstance(found, Coroutine) and found.site is None:
@@ -204,11 +268,10 @@ class Evaluator:
         if func_node == ("name", "super") and "super" not in self.env:
             return self._super()
         func = self.value(func_node)
-        values: list[tuple[str | None, Value | None]] = []
-        for arg in node[2]:
-            values.append(("*", self.value(arg[1])) if arg[0] == "star" else (None, self.value(arg)))
-        for name, arg in node[3]:
-            values.append((name if name is not None else "**", self.value(arg)))
+        values: list[tuple[str | None, Value | None]] = [
+            ("*", self.value(arg[1])) if arg[0] == "star" else (None, self.value(arg)) for arg in node[2]
+        ]
+        values += [("**" if name is None else name, self.value(arg)) for name, arg in node[3]]
         self.arguments(func, node, values)
         return self.program.calls.call(func, node, values, self)
 
@@ -237,9 +300,19 @@ class Evaluator:
             return value.result
         if isinstance(value, External):
             return value
+        if isinstance(value, Instance):
+            return self._awaited_object(value)
         if isinstance(value, Union):
             return union([self.awaited(m) for m in value.members if not isinstance(m, Nothing)])
         return None
+
+    def _awaited_object(self, value: Instance) -> Value | None:
+        """An object with `__await__` mostly gives what it is made of, or itself: `pool = await Pool()`."""
+        if not self.program.classes.has(value.cls, "__await__"):
+            return None
+        if value.args:
+            return value.args[0]
+        return Instance(value.cls, (), value.why, guess=True) if isinstance(value.cls, Class) else None
 
     # -- displays, operators -----------------------------------------------------------------------------------------
 
@@ -317,8 +390,9 @@ class Evaluator:
         self.misuse(left, "arithmetic", _at_of(node[1]))
         self.misuse(right, "arithmetic", _at_of(node[2]))
         if isinstance(left, Builtin) and left.name in {"str", "int", "float", "list"}:
-            if left.name == "list" and isinstance(right, Builtin):
-                return Builtin("list", (union([*left.args[:1], *right.args[:1]]),))
+            if left.name == "list":
+                other = right.args[:1] if isinstance(right, Builtin) and right.args else (None,)
+                return Builtin("list", (union([*left.args[:1], *other]),))
             return left
         return None
 
@@ -504,7 +578,35 @@ class Evaluator:
         return self.program.names.imported(self.module, node[1], node[2], node[3])
 
 
-_TAGS = ["name", "attr", "call", "await", "const", "list", "set", "tuple", "dict", "ifexp", "or", "and", "not", "compare", "binop", "fstr", "parts", "index", "entered", "lambda", "comp", "walrus", "yield", "yieldfrom", "star", "classref", "imported"]
+_TAGS = [
+    "name",
+    "attr",
+    "call",
+    "await",
+    "const",
+    "list",
+    "set",
+    "tuple",
+    "dict",
+    "ifexp",
+    "or",
+    "and",
+    "not",
+    "compare",
+    "binop",
+    "fstr",
+    "parts",
+    "index",
+    "entered",
+    "lambda",
+    "comp",
+    "walrus",
+    "yield",
+    "yieldfrom",
+    "star",
+    "classref",
+    "imported",
+]
 
 
 class Plain(Evaluator):
@@ -513,7 +615,28 @@ class Plain(Evaluator):
 
 _CONSTANTS: dict[str, Value] = {name: Builtin(name) for name in ("str", "bytes", "int", "float", "complex", "bool")}
 _OF_COROUTINES = frozenset(
-    ["send", "throw", "close", "aclose", "asend", "athrow", "cr_code", "cr_frame", "cr_await", "cr_running", "__await__", "__aiter__", "__anext__", "__aenter__", "__aexit__", "__name__", "__qualname__", "__class__", "ag_code", "ag_frame"]
+    [
+        "send",
+        "throw",
+        "close",
+        "aclose",
+        "asend",
+        "athrow",
+        "cr_code",
+        "cr_frame",
+        "cr_await",
+        "cr_running",
+        "__await__",
+        "__aiter__",
+        "__anext__",
+        "__aenter__",
+        "__aexit__",
+        "__name__",
+        "__qualname__",
+        "__class__",
+        "ag_code",
+        "ag_frame",
+    ]
 )
 _builtins: dict[str, LibraryFunction] = {}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import body_of
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.consumers import looks_like_keeper
+from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
 from troth.analysis.program.evaluate import Evaluator, _at_of
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Promise, Site
 from troth.analysis.program.values import (
@@ -50,8 +50,22 @@ State = tuple[dict[str, Value | None], dict[Site, int]]
 
 _PROMISES = (Coroutine, AsyncGenerator, AsyncContext)
 # Values that neither are promises nor hold any.
-_NEVER = frozenset({FunctionValue, Instance, External, ClassObject, ModuleValue, Nothing, Lambda, CallableType, SuperOf})
+_NEVER = frozenset(
+    {FunctionValue, Instance, External, ClassObject, ModuleValue, Nothing, Lambda, CallableType, SuperOf}
+)
 # Misuses that raise an error, which a broad `except` would then hide.
+_PROVING = frozenset(
+    {
+        "attribute",
+        "subscript",
+        "iteration",
+        "arithmetic",
+        "unpacking",
+        "async iteration",
+        "returned inside",
+        "condition",
+    }
+)
 _RAISING = frozenset(
     {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
 )
@@ -161,6 +175,8 @@ class Flow(Evaluator):
             if not all(isinstance(m, _PROMISES) for m in real):
                 # Another path gave another value; on the path of the promise it is misused all the same.
                 real = [m for m in real if isinstance(m, _PROMISES) and m.site in self.pending]
+                if kind == "condition":
+                    kind = "perhaps condition"  # true or not, depending on the path
             for member in real:
                 self.misuse(member, kind, at, text)
             return
@@ -318,7 +334,10 @@ class Flow(Evaluator):
     def on_yield(self, node: Node) -> Value | None:
         value = None if node[1] is None else self.value(node[1])
         self.yields.append(value)
-        self.keep(value)
+        if isinstance(value, Coroutine) and self.function.is_async:
+            self.hand_over(value, "whoever iterates the generator", value.site.at if value.site else None)
+        else:
+            self.keep(value)
         return None
 
     def on_walrus(self, node: Node) -> Value | None:
@@ -541,11 +560,34 @@ class Flow(Evaluator):
             self.keep(member)
 
     def _return_container(self, value: Value, statement: Node) -> None:
-        """A dict of results with a promise among them is hardly meant; a list of promises may be."""
-        if any(isinstance(m, Table) or (isinstance(m, Builtin) and m.name == "dict") for m in members_of(value)):
+        """A dict of results with a promise in it is hardly meant, nor a list of both; a list of promises may be."""
+        if not holds_promise(value):
+            return
+        members = [m for m in members_of(value) if not isinstance(m, Nothing)]
+        if any(isinstance(m, _PROMISES) for m in members):
+            self.keep(value)
+        elif self._declared_otherwise():
+            for promise in promises(value):
+                self.misuse(promise, "returned inside", statement[2])
+        elif any(isinstance(m, Table) or (isinstance(m, Builtin) and m.name == "dict") for m in members):
             self.hand_over(value, "a dict that is returned", statement[2])
+        elif self.function.is_async and any(_is_mixed(m) for m in members):
+            self.hand_over(value, "a collection that is returned", statement[2])
         else:
             self.keep(value)
+
+    def _declared_otherwise(self) -> bool:
+        """Whether the annotation of the result says what its items are, and that they are no promises."""
+        returns = self.function.facts.returns
+        if returns is None:
+            return False
+        declared = self.program.types.annotated(returns, self.module, self.function.parent, self.function.owner)
+        members = [m for m in members_of(declared) if not isinstance(m, Nothing)]
+        return bool(members) and all(
+            (isinstance(m, Builtin) and bool(m.args) and never_awaitable(m.args[-1], self.program))
+            or (isinstance(m, TupleOf) and all(never_awaitable(i, self.program) for i in m.items))
+            for m in members
+        )
 
     def s_if(self, statement: Node) -> None:
         test = statement[1]
@@ -578,7 +620,7 @@ class Flow(Evaluator):
         elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
             is_none = (test[2][0] in {"is", "=="}) == truth
             self._narrow_none(test[1][1], is_none=is_none)
-        elif kind == "name" or kind == "walrus":
+        elif kind in {"name", "walrus"}:
             self._narrow_none(test[1], is_none=not truth)
 
     def _narrow_to_class(self, name: str, classes: Node) -> None:
@@ -616,25 +658,18 @@ class Flow(Evaluator):
             self.test(statement[1])
             self.narrow(statement[1], truth=True)
 
-        endless = statement[1] == ("const", "bool") or statement[1] == ("const", "int")
+        endless = statement[1] in {("const", "bool"), ("const", "int")}
         self._loop(head, statement[2], statement[3], endless=endless)
 
     def s_for(self, statement: Node) -> None:
         _, is_async, target, iterable, body, orelse, _at = statement
         source = self.value(iterable)
-        if is_async:
-            item = self.iterated_async(source, _at_of(iterable))
-        else:
-            item = self.iterated(source, _at_of(iterable))
-        self.keep_unless_promise(source)
+        item = self.iterated_async(source, _at_of(iterable)) if is_async else self.iterated(source, _at_of(iterable))
 
         def head() -> None:
             self._assign_item(target, item)
 
         self._loop(head, body, orelse, endless=False)
-
-    def keep_unless_promise(self, source: Value | None) -> None:
-        """Iterating a container of promises does not consume them; what happens to each item does."""
 
     def _assign_item(self, target: Node, item: Value | None) -> None:
         if target[0] == "name":
@@ -647,24 +682,15 @@ class Flow(Evaluator):
     def _loop(self, head: Any, body: tuple[Node, ...], orelse: tuple[Node, ...], *, endless: bool) -> None:
         entry = self._copy()
         incidents, misuses = dict(self.incidents), {s: list(m) for s, m in self.misuses.items()}
-        for round_ in (1, 2):
-            breaks: list[State] = []
-            continues: list[State] = []
-            self._loops.append((breaks, continues))
-            before = dict(self.env)
-            head()
-            after_head = self._copy()
-            self.block(body)
-            self._loops.pop()
-            ends = [*continues, *([(self.env, self.pending)] if self.alive else [])]
-            if round_ == 1 and ends:
-                self._join([(dict(e), dict(p)) for e, p in ends])
-                changed = any(self.env.get(n) is not v for n, v in before.items() if n in self.env)
-                if changed:
-                    self.incidents, self.misuses = dict(incidents), {s: list(m) for s, m in misuses.items()}
-                    self._join([(dict(entry[0]), dict(entry[1])), (self.env, self.pending)])
-                    continue
-            break
+        before = dict(self.env)
+        breaks, ends = self._round(head, body)
+        if ends:
+            self._join([(dict(e), dict(p)) for e, p in ends])
+            if any(self.env.get(n) is not v for n, v in before.items() if n in self.env):
+                # The next round begins with other values than this one did: what was seen is not yet all.
+                self.incidents, self.misuses = incidents, misuses
+                self._join([(dict(entry[0]), dict(entry[1])), (self.env, self.pending)])
+                breaks, ends = self._round(head, body)
         self._restore((dict(entry[0]), dict(entry[1])))
         out: list[State] = list(breaks)
         if endless:
@@ -674,14 +700,23 @@ class Flow(Evaluator):
                         self.exits[site] = self.exits.get(site, 0) | status
             self._join(out)
             return
-        del after_head
-        # Zero rounds are possible, but what a loop was written for mostly happens: promises take the state of one round.
+        # Zero rounds are possible, but what a loop was written for mostly happens: promises are as after one round.
         zero = (dict(entry[0]), {s: self._status_after(s, v, ends) for s, v in entry[1].items()})
         self._join([zero, *ends])
         self.block(orelse)
         if self.alive:
             out.append((self.env, self.pending))
         self._join(out)
+
+    def _round(self, head: Any, body: tuple[Node, ...]) -> tuple[list[State], list[State]]:
+        """Walk once through a loop: the states at its `break`s, and those at the end of the round."""
+        breaks: list[State] = []
+        continues: list[State] = []
+        self._loops.append((breaks, continues))
+        head()
+        self.block(body)
+        self._loops.pop()
+        return breaks, [*continues, *([(self.env, self.pending)] if self.alive else [])]
 
     @staticmethod
     def _status_after(site: Site, status: int, ends: list[State]) -> int:
@@ -698,9 +733,7 @@ class Flow(Evaluator):
             self._check_with(value, node, at, is_async=is_async)
             entered = self.entered(value, is_async=is_async)
             if target is not None:
-                self._assign(target, entered) if not holds_promise(entered) else self._assign_item(
-                    target, entered
-                )
+                self._assign(target, entered) if not holds_promise(entered) else self._assign_item(target, entered)
             if node[0] == "call" and _last_name(node[1]) == "suppress":
                 masked = any(_last_name(a) in {"Exception", "BaseException"} for a in node[2])
         if masked:
@@ -755,9 +788,9 @@ class Flow(Evaluator):
         if self.alive:
             after: State | None = self._copy()
             self.block(orelse)
-            states = [(self.env, self.pending)] if self.alive else []
         else:
-            after, states = None, []
+            after = None
+        states: list[State] = [(self.env, self.pending)] if self.alive else []
         for _types, name, handler, _line in handlers:
             env = dict(before[0])
             if after is not None:
@@ -845,7 +878,7 @@ class Flow(Evaluator):
     def s_scope(self, statement: Node) -> None:
         self._globals.update(statement[1])
 
-    # -- the end ---------------------------------------------------------------------------------------------------------
+    # -- the end -------------------------------------------------------------------------------------------------------
 
     def _conclude(self) -> None:
         """What was bound and never awaited is lost."""
@@ -854,16 +887,17 @@ class Flow(Evaluator):
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            if status & (KEPT | AWAITED) == 0 and (status & (PENDING | WEAK) or misuses):
+            broken = any(m.kind in _PROVING for m in misuses)
+            if not status & AWAITED and (broken or (not status & KEPT and status & (PENDING | WEAK))):
                 if any(m.kind == "iteration" for m in misuses) and site.promise == "generator":
                     self.incident("plain for", site, variable=variable)
                     continue
-                proven = not status & WEAK or any(m.kind in _RAISING for m in misuses)
-                if not proven and site.promise != "coroutine":
+                proven = broken or not status & WEAK
+                if site.promise != "coroutine" and not proven:
                     continue
-                self.incident(
-                    "never awaited", site, variable=variable, sure=proven, detail="" if proven else "handed over"
-                )
+                in_dict = any(m.text == "a dict that is returned" for m in misuses)
+                detail = "" if proven or in_dict else "handed over"
+                self.incident("never awaited", site, variable=variable, sure=proven, detail=detail)
                 self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(site, misuses, variable)
             elif status & PENDING and status & AWAITED and not status & (KEPT | MAYBE):
                 self.incident("sometimes awaited", site, variable=variable, sure=False)
@@ -884,6 +918,18 @@ def _is_sure(value: Value | None) -> bool:
 _STATEMENTS: dict[str, Any] = {
     name.removeprefix("s_"): function for name, function in vars(Flow).items() if name.startswith("s_")
 }
+
+
+def _is_mixed(value: Value | None) -> bool:
+    """Whether a list or tuple holds promises beside other things."""
+    items = (
+        value.items
+        if isinstance(value, TupleOf)
+        else members_of(value.args[0])
+        if isinstance(value, Builtin) and value.args
+        else ()
+    )
+    return any(isinstance(i, _PROMISES) for i in items) and not all(isinstance(i, _PROMISES) for i in items)
 
 
 def _is_broad(types: Node | None) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.model import FileFacts, ImportFacts, body_of
 from troth.analysis.findings import Span
 from troth.analysis.program.attributes import collect_uses
+from troth.analysis.program.calling import Calling
 from troth.analysis.program.calls import Calls
 from troth.analysis.program.classes import Classes
 from troth.analysis.program.consumers import Consumers, mentions_awaitable, never_awaitable
@@ -22,6 +23,7 @@ from troth.analysis.program.sites import PENDING, Incident, Site
 from troth.analysis.program.suspicion import Suspicion
 from troth.analysis.program.types import Types
 from troth.analysis.program.values import (
+    NONE,
     Awaitable,
     Builtin,
     ClassObject,
@@ -29,19 +31,24 @@ from troth.analysis.program.values import (
     FunctionValue,
     Instance,
     Value,
+    members_of,
     union,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from troth.analysis.facts.model import At, Node, Param
+    from troth.analysis.program.installed import Installed
+    from troth.analysis.program.library import LibraryClass
     from troth.analysis.source.text import Text
 
 __all__ = ["Program", "Summary"]
 
 _EMPTY = FileFacts((), (), (), (), None)
 _DEEPEST_FLOW = 30  # functions whose results are found out inside one another; beyond it they stay unknown
+_AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
+_ASKING = frozenset({"iscoroutine", "isawaitable", "isfuture", "iscoroutinefunction", "isasyncgen", "callable"})
 _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 
 
@@ -79,7 +86,9 @@ class Program:
         facts_of: Callable[[str], FileFacts | None],
         text_of: Callable[[str], Text],
         cell_of: Callable[[str, int], tuple[int | None, int]] = lambda _path, _line: (None, 0),
+        installed: Installed | None = None,
     ) -> None:
+        self._installed = installed
         self._text_of = text_of
         self._cell_of = cell_of
         self.paths = tuple(paths)
@@ -96,11 +105,16 @@ class Program:
         self.reasons = Reasons(self)
         self.consumers = Consumers(self)
         self.evidence = Evidence(self)
+        self.calling = Calling(self)
         self._summaries: dict[Function, Summary] = {}
         self._walking: set[Function] = set()
         self._parameters: dict[tuple[Function, str], Value | None] = {}
         self._fixtures: dict[tuple[str, str], Function | None] = {}
-        self._incidents: tuple[Incident, ...] | None = None
+        self._incidents: tuple[Incident, ...] = ()
+        self._walked: set[Function] = set()
+        self._suspicion: Suspicion | None = None
+        self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
+        self._elsewhere: dict[tuple[str, str], Value | None] = {}
         self._by_name: dict[str, list[Class]] | None = None
 
     # -- modules -------------------------------------------------------------------------------------------------------
@@ -120,8 +134,7 @@ class Program:
 
     def installed(self, dotted: str) -> Module | None:
         """The module of an installed package, read from its source."""
-        del dotted
-        return None
+        return None if self._installed is None else self._installed.module(dotted)
 
     # -- scopes --------------------------------------------------------------------------------------------------------
 
@@ -157,8 +170,27 @@ class Program:
         if value is None and annotation is None and _takes_fixtures(function):
             value = self._fixture_value(function, name)
         if value is None and (annotation is None or annotation == ("name", "Any")):
-            value = self.by_convention(name)
+            value = self._as_elsewhere(module, name) or self.by_convention(name)
         return value
+
+    def _as_elsewhere(self, module: Module, name: str) -> Value | None:
+        """The class that every annotated parameter of that name in the file has, where they agree."""
+        key = (module.path, name)
+        if key not in self._elsewhere:
+            self._elsewhere[key] = None
+            found: set[Class | LibraryClass] = set()
+            for index, f in enumerate(module.facts.functions):
+                for param in f.params:
+                    if param[0] == name and param[1] is not None and param[1] != ("name", "Any"):
+                        function = module.function(index)
+                        known = [m for m in members_of(self.parameter(function, param)) if m is not NONE]
+                        if len(known) != 1 or not isinstance(known[0], Instance):
+                            return None
+                        found.add(known[0].cls)
+            if len(found) == 1:
+                why = (f"`{name}` is annotated so in other functions of this file", module.path, 1)
+                self._elsewhere[key] = Instance(found.pop(), (), why, guess=True)
+        return self._elsewhere[key]
 
     def injected(self, nodes: Sequence[Node], module: Module, function: Function | None) -> Value | None:
         """What `Depends(get_store)` puts into a parameter."""
@@ -277,6 +309,8 @@ class Program:
         """What becomes of a promise given to that parameter: "lost", "handed over" to somebody unknown, or "kept"."""
         if function in self._walking or len(self._walking) > _DEEPEST_FLOW:
             return "kept"
+        if any(callee.rpartition(".")[2] in _ASKING for callee in function.facts.calls):
+            return "kept"  # it looks at what it is given, so it knows what to do with a promise
         self._walking.add(function)
         try:
             flow = Flow(self, function)
@@ -317,33 +351,61 @@ class Program:
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
-    def incidents(self) -> tuple[Incident, ...]:
-        """Everything that goes wrong with promises anywhere in the project."""
-        if self._incidents is None:
-            self._incidents = tuple(self._collect())
-        return self._incidents
+    def prepare(self) -> None:
+        """Take in what all files say about names, so that walks can begin."""
+        if self._suspicion is None:
+            modules = list(self.own_modules())
+            for module in modules:
+                self.evidence.count(module.path, module.facts.functions)
+            self._suspicion = Suspicion(self, modules)
 
-    def _collect(self) -> Iterator[Incident]:
-        modules = list(self.own_modules())
-        for module in modules:
-            self.evidence.count(module.path, module.facts.functions)
-        suspicion = Suspicion(self, modules)
-        waiting = [module.function(index) for module in modules for index in range(len(module.facts.functions))]
+    def walk(
+        self, paths: Sequence[str], beyond: Mapping[str, Sequence[int]] | None = None
+    ) -> tuple[set[str], dict[str, list[int]]]:
+        """Walk through the suspect functions of `paths`, except those in `beyond`; `incidents` then tells what was met.
+
+        Returned are the names of the plain functions that were found to return promises, and the functions walked.
+        """
+        self.prepare()
+        assert self._suspicion is not None
+        suspicion = self._suspicion
+        met: list[Incident] = []
+        walked: dict[str, list[int]] = {}
+        returning: set[str] = set()
+        skipped = {path: set(indices) for path, indices in (beyond or {}).items()}
+        waiting = [
+            module.function(index)
+            for module in map(self.module, paths)
+            for index in range(len(module.facts.functions))
+            if index not in skipped.get(module.path, ())
+        ]
         while True:
-            returning: set[str] = set()
             left: list[Function] = []
             for function in waiting:
                 if not suspicion.falls_on(function):
                     left.append(function)
                     continue
+                walked.setdefault(function.module.path, []).append(function.index)
                 summary = self.summary(function)
                 if not function.is_async and holds_promise(summary.returns):
                     returning.add(function.name)
-                yield from summary.incidents
-            if returning <= suspicion.returners:
-                return
-            suspicion.grow(returning)
+                met += summary.incidents
+            if not suspicion.grow(returning):
+                break
             waiting = left
+        self._incidents = tuple(met)
+        self._walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
+        return returning, walked
+
+    def learn(self, returning: set[str]) -> bool:
+        """Take in that these plain functions return promises; False where that was known."""
+        self.prepare()
+        assert self._suspicion is not None
+        return self._suspicion.grow(returning)
+
+    def incidents(self) -> tuple[Incident, ...]:
+        """Everything that went wrong with promises on the last walk."""
+        return self._incidents
 
     def incidents_of(self, *kinds: str) -> Iterator[Incident]:
         """The incidents of these kinds."""
@@ -365,7 +427,7 @@ class Program:
             declared = self.types.annotated(returns, function.module, function.parent, function.owner)
             if never_awaitable(declared, self):
                 return ""
-            if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns):
+            if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns, _AWAITABLES):
                 return "on purpose"
         if function.name in self.evidence.awaited_twice:
             return "on purpose"
@@ -375,13 +437,15 @@ class Program:
 
     def stored_incidents(self) -> Iterator[Incident]:
         """Coroutines set as attributes that the class never awaits nor gives away."""
-        self.incidents()
-        for function, summary in list(self._summaries.items()):
-            for target, value in summary.stored:
-                if function.module.own and isinstance(value, Coroutine) and value.site is not None:
+        for function in sorted(self._walked, key=lambda f: (f.module.path, f.index)):
+            for target, value in self.summary(function).stored:
+                if isinstance(value, Coroutine) and value.site is not None:
                     owner = self._class_around(function)
-                    if owner is not None and self._attribute_is_lost(owner, target[2]):
-                        yield Incident("stored", value.site, value.site.at, "", f"self.{target[2]}", False)
+                    if owner is None:
+                        continue
+                    proven = never_awaitable(self.classes.declared(owner, target[2]), self)
+                    if proven or self._attribute_is_lost(owner, target[2]):
+                        yield Incident("stored", value.site, value.site.at, "", f"self.{target[2]}", sure=proven)
 
     def _class_around(self, function: Function | None) -> Class | None:
         while function is not None:
@@ -395,7 +459,7 @@ class Program:
         for module in {c.module for c in (cls, *self.classes.children(cls))}:
             for f in module.facts.functions:
                 collect_uses(body_of(f), name, uses)
-        return not uses - {"misused", "assigned"}
+        return "awaited" not in uses and ("misused" in uses or not uses - {"assigned"})
 
     # -- texts and places ----------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from troth.analysis.facts.model import ImportFacts
 from troth.analysis.program import library
@@ -18,6 +18,7 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
     from troth.analysis.program.link import Program
 
 __all__ = ["Names"]
@@ -63,6 +64,7 @@ class Names:
         values = [self._binding(module, b) for b in self._settled(bindings)]
         if len(values) > 1:  # `X = None` before or in an `except ImportError` says nothing about the real one
             values = [v for v in values if v is not None and v is not NONE] or values[:1]
+            values = [v for v in values if not isinstance(v, External)] or values[:1]  # the other one is not installed
         return union(values)
 
     def _settled(self, bindings: list[object]) -> list[object]:
@@ -83,7 +85,7 @@ class Names:
             return ClassObject(binding)
         if isinstance(binding, ImportFacts):
             return self.imported(module, binding.module, binding.name, binding.level)
-        annotation, value = binding  # type: ignore[misc]
+        annotation, value = cast("tuple[Node | None, Node | None]", binding)
         if annotation is not None:
             known = self._program.types.annotated(annotation, module)
             if known is not None:
@@ -137,6 +139,10 @@ class Names:
         if attribute is None:
             return ModuleValue(name, target) if isinstance(target, Module) else ModuleValue(name)
         if isinstance(target, Module):
+            if target is module:  # `from . import part` in the package itself
+                part = self._submodule(target, attribute)
+                if part is not None:
+                    return ModuleValue(f"{target.name}.{attribute}", part)
             if attribute in target.bindings:
                 return self.at_module(target, attribute)
             found = self._star(target, attribute)
@@ -188,8 +194,7 @@ class Names:
         return self._library[dotted]
 
     def _in_tables(self, dotted: str) -> Value | None:
-        top, _, rest = dotted.partition(".")
-        if rest:
+        if "." in dotted:
             installed = self._program.installed(dotted.rpartition(".")[0])
             if installed is not None:
                 found = self.at_module(installed, dotted.rpartition(".")[2])

@@ -1,8 +1,7 @@
 """Knows what a report is about: findings, and all that has to be said beside them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Finding
 from troth.analysis.source.lines import Lines
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Report", "plural"]
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """One run, ready to be shown.
 
     `findings` are those that count, sorted by place; `checked` is how many files were looked at for them. What a

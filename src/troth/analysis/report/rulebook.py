@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from troth.analysis.rules import Case, Rule
@@ -27,8 +26,7 @@ FAMILIES = {
 _HEADING = r"(?m)^([A-Z][\w' -]{2,40}):(?:\s+|$)"
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(NamedTuple):
     """A case of a rule: code that it reports (`is_bad`) or leaves alone, and what its fix makes of it."""
 
     title: str
@@ -37,8 +35,7 @@ class Example:
     fixed: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RulePage:
+class RulePage(NamedTuple):
     """One rule: `parts` are its documentation by heading, the first of them under an empty one."""
 
     code: str

@@ -69,6 +69,8 @@ def verdict(report: Report, paint: Paint = _plain) -> str:
         asides.append(f"{report.silenced:,} silenced by `# troth: allow`")
     aside = f" ({', '.join(asides)})" if asides else ""
     new = f" since {report.since}" if report.since else ""
+    if not report.findings and not report.checked:
+        return paint("Nothing could be checked, and nothing is not the same as clean", "yellow", "bold")
     if not report.findings:
         said = f"Nothing new{new}" if new or report.known else "All clear"
         return f"{paint(said, 'green', 'bold')}: {files} checked{aside}"

@@ -44,6 +44,8 @@ class Rule:
     cases: tuple[Case, ...]
     check: Check
     documentation: str
+    is_default: bool = True
+    """Whether it is on unless somebody says otherwise; the others are asked for with `--select`."""
 
     @property
     def title(self) -> str:
@@ -56,13 +58,13 @@ class Rule:
         return int(self.code[1:]) // 100
 
 
-def rule(code: str, name: str, *, cases: Sequence[Case]) -> Callable[[Check], Check]:
-    """Declare the function below to be the rule `code`."""
+def rule(code: str, name: str, *, cases: Sequence[Case], default: bool = True) -> Callable[[Check], Check]:
+    """Declare the function below to be the rule `code`; `default` says whether it is on unless asked for."""
 
     def declare(check: Check) -> Check:
         module = sys.modules[check.__module__]
         documentation = module.__doc__ or ""
-        check.rule = Rule(code, name, tuple(cases), check, documentation)  # type: ignore[attr-defined]
+        check.rule = Rule(code, name, tuple(cases), check, documentation, default)  # type: ignore[attr-defined]
         return check
 
     return declare

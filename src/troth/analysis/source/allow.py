@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from troth.analysis.findings import Finding, Span
 from troth.analysis.source.lines import BOM, decode, split
@@ -14,8 +14,7 @@ _COMMENT = re.compile(r"#\s*troth:\s*allow\b[ \t]*(?P<rest>[^#]*)", re.IGNORECAS
 _NAMES = re.compile(r"[A-Za-z][\w-]*(?:\s*,\s*[A-Za-z][\w-]*)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
+class Allow(NamedTuple):
     """One comment: where it stands, which rules it names, and which lines it speaks for."""
 
     span: Span

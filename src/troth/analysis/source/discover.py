@@ -5,8 +5,8 @@ The paths say what is reported; the program is the whole project, so that three 
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from troth.analysis.source.listing import SUFFIXES, Listing, is_foreign, is_hidden, list_files
 from troth.analysis.source.project import Project
@@ -18,8 +18,7 @@ __all__ = ["Root", "Scope", "discover", "existing_paths", "project_root"]
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """A project and the part of it that is reported; `marked` are its folders with a packaging or settings file."""
 
     project: Project
@@ -27,8 +26,7 @@ class Scope:
     marked: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(NamedTuple):
     """The folder that paths are relative to, and whether all that lies in it is the program."""
 
     path: Path

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Globs", "Pattern", "parse"]
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """One line: what it matches, and whether it takes back (`!`) what lines before it have said."""
 
     regex: str
@@ -17,8 +16,7 @@ class Pattern:
     last: str  # its last part, as written
 
 
-@dataclass(frozen=True, slots=True)
-class Globs:
+class Globs(NamedTuple):
     """Patterns of one file, in order: the last one that matches decides.
 
     Only source files are ever asked about, so that the lines which cannot match one (`*.pyc`, `.env`) are left out of

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from troth.analysis.source.globs import Globs, parse
 
@@ -23,8 +23,7 @@ _ENVIRONMENT = frozenset({"pyvenv.cfg", "conda-meta"})
 _MARKERS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", "troth.toml"})
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """Files below a folder, sorted, and the folders among them that hold a packaging or settings file."""
 
     files: tuple[str, ...]

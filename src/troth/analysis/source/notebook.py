@@ -5,8 +5,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from troth.analysis.source.read import Problem, parse
-
 __all__ = ["Notebook", "code_cells", "read_notebook"]
 
 _LINE_MAGIC = re.compile(r"^(?P<indent>\s*)(?:[%!?].*|[\w.]+\?{1,2}\s*)$")
@@ -17,45 +15,33 @@ _PYTHON_CELLS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%px")
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
-    """Its code as one text. `starts` are the lines, from 1, at which the cells begin; `broken` do not parse.
+    """The code of all cells as one file, and the line on which each cell begins."""
 
-    `broken` gives the cell, the line in it and what is wrong; such a cell is left out of the text, and so is one in
-    syntax that only a newer Python knows.
-    """
+    source: str
+    starts: tuple[int, ...]  # the first line of each code cell, from 1
 
-    text: str
-    starts: tuple[int, ...]
-    broken: tuple[tuple[int, int, str], ...] = ()
-    has_newer_syntax: bool = False
-
-    def place(self, line: int) -> tuple[int, int]:
-        """The cell, from 1, and the line in it, of a line of the text."""
-        cell = max(1, bisect_right(self.starts, line))
-        return cell, line - self.starts[cell - 1] + 1 if self.starts else line
+    def cell_of(self, line: int) -> tuple[int, int]:
+        """The code cell, from 1, that a line of the source belongs to, and how many lines come before that cell."""
+        index = bisect_right(self.starts, line) - 1
+        return index + 1, self.starts[index] - 1 if index >= 0 else 0
 
 
 def read_notebook(data: bytes) -> Notebook:
-    """Read the code cells. What is no notebook is broken in cell 0; one in another language has no cells for us."""
+    """The code of a notebook; one in another language has no cells for us. Raises ValueError where it is no notebook.
+
+    Magics and shell lines become `pass`, cells in another language become nothing; line numbers stay as they are.
+    """
     document = _document(data)
     if document is None:
-        return Notebook("", (), ((0, 1, "it is named like a notebook, but is none"),))
+        raise ValueError("this is not a notebook: it has no list of cells")
     if not _is_python(document):
         return Notebook("", ())
     lines: list[str] = []
     starts: list[int] = []
-    broken: list[tuple[int, int, str]] = []
-    newer = False
     for text in _texts(document):
-        code = _without_magics(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
-        problem = parse("\n".join(code).encode("utf-8", "surrogatepass"), top_level_await=True)
-        if isinstance(problem, Problem):
-            newer = newer or problem.newer_syntax
-            if not problem.newer_syntax:
-                broken.append((len(starts) + 1, problem.line, problem.text))
-            code = [""] * len(code)
         starts.append(len(lines) + 1)
-        lines += code
-    return Notebook("\n".join(lines) + "\n", tuple(starts), tuple(broken), has_newer_syntax=newer)
+        lines += _without_magics(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+    return Notebook("\n".join(lines) + "\n", tuple(starts))
 
 
 def code_cells(data: bytes) -> list[str]:

@@ -11,8 +11,7 @@ def order(id, amount):
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, Literal
-from weakref import WeakKeyDictionary
+from typing import Any, Literal, NamedTuple, Self
 
 from troth import bridge
 from troth.color import Color
@@ -24,17 +23,10 @@ from troth.runtime.store.payload import keep, keep_all
 __all__ = ["Append", "Ask", "Decision", "Join", "Sleep", "Start", "Step", "Together", "Wait"]
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class Step:
-    """Call `call(*args, **kwargs)` once, durably, and be sent what it returns, as JSON reads it back.
+_NOTHING: Mapping[str, object] = {}
 
-    `call` is sync or async. `name` and the arguments are written down before the call and compared on a replay, so
-    they have to be JSON; what must not be written down goes into a `functools.partial`. The call may happen more than
-    once in one case: a process that dies in the middle of it. The key of `current_step().key` is then the same, for
-    the other side to recognise; `after_crash="fail"` makes the step fail instead (`StepFailedError`, outcome
-    "interrupted"). `timeout` limits each attempt. `code`, if given, is compared on a replay like the arguments.
-    """
 
+class _StepFields(NamedTuple):
     name: str
     call: Callable[..., object]
     args: tuple[object, ...]
@@ -47,8 +39,21 @@ class Step:
     color: Color
     recorded: str
 
-    def __init__(
-        self,
+
+class Step(_StepFields):
+    """Call `call(*args, **kwargs)` once, durably, and be sent what it returns, as JSON reads it back.
+
+    `call` is sync or async. `name` and the arguments are written down before the call and compared on a replay, so
+    they have to be JSON; what must not be written down goes into a `functools.partial`. The call may happen more than
+    once in one case: a process that dies in the middle of it. The key of `current_step().key` is then the same, for
+    the other side to recognise; `after_crash="fail"` makes the step fail instead (`StepFailedError`, outcome
+    "interrupted"). `timeout` limits each attempt. `code`, if given, is compared on a replay like the arguments.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
         name: str,
         call: Callable[..., object],
         /,
@@ -59,7 +64,8 @@ class Step:
         key: str | None = None,
         after_crash: Literal["rerun", "fail"] = "rerun",
         code: str | None = None,
-    ) -> None:
+    ) -> Self:
+        """Look at the call before anything happens: its color, its arguments, its time."""
         color = _color_of(call)
         if color is Color.UNKNOWN:
             raise _unknown_color(name, call)
@@ -69,18 +75,8 @@ class Step:
             recorded, _ = keep([list(args), dict(kwargs)], f"arguments of step {name!r}")
         else:
             recorded = keep_all(args, f"arguments of step {name!r}") if args else "[]"
-        put = object.__setattr__
-        put(self, "name", name)
-        put(self, "call", call)
-        put(self, "args", args)
-        put(self, "kwargs", kwargs or {})
-        put(self, "retry", retry)
-        put(self, "timeout", timeout)
-        put(self, "key", key)
-        put(self, "after_crash", after_crash)
-        put(self, "code", code)
-        put(self, "color", color)
-        put(self, "recorded", recorded)
+        fields = (name, call, args, kwargs or _NOTHING, retry, timeout, key, after_crash, code, color, recorded)
+        return tuple.__new__(cls, fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +167,14 @@ def _color_of(call: Callable[..., object]) -> Color:
         return bridge.color_of(call)
     color = _colors.get(call)
     if color is None:
+        if len(_colors) >= _REMEMBERED:
+            _colors.clear()  # functions made on the fly must not be kept for ever
         color = _colors[call] = bridge.color_of(call)
     return color
 
 
-_colors: WeakKeyDictionary[FunctionType, Color] = WeakKeyDictionary()
+_REMEMBERED = 512
+_colors: dict[FunctionType, Color] = {}
 
 
 def _unknown_color(name: str, call: object) -> UnknownColorError:

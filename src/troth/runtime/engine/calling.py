@@ -42,7 +42,7 @@ def call(step: Step, info: CurrentStep, workers: Workers, cancellation: Cancella
     if step.color is Color.ASYNC:
         return bridge.run(acall(step, info, workers, cancellation))
     token = CURRENT.set(info)
-    lost.begin_step(info)
+    begun = lost.begin_step(info)
     try:
         if failpoints.armed:
             failpoints.reach(STEP_EFFECT.before)
@@ -52,7 +52,7 @@ def call(step: Step, info: CurrentStep, workers: Workers, cancellation: Cancella
         if failpoints.armed:
             failpoints.reach(STEP_EFFECT.after)
     finally:
-        losses = lost.end_step(info)
+        losses = lost.end_step(info, begun)
         CURRENT.reset(token)
     return _lossless(outcome, step, losses) if losses else outcome
 
@@ -79,7 +79,7 @@ def _call_in_thread(step: Step, info: CurrentStep, workers: Workers) -> Outcome:
 async def acall(step: Step, info: CurrentStep, workers: Workers, cancellation: Cancellation) -> Outcome:
     """Make one attempt from a loop. Cancelling the task cancels an async step, and gives up a sync one's thread."""
     token = CURRENT.set(info)
-    lost.begin_step(info)
+    begun = lost.begin_step(info)
     try:
         if failpoints.armed:
             failpoints.reach(STEP_EFFECT.before)
@@ -92,7 +92,7 @@ async def acall(step: Step, info: CurrentStep, workers: Workers, cancellation: C
         if failpoints.armed:
             failpoints.reach(STEP_EFFECT.after)
     finally:
-        losses = lost.end_step(info)
+        losses = lost.end_step(info, begun)
         CURRENT.reset(token)
     return _lossless(outcome, step, losses) if losses else outcome
 
@@ -135,7 +135,10 @@ async def _await(make: Callable[[], Any], step: Step, info: CurrentStep, cancell
     before = task.cancelling()
     cancellation.enter(task)
     try:
-        return Outcome("done", await _fully(make))
+        value = await make()
+        while type(value) not in _PLAIN and inspect.isawaitable(value):
+            value = await value
+        return Outcome("done", value)
     except asyncio.CancelledError as error:
         if task.cancelling() == before:
             return Outcome("failed", error=error)  # the step raised it; nobody cancelled us

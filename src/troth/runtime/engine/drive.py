@@ -35,6 +35,7 @@ class Driven(Protocol):
 
 def drive(acts: Acts, driven: Driven) -> Any:
     """Perform what `acts` asks for on this thread, blocking, until it returns."""
+    store = driven.store
     answer: Any = None
     error: BaseException | None = None
     while True:
@@ -44,16 +45,17 @@ def drive(acts: Acts, driven: Driven) -> Any:
             return done.value
         answer = error = None
         try:
-            answer = _perform(act, driven)
+            if type(act) is Commit:
+                answer = store.commit(act.point, act.work)
+            elif type(act) is Invoke:
+                answer = call(act.step, act.info, driven.workers, act.cancellation)
+            else:
+                answer = _perform(act, driven)
         except BaseException as raised:  # noqa: BLE001  it belongs to whoever conducts, Ctrl-C included
             error = raised
 
 
 def _perform(act: Act, driven: Driven) -> Any:
-    if type(act) is Commit:
-        return driven.store.commit(act.point, act.work)
-    if type(act) is Invoke:
-        return call(act.step, act.info, driven.workers, act.cancellation)
     if type(act) is Pause:
         return driven.run.bell.wait(act.seen, _left(act, driven.run.clock))
     if type(act) is Fan:
@@ -66,6 +68,7 @@ async def adrive(acts: Acts, driven: Driven) -> Any:
     answer: Any = None
     error: BaseException | None = None
     since_breath = 0
+    store = driven.store
     while True:
         try:
             act = acts.send(answer) if error is None else acts.throw(error)
@@ -77,16 +80,18 @@ async def adrive(acts: Acts, driven: Driven) -> Any:
             if since_breath >= _BREATH:
                 since_breath = 0
                 await asyncio.sleep(0)
-            answer = await _aperform(act, driven)
+            if type(act) is Commit:
+                kept = store.commit_at_once(act.work) if driven.is_alone() else None
+                answer = kept[0] if kept is not None else await store.acommit(act.point, act.work)
+            elif type(act) is Invoke:
+                answer = await acall(act.step, act.info, driven.workers, act.cancellation)
+            else:
+                answer = await _aperform(act, driven)
         except BaseException as raised:  # noqa: BLE001  it belongs to whoever conducts, cancellation included
             error = raised
 
 
 async def _aperform(act: Act, driven: Driven) -> Any:
-    if type(act) is Commit:
-        return await driven.store.acommit(act.point, act.work, alone=driven.is_alone())
-    if type(act) is Invoke:
-        return await acall(act.step, act.info, driven.workers, act.cancellation)
     if type(act) is Pause:
         return await driven.run.bell.await_ring(act.seen, _left(act, driven.run.clock))
     if type(act) is Fan:

@@ -17,7 +17,13 @@ _LONGEST = 20_000
 
 
 def describe(error: BaseException, outcome: str = "failed") -> dict[str, Any]:
-    """Type, message, the user's own line and the traceback of `error`, as JSON."""
+    """Type, message, the user's own line and the traceback of `error`, as JSON.
+
+    An error that another process described, and that arrives here as its record, is described by that.
+    """
+    recorded: Mapping[str, Any] | None = getattr(error, "troth_record", None)
+    if recorded is not None:
+        return {**recorded, "outcome": outcome}
     place = _place(error)
     text = "".join(traceback.format_exception(error, limit=-20))
     return {

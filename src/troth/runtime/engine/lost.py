@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["begin_step", "end_step", "start_watching", "stop_watching"]
 
-_YOUNG = 1  # generations that a step's own objects are in
 _LOST = frozenset({"coroutine", "task"})
 _running: set[int] = set()
 _collecting = threading.local()
@@ -64,17 +63,22 @@ def stop_watching() -> None:
             HUB.leave(_watcher)
 
 
-def begin_step(step: CurrentStep) -> None:
-    """Say that `step` is running."""
+def begin_step(step: CurrentStep) -> int:
+    """Say that `step` is running; give the answer to `end_step`."""
     _running.add(id(step))
+    return gc.get_count()[1]
 
 
-def end_step(step: CurrentStep) -> tuple[str, ...]:
-    """What `step` has lost, each in words with its place."""
+def end_step(step: CurrentStep, begun: int) -> tuple[str, ...]:
+    """What `step` has lost, each in words with its place.
+
+    Its objects are in the youngest generation, unless Python has collected meanwhile: the counter tells. To look into
+    the second one every time would cost more than all the rest of a short step.
+    """
     if len(_running) == 1:
         _collecting.step = step
         try:
-            gc.collect(_YOUNG)
+            gc.collect(0 if gc.get_count()[1] == begun else 1)
         finally:
             _collecting.step = None
     _running.discard(id(step))

@@ -17,7 +17,7 @@ from troth.runtime.engine.strand import Strand
 from troth.runtime.engine.waiting import until
 from troth.runtime.store import NotJsonError, StepRecord, StepState, Transaction
 from troth.runtime.store.payload import keep
-from troth.runtime.store.records import Place
+from troth.runtime.store.records import BegunStep, Place
 
 __all__ = ["perform_step"]
 
@@ -32,15 +32,17 @@ def perform_step(strand: Strand, step: Step, place: Place, record: StepRecord | 
     number, failed = 1, 0
     if record is None:
         key = step.key or f"{run.run_id}:{place.branch}{place.seq}:{step.name}"
-        strand.write(partial(_begin, place=place, step=step, key=key, now=clock()))
+        begun = BegunStep(step.name, key, step.recorded, step.color._value_, step.code, clock())
+        commit = strand.commit_begin(STEP_BEGIN, place, begun)
     elif record.state.is_settled:
         return strand.answer(record)
     else:
         key, number = record.key, record.attempt + 1
         failed = sum(attempt.outcome not in _UNCOUNTED for attempt in record.attempts)
         yield from _pick_up(strand, step, place, record)
+        commit = strand.commit(STEP_BEGIN)
     while True:
-        if strand.is_cancelled((yield strand.commit(STEP_BEGIN))):
+        if strand.is_cancelled((yield commit)):
             raise strand.cancelled(place)
         info = CurrentStep(run.run_id, place, step.name, key, number, clock())
         outcome: Outcome = yield Invoke(step, info, _DEAF if strand.is_told else run.cancellation)
@@ -64,19 +66,7 @@ def perform_step(strand: Strand, step: Step, place: Place, record: StepRecord | 
         yield from _rest(strand, info, outcome, now, next_at)
         number += 1
         strand.write(partial(_again, place=place, number=number, now=clock()))
-
-
-def _begin(tx: Transaction, place: Place, step: Step, key: str, now: float) -> None:
-    tx.begin_step(
-        place,
-        kind="step",
-        name=step.name,
-        key=key,
-        args=step.recorded,
-        now=now,
-        color=step.color._value_,
-        code=step.code,
-    )
+        commit = strand.commit(STEP_BEGIN)
 
 
 def _settle(tx: Transaction, info: CurrentStep, text: str, now: float) -> None:

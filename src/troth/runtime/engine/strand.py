@@ -15,7 +15,7 @@ from troth.runtime.engine.cancellation import Cancellation
 from troth.runtime.engine.errors import RunCancelledError, StepFailedError, WaitTimeoutError
 from troth.runtime.engine.replay import check_same
 from troth.runtime.store import Bell, CommitPoint, NotJsonError, RunState, StepRecord, StepState, Transaction
-from troth.runtime.store.records import Place
+from troth.runtime.store.records import BegunStep, Place
 
 __all__ = ["DecisionRaisedError", "Perform", "RunInProgress", "Strand", "ThrownError"]
 
@@ -142,6 +142,18 @@ class Strand:
             for write in writes:
                 write(tx)
             return is_requested
+
+        return Commit(point, work)
+
+    def commit_begin(self, point: CommitPoint, place: Place, begun: BegunStep) -> Commit:
+        """`commit` with the intent of a new step as its last write: nearly every commit of a run."""
+        run, writes = self.run, self._pending
+        self._pending = []
+
+        def work(tx: Transaction) -> bool:
+            for write in writes:
+                write(tx)
+            return tx.begin_held_step(place, run.resource, run.token, begun)  # refuses the writes above as well
 
         return Commit(point, work)
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from troth.runtime.store.failpoints import CommitPoint
 from troth.runtime.store.identity import Owner
 from troth.runtime.store.notices import Bell
-from troth.runtime.store.records import Event, Place, RunRecord, RunState, Signal, StepRecord, StepState
+from troth.runtime.store.records import BegunStep, Event, Place, RunRecord, RunState, Signal, StepRecord, StepState
 
 __all__ = ["Store", "Transaction"]
 
@@ -77,6 +77,9 @@ class Transaction(Protocol):
         code: str | None = None,
     ) -> None:
         """Write down a step before its effect."""
+
+    def begin_held_step(self, place: Place, resource: str, token: str, begun: BegunStep) -> bool:
+        """`hold_run` and `begin_step` in one statement; answers whether a cancellation was asked for."""
 
     def settle_step(
         self, place: Place, state: StepState, now: float, *, result: str | None = None, error: str | None = None
@@ -157,8 +160,12 @@ class Store(Protocol):
         """Do `work` in a transaction and return its answer once it is kept. Blocks; may share the transaction."""
         ...
 
-    async def acommit(self, point: CommitPoint, work: Callable[[Transaction], T], *, alone: bool = False) -> T:
-        """`commit` for a loop. `alone` says that no other task is about to commit."""
+    async def acommit(self, point: CommitPoint, work: Callable[[Transaction], T]) -> T:
+        """`commit` for a loop: what its tasks commit in one turn may share one transaction."""
+        ...
+
+    def commit_at_once(self, work: Callable[[Transaction], T]) -> tuple[T] | None:
+        """`commit` if that needs no waiting at all; otherwise nothing is done and nothing is answered."""
         ...
 
     def transaction(self, point: CommitPoint) -> AbstractContextManager[Transaction]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 __all__ = [
     "Attempt",
+    "BegunStep",
     "Event",
     "Place",
     "RunRecord",
@@ -26,6 +27,17 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.branch}{self.seq}"
+
+
+class BegunStep(NamedTuple):
+    """What is written down of a step before its effect."""
+
+    name: str
+    key: str
+    args: str
+    color: str | None
+    code: str | None
+    now: float
 
 
 class RunState(StrEnum):

@@ -130,19 +130,13 @@ class SqliteStore:
         with self._writer.transaction(point) as tx:
             yield tx
 
-    async def acommit(self, point: CommitPoint, work: Callable[[SqliteTransaction], T], *, alone: bool = False) -> T:
+    async def acommit(self, point: CommitPoint, work: Callable[[SqliteTransaction], T]) -> T:
         """`commit` for a loop: what its tasks commit in one turn of the loop shares one transaction.
 
         With NORMAL it is written on the loop's thread if nobody else is writing, which takes microseconds; in every
-        other case on the store's thread. `alone` says that no other task is about to commit, so there is no one to
-        wait for. A cancelled `acommit` may have been kept all the same.
+        other case on the store's thread. A cancelled `acommit` may have been kept all the same.
         """
         self._check_open()
-        if alone and self.synchronous == "NORMAL":
-            with contextlib.suppress(StoreBusyError):  # then like everybody else
-                answer = self._writer.commit_alone_now(work)
-                self._checkpoint_soon()
-                return answer
         unit = Unit(point, work)
         loop = asyncio.get_running_loop()
         batch = self._batches.get(loop)
@@ -151,6 +145,21 @@ class SqliteStore:
             loop.call_soon(self._flush, loop)
         await batch.add(unit)
         return unit.outcome()
+
+    def commit_at_once(self, work: Callable[[SqliteTransaction], T]) -> tuple[T] | None:
+        """`commit` for a loop with one task that commits: now, if that needs no waiting for anybody or for the disk.
+
+        Otherwise nothing is done and nothing is answered; then `acommit`.
+        """
+        if self._is_closed or self.synchronous != "NORMAL":
+            return None
+        try:
+            answer = self._writer.commit_alone_now(work)
+        except StoreBusyError:
+            return None
+        if self._writer.since_checkpoint >= CHECKPOINT_EVERY:
+            self._checkpoint_soon()
+        return (answer,)
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         batch = self._batches.pop(loop)

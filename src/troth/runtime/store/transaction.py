@@ -12,7 +12,7 @@ from troth.runtime.store import schema
 from troth.runtime.store.errors import LeaseLostError
 from troth.runtime.store.identity import Owner, is_alive
 from troth.runtime.store.payload import keep, read
-from troth.runtime.store.records import Place, RunState, StepState
+from troth.runtime.store.records import BegunStep, Place, RunState, StepState
 
 __all__ = ["SqliteTransaction", "run_topic", "stream_topic"]
 
@@ -40,6 +40,11 @@ class SqliteTransaction:
         self._connection = connection
         self._execute = connection.execute
         self.topics: set[str] = set()
+
+    def take_topics(self) -> set[str]:
+        """The topics so far, to be told; from now on there are none."""
+        topics, self.topics = self.topics, set()
+        return topics
 
     # Runs
 
@@ -141,6 +146,24 @@ class SqliteTransaction:
             "wake_at) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)",
             (*place, kind, name, state._value_, key, args, code, color, now, wake_at),
         )
+
+    def begin_held_step(self, place: Place, resource: str, token: str, begun: BegunStep) -> bool:
+        """`hold_run` and `begin_step` in one statement: what nearly every commit of a run consists of.
+
+        Answers whether somebody asked for the run's cancellation; the step is written down all the same.
+        """
+        name, key, args, color, code, now = begun
+        done = self._execute(
+            "INSERT INTO steps (run_id, branch, seq, kind, name, state, key, attempt, args, code, color, started_at) "
+            "SELECT ?1, ?2, ?3, 'step', ?4, 'begun', ?5, 1, ?6, ?7, ?8, ?9 FROM leases, runs "
+            "WHERE leases.resource = ?10 AND leases.token = ?11 AND runs.id = ?1 AND runs.cancel_requested = 0",
+            (*place, name, key, args, code, color, now, resource, token),
+        )
+        if done.rowcount == 1:
+            return False
+        is_requested = self.hold_run(place.run_id, resource, token)
+        self.begin_step(place, kind="step", name=name, key=key, args=args, now=now, color=color, code=code)
+        return is_requested
 
     def settle_step(
         self,

@@ -84,7 +84,7 @@ class Writer:
 
     def commit(self, point: CommitPoint, work: Callable[[SqliteTransaction], T]) -> T:
         """Commit `work`, with whatever else is queued; returns when it is kept. Waits for the lock and for the disk."""
-        if self._lock.acquire(blocking=False):
+        if self._lock.acquire(False):
             if not self._queue and not failpoints.armed:
                 return self._alone(work, self._busy_timeout)
             unit = Unit(point, work)
@@ -118,22 +118,30 @@ class Writer:
 
         What `_locked` does for one unit while no failpoint is armed, with less ceremony: this is most commits.
         """
+        topics: set[str] | None = None
         try:
-            connection = self._open()
-            self._begin(connection, patience)
-            tx = SqliteTransaction(connection)
+            connection = self._connection or self._open()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                self._begin_despite(error, connection, patience)
+            tx = self._tx
             try:
                 answer = work(tx)
-                self._end(connection)
+                connection.execute("COMMIT")
             except BaseException as error:
                 _rollback(connection)
+                tx.take_topics()
                 if isinstance(error, sqlite3.Error):
                     raise self._named(error) from error
                 raise
+            self.since_checkpoint += 1
+            if tx.topics:
+                topics = tx.take_topics()
         finally:
             self._lock.release()
-        if tx.topics:
-            self._committed(tx.topics)
+        if topics:
+            self._committed(topics)
         return answer
 
     def commit_now(self, units: list[Unit[Any]]) -> bool:
@@ -254,18 +262,19 @@ class Writer:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = self._connect()
+            self._tx = SqliteTransaction(self._connection)
         return self._connection
 
     def _begin(self, connection: sqlite3.Connection, patience: float) -> None:
         try:
             connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as first:
-            if not _is_busy(first):
-                raise self._named(first) from first
-            self._begin_later(connection, patience, first)
+        except sqlite3.OperationalError as error:
+            self._begin_despite(error, connection, patience)
 
-    def _begin_later(self, connection: sqlite3.Connection, patience: float, first: sqlite3.OperationalError) -> None:
+    def _begin_despite(self, first: sqlite3.OperationalError, connection: sqlite3.Connection, patience: float) -> None:
         """Another process writes just now: try again, in short pauses that grow."""
+        if not _is_busy(first):
+            raise self._named(first) from first
         deadline = time.monotonic() + patience
         pause = 0.0005
         while time.monotonic() < deadline:

@@ -1,0 +1,99 @@
+"""Knows how to read the facts of many files in several processes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from troth.analysis.facts.extract import extract
+from troth.analysis.parallel import in_processes
+from troth.analysis.source.notebook import read_notebook
+from troth.analysis.source.read import Problem, parse
+
+__all__ = ["Gathered", "gather", "read_facts", "source_of"]
+
+Gathered = dict[str, "bytes | Problem"]
+_WORTH_A_PROCESS = 1_000_000  # bytes of source; reading fewer takes less time than a second process needs to pay
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    root: Path
+    overlay: Mapping[str, bytes]
+
+    def data(self, path: str) -> bytes:
+        return self.overlay[path] if path in self.overlay else (self.root / path).read_bytes()
+
+
+def source_of(path: str, data: bytes) -> bytes:
+    """The Python in a file. Raises ValueError for a notebook that is none."""
+    return read_notebook(data).source.encode() if path.endswith(".ipynb") else data
+
+
+def read_facts(path: str, data: bytes) -> bytes | Problem:
+    """The packed facts of one file, or why there are none."""
+    is_notebook = path.endswith(".ipynb")
+    try:
+        source = source_of(path, data)
+    except (ValueError, RecursionError) as error:
+        return Problem(1, 1, f"it cannot be read as a notebook: {error}")
+    tree = parse(source, top_level_await=is_notebook)
+    if isinstance(tree, Problem):
+        return tree
+    try:
+        return extract(tree, top_level_await=is_notebook).pack()
+    except (RecursionError, ValueError):  # `marshal` gives up on deep nesting with a ValueError
+        return Problem(1, 1, "nested too deeply to be read")
+
+
+def gather(
+    root: Path,
+    paths: Sequence[str],
+    *,
+    overlay: Mapping[str, bytes],
+    jobs: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> Gathered:
+    """The packed facts of `paths`, or the reason why a file has none."""
+    reader = _Reader(root, overlay)
+    sizes = {path: len(overlay[path]) if path in overlay else _size(root / path) for path in paths}
+    total = sum(sizes.values())
+    count = max(1, min(jobs, total // _WORTH_A_PROCESS))
+    shares: list[list[str]] = [[] for _ in range(count)]
+    loads = [0] * count
+    for path in sorted(paths, key=lambda p: (-sizes[p], p)):  # the largest first, each to whoever has least
+        lightest = loads.index(min(loads))
+        shares[lightest].append(path)
+        loads[lightest] += sizes[path]
+    told = progress if progress is not None else _silent
+
+    def piece(share: list[str], tell: Callable[[int, int], None]) -> Callable[[], Gathered]:
+        def work() -> Gathered:
+            result: Gathered = {}
+            for number, path in enumerate(share):
+                tell(number * count, len(paths))
+                try:
+                    data = reader.data(path)
+                except OSError as error:
+                    result[path] = Problem(1, 1, f"it cannot be opened: {error.strerror}")
+                    continue
+                result[path] = read_facts(path, data)
+            return result
+
+        return work
+
+    pieces = [piece(share, _silent) for share in shares[:-1]] + [piece(shares[-1], told)]
+    gathered: Gathered = {}
+    for part in in_processes(pieces):
+        gathered.update(part)
+    return gathered
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _silent(_done: int, _total: int) -> None:
+    return

@@ -1,0 +1,91 @@
+"""Knows the places that pick a handler at run time and await it: out of a table, or by a name put together with `getattr`.
+
+Such a place pulls every handler into async, those that never wait included.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.values import FunctionValue, members_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from troth.analysis.program.calling import Call
+    from troth.analysis.program.link import Program
+
+__all__ = ["Dispatcher", "dispatchers"]
+
+_FEWEST = 2  # one function under two names is no table
+_NAME_BY_PARTS = re.compile(r"""getattr\(\s*(?P<base>[\w.]+)\s*,\s*f(["'])(?P<prefix>\w*)\{[^}]*\}(?P<suffix>\w*)\2""")
+
+
+class Dispatcher(NamedTuple):
+    """A call that awaits one of several handlers."""
+
+    call: Call
+    handlers: tuple[Function, ...]
+
+
+def dispatchers(program: Program) -> tuple[Dispatcher, ...]:
+    """All of them, worked out once for a program."""
+    known: tuple[Dispatcher, ...] | None = getattr(program, "_dispatchers", None)
+    if known is None:
+        known = tuple(_find(program))
+        program._dispatchers = known  # type: ignore[attr-defined]
+    return known
+
+
+def _find(program: Program) -> Iterator[Dispatcher]:
+    for module in program.own_modules():
+        for index, facts in enumerate(module.facts.functions):
+            if not facts.awaited:
+                continue
+            function = module.function(index)
+            by_name = "getattr" in facts.calls
+            if not by_name and not any(_could_pick(callee) for callee in facts.awaited):
+                continue
+            picked = tuple(_by_parts(program, function)) if by_name else ()
+            for call in program.calling.of(function):
+                if not call.is_awaited:
+                    continue
+                handlers = tuple(_own_functions(call))
+                if not handlers and picked and call.callee is None and call.node[1][0] == "name":
+                    handlers = picked
+                if len(handlers) >= _FEWEST:
+                    yield Dispatcher(call, handlers)
+
+
+def _could_pick(callee: str) -> bool:
+    """Whether a callee, as written, may be a variable that holds a handler."""
+    return "." not in callee or callee.endswith("[…]")
+
+
+def _own_functions(call: Call) -> Iterator[Function]:
+    if call.node[1][0] == "attr":
+        return  # a method call whose receiver may be of several classes
+    for one in members_of(call.callee):
+        if isinstance(one, FunctionValue) and isinstance(one.function, Function):
+            yield one.function
+
+
+def _by_parts(program: Program, function: Function) -> Iterator[Function]:
+    """The methods that `getattr(self, f"handle_{kind}")` in the function may pick."""
+    owner: Class | None = function.owner
+    if owner is None or not function.facts.params:
+        return
+    text = program.text(function.module.path).cut(*function.facts.at)
+    for found in _NAME_BY_PARTS.finditer(text):
+        prefix, suffix = found["prefix"], found["suffix"]
+        if found["base"] != function.facts.params[0][0] or not (prefix or suffix):
+            continue
+        classes = [
+            one for one in (*program.classes.order(owner), *program.classes.children(owner)) if isinstance(one, Class)
+        ]
+        for cls in classes:
+            for name, indexes in cls.methods.items():
+                if name.startswith(prefix) and name.endswith(suffix) and len(name) > len(prefix) + len(suffix):
+                    yield cls.module.function(indexes[-1])

@@ -1,0 +1,214 @@
+"""Knows which async functions never wait, and which of these somebody needs to be async all the same."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, NamedTuple
+
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program import library
+from troth.analysis.program.awaits import waits
+from troth.analysis.program.dispatch import dispatchers
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.mentions import mentioned
+from troth.analysis.program.values import ClassObject, External, FunctionValue, members_of
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program.calling import Call
+    from troth.analysis.program.link import Program
+
+__all__ = ["Needless", "needless"]
+
+_HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final", "abstractmethod"})
+
+
+class Needless(NamedTuple):
+    """An async function that never waits and need not be async; `awaited` are the calls that would change.
+
+    One that is `pulled` is async only because a dispatcher awaits whatever it picks.
+    """
+
+    function: Function
+    awaited: tuple[Call, ...]
+    is_sure: bool
+    is_pulled: bool = False
+
+
+def needless(program: Program) -> tuple[Needless, ...]:
+    """All of them, worked out once for a program."""
+    known = getattr(program, "_needless", None)
+    if known is None:
+        known = tuple(_find(program))
+        program._needless = known  # type: ignore[attr-defined]
+    return known
+
+
+def _find(program: Program) -> list[Needless]:
+    candidates = [
+        function
+        for module in program.own_modules()
+        for function in (module.function(index) for index in range(1, len(module.facts.functions)))
+        if function.is_async and not function.is_generator and not waits(function)
+        and not _required(program, function)
+    ]  # fmt: skip
+    pulled: dict[Function, list[Call]] = defaultdict(list)
+    for dispatcher in dispatchers(program):
+        for handler in dispatcher.handlers:
+            pulled[handler].append(dispatcher.call)
+    families = _families(program, candidates)
+    handed_around = mentioned(program, {function.name for function in candidates})
+    sites, unknown = _sites(program, {function.name for function in candidates})
+    twins = _with_waiting_twins(program, candidates)
+    found: list[Needless] = []
+    for function in candidates:
+        family = families[function]
+        if any(waits(one) or not one.is_async for one in family) or function in twins:
+            continue
+        if function in pulled:
+            found.append(Needless(function, tuple(pulled[function]), is_sure=False, is_pulled=True))
+            continue
+        if function.is_abstract or function.name in handed_around:
+            continue
+        calls = [call for one in family for call in sites.get(one, ())]
+        if not calls or any(not call.is_awaited for call in calls):
+            continue  # nobody calls it, or somebody hands its coroutine on: it may have to be async
+        closed = function.owner is None or program.classes.is_complete(function.owner)
+        sure = closed and len(family) == 1 and not unknown.get(function.name)
+        found.append(Needless(function, tuple(dict.fromkeys(calls)), sure))
+    return found
+
+
+def _families(program: Program, functions: list[Function]) -> dict[Function, list[Function]]:
+    """For each method, all methods of that name in the classes above and below: they change color together."""
+    result: dict[Function, list[Function]] = {}
+    for function in functions:
+        owner = function.owner
+        if owner is None:
+            result[function] = [function]
+            continue
+        related: dict[Class, None] = {}
+        todo = [owner]
+        while todo:
+            cls = todo.pop()
+            if cls in related:
+                continue
+            related[cls] = None
+            todo += [
+                one for one in program.classes.order(cls) if isinstance(one, Class) and function.name in one.methods
+            ]
+            todo += [one for one in program.classes.children(cls) if function.name in one.methods]
+        family = [
+            cls.module.function(index)
+            for cls in related
+            if function.name in cls.methods
+            for index in cls.methods[function.name]
+        ]
+        result[function] = [one for one in family if not one.is_abstract] or [function]
+    return result
+
+
+def _with_waiting_twins(program: Program, functions: list[Function]) -> set[Function]:
+    """The methods that another class of the same shape has too, and waits in: one surface, written twice."""
+    names = {function.name for function in functions if function.owner is not None}
+    waiting: dict[str, list[Class]] = defaultdict(list)
+    for module in program.own_modules():
+        for index in range(len(module.facts.classes)):
+            cls = module.cls(index)
+            for name in names & cls.methods.keys():
+                if any(waits(module.function(method)) for method in cls.methods[name]):
+                    waiting[name].append(cls)
+    return {
+        function
+        for function in functions
+        if function.owner is not None
+        and any(_is_of_one_shape(function.owner, other) for other in waiting[function.name])
+    }
+
+
+def _is_of_one_shape(one: Class, other: Class) -> bool:
+    if one is other:
+        return False
+    mine = {name for name in one.methods if not name.startswith("__")}
+    theirs = {name for name in other.methods if not name.startswith("__")}
+    shared = len(mine & theirs)
+    return shared >= 3 and shared * 2 >= min(len(mine), len(theirs))
+
+
+def _sites(program: Program, names: set[str]) -> tuple[dict[Function, list[Call]], dict[str, int]]:
+    """The calls of each function, and how many calls of each name nobody can tell the target of."""
+    sites: dict[Function, list[Call]] = defaultdict(list)
+    unknown: dict[str, int] = defaultdict(int)
+    for caller in program.calling.functions_naming(names):
+        for call in program.calling.of(caller):
+            last = call.text.rpartition(".")[2]
+            if last not in names:
+                continue
+            targets = [one.function for one in members_of(call.callee) if isinstance(one, FunctionValue)]
+            for target in targets:
+                if isinstance(target, Function):
+                    sites[target].append(call)
+            if not targets and not isinstance(call.callee, External | ClassObject):
+                unknown[last] += 1
+    return sites, unknown
+
+
+def _required(program: Program, function: Function) -> bool:
+    """Whether something outside the function's own text asks for the color it has."""
+    name = function.name
+    if name.startswith("__") and name.endswith("__"):
+        return True
+    if name.startswith("test") or any(not _is_harmless(program, function, one) for one in function.facts.decorators):
+        return True
+    if function.owner is not None:
+        return _asked_for_by_base(program, function, function.owner)
+    if function.parent is None and name in (function.module.facts.exports or ()):
+        return True
+    file = function.module.path.rpartition("/")[2]
+    hooks = semantics().module_hooks
+    return any(name in hook.names and any(fnmatchcase(file, one) for one in hook.files) for hook in hooks)
+
+
+def _is_harmless(program: Program, function: Function, decorator: Node) -> bool:
+    node = decorator[1] if decorator[0] == "call" else decorator
+    name = node[1] if node[0] == "name" else node[2] if node[0] == "attr" else ""
+    if name in _HARMLESS:
+        return True
+    value = program.static(function.module, function.parent).value(node)
+    if isinstance(value, FunctionValue) and not isinstance(value.function, Function):
+        return semantics().decorators.get(value.function.qualname) == "keeps"
+    return False
+
+
+def _asked_for_by_base(program: Program, function: Function, owner: Class) -> bool:
+    name = function.name
+    for ancestor in program.classes.order(owner):
+        if ancestor is None:
+            if not name.startswith("_"):
+                return True  # an unknown base may call it by that name
+        elif isinstance(ancestor, LibraryClass):
+            if library.member(ancestor.qualified, name) is not None or semantics().hook(ancestor.qualified, name):
+                return True
+        elif name in ancestor.methods and _is_protocol(ancestor):
+            return True
+    return any(name in methods and methods <= owner.methods.keys() for methods in _protocols(program))
+
+
+def _protocols(program: Program) -> list[frozenset[str]]:
+    """The method names of each Protocol of the project: a class that has them all may be used for it."""
+    known: list[frozenset[str]] | None = getattr(program, "_protocol_methods", None)
+    if known is None:
+        classes = (module.cls(index) for module in program.own_modules() for index in range(len(module.facts.classes)))
+        known = [frozenset(cls.methods) for cls in classes if cls.methods and _is_protocol(cls)]
+        program._protocol_methods = known  # type: ignore[attr-defined]
+    return known
+
+
+def _is_protocol(cls: Class) -> bool:
+    for base in cls.facts.bases:
+        node = base[1] if base[0] == "index" else base
+        if (node[1] if node[0] == "name" else node[2] if node[0] == "attr" else "") == "Protocol":
+            return True
+    return False

@@ -1,0 +1,109 @@
+"""Loop in a running loop.
+
+What it finds: `asyncio.run`, `run_until_complete` and their like where a loop is running already: in an `async def`, or
+in a plain function that an `async def` calls.
+Why it matters: it raises "cannot be called from a running event loop", and the coroutine it was given never runs. In a
+script it works; inside FastAPI, Jupyter or another coroutine it does not.
+How to repair: await the coroutine in the async function itself. Where the plain function has to stay plain, cross with
+`troth.bridge.run`, or call it in a thread.
+How sure the fix is: `await` in place of `asyncio.run(…)` does what was meant; it is sure where the call stands in the
+async function itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program.calling import names_of
+from troth.analysis.program.chains import Chains
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import span
+
+if TYPE_CHECKING:
+    from troth.analysis.program import Program
+    from troth.analysis.program.calling import Call
+    from troth.analysis.program.entities import Function
+
+CASES = [
+    Case(
+        "in an async function",
+        bad="import asyncio\nasync def f(): ...\nasync def main():\n    return asyncio.run(f())  # here\n",
+        fixed="import asyncio\nasync def f(): ...\nasync def main():\n    return await f()  # here\n",
+    ),
+    Case(
+        "on the loop object",
+        bad="import asyncio\nasync def f(): ...\nasync def main():\n"
+        "    loop = asyncio.get_event_loop()\n    loop.run_until_complete(f())  # here\n",
+    ),
+    Case(
+        "down a chain",
+        bad="import asyncio\nasync def f(): ...\ndef load():\n    return asyncio.run(f())\ndef get():\n    return load()\n"
+        "async def main():\n    return get()  # here\n",
+    ),
+    Case("at the top", good="import asyncio\nasync def f(): ...\ndef main():\n    asyncio.run(f())\n"),
+    Case(
+        "in a thread",
+        good="import asyncio\nasync def f(): ...\ndef load():\n    return asyncio.run(f())\n"
+        "async def main():\n    return await asyncio.to_thread(load)\n",
+    ),
+    Case(
+        "where it is asked first",
+        good="import asyncio\nasync def f(): ...\ndef load():\n    try:\n        asyncio.get_running_loop()\n"
+        "    except RuntimeError:\n        return asyncio.run(f())\n    return None\nasync def main():\n    load()\n",
+    ),
+    Case(
+        "in a function inside it that somebody else calls",
+        good="import asyncio, threading\nasync def f(): ...\nasync def main():\n    def work():\n        asyncio.run(f())\n"
+        "    threading.Thread(target=work).start()\n",
+    ),
+]
+
+_ASKING = frozenset({"get_running_loop", "_get_running_loop", "is_running", "new_event_loop", "current_task"})
+
+
+@rule("T601", "loop-in-running-loop", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Loops started where one runs."""
+    starters = {name for name, way in semantics().runs_a_loop.items() if way == "runs"}
+
+    def starts(call: Call) -> bool:
+        return any(name in starters for name in names_of(call.callee))
+
+    chains = Chains(program.calling, {name.rpartition(".")[2] for name in starters}, starts, stops=_asks)
+    for call in chains.ends:
+        if call.caller.is_async and not _asks(call.caller):
+            message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"
+            yield Finding(
+                "T601", "loop-in-running-loop", span(program, call.caller, call.at), message, "certain",
+                (Reason(f"`{call.caller.qualname}` is `async def`, so a loop runs it", *call.caller.place),),
+                _await_instead(program, call), call.caller.qualname, call.text,
+            )  # fmt: skip
+    for link in chains.entered_from_async():
+        caller = link.call.caller
+        message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which raises because a loop is running already"
+        yield Finding(
+            "T601", "loop-in-running-loop", span(program, caller, link.call.at), message, "likely",
+            (Reason(f"`{caller.qualname}` is `async def`, so a loop runs it", *caller.place), *(link.rest or link).reasons()),
+            None, caller.qualname, link.call.text,
+        )  # fmt: skip
+
+
+def _asks(function: Function) -> bool:
+    """Whether the function looks for a running loop itself, or makes one of its own."""
+    return any(callee.rpartition(".")[2] in _ASKING for callee in function.facts.calls)
+
+
+def _await_instead(program: Program, call: Call) -> Fix | None:
+    node, path = call.node, call.caller.module.path
+    if call.text not in {"asyncio.run", "run"} or len(node[2]) != 1 or node[3] or path.endswith(".ipynb"):
+        return None
+    argument = node[2][0]
+    if argument[0] != "call":
+        return None
+    text = program.text(path)
+    start, end = text.offset(call.at[0], call.at[1]), text.offset(call.at[2], call.at[3])
+    inner = text.offset(argument[-1][0], argument[-1][1]), text.offset(argument[-1][2], argument[-1][3])
+    return Fix("await it instead", "sure", (Edit(path, start, inner[0], "await "), Edit(path, inner[1], end, "")))

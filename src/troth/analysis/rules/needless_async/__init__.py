@@ -1,0 +1,1 @@
+"""Needless async: functions that promise to wait and never do."""

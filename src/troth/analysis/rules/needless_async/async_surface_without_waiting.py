@@ -1,0 +1,75 @@
+"""Async surface without waiting.
+
+What it finds: a class none of whose async methods ever waits, though other code awaits at least two of them; where some
+methods are plain already, the surface is mixed for nothing.
+Why it matters: callers have to know which method has to be awaited, and a forgotten await is silent. The plain side is
+the consistent one.
+How to repair: make the surface one color: `troth recolor MODULE:CLASS --to sync` changes the definitions and every call.
+How sure the fix is: none is offered here, because it touches every caller.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.findings import Finding, Reason, Span
+from troth.analysis.program.needless import needless
+from troth.analysis.rules.registry import Case, rule
+
+if TYPE_CHECKING:
+    from troth.analysis.program import Program
+    from troth.analysis.program.entities import Class
+    from troth.analysis.program.needless import Needless
+
+_FEWEST = 2
+
+_CLASS = "class Session:  # here\n    def __init__(self):\n        self.members = []\n    def size(self):\n        return len(self.members)\n"
+_USE = "async def main(s: Session):\n    await s.join(1)\n    await s.leave(1)\n"
+CASES = [
+    Case(
+        "mixed",
+        bad=_CLASS
+        + "    async def join(self, m):\n        self.members.append(m)\n    async def leave(self, m):\n        self.members.remove(m)\n"
+        + _USE,
+    ),
+    Case(
+        "one that waits",
+        good=_CLASS
+        + "    async def join(self, m):\n        self.members.append(m)\n    async def leave(self, m):\n        await m.bye()\n"
+        + _USE,
+    ),
+    Case("wholly plain", good="class Session:\n    def join(self, m): ...\ndef main(s: Session):\n    s.join(1)\n"),
+]
+
+
+@rule("T302", "async-surface-without-waiting", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Classes that are async and never wait."""
+    by_class: dict[Class, list[Needless]] = defaultdict(list)
+    for one in needless(program):
+        if one.function.owner is not None and not one.is_pulled:
+            by_class[one.function.owner].append(one)
+    for cls, found in by_class.items():
+        methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
+        is_async = [one for one in methods if one.is_async and not one.name.startswith("__")]
+        public = [one for one in found if not one.function.name.startswith("_")]
+        if len(public) < _FEWEST or {one.function for one in found} != set(is_async):
+            continue
+        plain = [one for one in methods if not one.is_async and not one.name.startswith("_")]
+        calls = sum(len(one.awaited) for one in found)
+        path, line = cls.place
+        names = ", ".join(f"`{one.function.name}`" for one in found)
+        side = f"its {len(plain)} plain methods are the consistent side" if plain else "nothing in it needs to be async"
+        yield Finding(
+            "T302",
+            "async-surface-without-waiting",
+            Span(path, line, 1, line, 1 + len("class")),
+            f"none of the async methods of `{cls.name}` ever waits ({names}): {side}; {calls} awaits would go",
+            "likely",
+            tuple(Reason(f"`{one.function.qualname}` never waits", *one.function.place) for one in found[:6]),
+            None,
+            cls.facts.qualname,
+            cls.name,
+        )

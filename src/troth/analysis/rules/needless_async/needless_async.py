@@ -1,0 +1,110 @@
+"""Needless async.
+
+What it finds: an `async def`, function or method, that never waits: no `await`, `async for` or `async with` in it, and
+nobody who needs it to be async: no base, Protocol, framework, route, fixture, table or callback.
+Why it matters: every caller has to await it and become async itself; one that forgets the await loses the call in silence.
+How to repair: drop the `async`, and the `await` at every call: `troth recolor` does both, everywhere at once.
+How sure the fix is: none is offered here, because a change of color touches every caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.findings import Finding, Reason, Span
+from troth.analysis.program.needless import needless
+from troth.analysis.rules.registry import Case, rule
+
+if TYPE_CHECKING:
+    from troth.analysis.program import Program
+    from troth.analysis.program.needless import Needless
+
+CASES = [
+    Case(
+        "a function",
+        bad="async def add(a, b):  # here\n    return a + b\nasync def main():\n    return await add(1, 2)\n",
+    ),
+    Case(
+        "a method",
+        bad="class Total:\n    async def add(self, n):  # here\n        self.n += n\n    async def twice(self, n):\n        await self.add(n)\n        await self.wait()\n"
+        "    async def wait(self):\n        async with self.lock: ...\n",
+    ),
+    Case(
+        "one that waits",
+        good="async def load(r):\n    return await r.json()\nasync def main(r):\n    return await load(r)\n",
+    ),
+    Case(
+        "an async generator",
+        good="async def pages():\n    yield 1\nasync def main():\n    async for p in pages():\n        print(p)\n",
+    ),
+    Case(
+        "an override of one that waits",
+        good="class Base:\n    async def load(self):\n        return await self.fetch()\nclass Memory(Base):\n    async def load(self):\n        return 1\n"
+        "async def main(store: Base):\n    return await store.load()\n",
+    ),
+    Case(
+        "asked for by a protocol",
+        good="from typing import Protocol\nclass Store(Protocol):\n    async def load(self): ...\nclass Memory:\n    async def load(self):\n        return 1\n"
+        "async def main(store: Memory):\n    return await store.load()\n",
+    ),
+    Case(
+        "asked for by an unknown base",
+        good="from lib import Cog\nclass My(Cog):\n    async def setup(self):\n        return 1\n    async def go(self):\n        await self.setup()\n",
+    ),
+    Case(
+        "a route",
+        good="from fastapi import FastAPI\napp = FastAPI()\n@app.get('/')\nasync def root():\n    return 1\nasync def main():\n    return await root()\n",
+    ),
+    Case(
+        "pulled by a dispatcher",
+        bad="class Bot:\n    async def handle_a(self, m):  # here\n        print(m)\n    async def handle_b(self, m):\n        await m.send()\n"
+        "    async def on(self, kind, m):\n        handler = getattr(self, f'handle_{kind}', None)\n        if handler:\n            await handler(m)\n",
+    ),
+    Case(
+        "a dispatcher that takes both",
+        good="import asyncio\nclass Bot:\n    def handle_a(self, m):\n        print(m)\n    async def handle_b(self, m):\n        await m.send()\n"
+        "    async def on(self, kind, m):\n        handler = getattr(self, f'handle_{kind}', None)\n        result = handler(m)\n        if asyncio.iscoroutine(result):\n            await result\n",
+    ),
+    Case(
+        "a callback",
+        good="from lib import register\nasync def a(m):\n    return m\nregister(a)\nasync def main(m):\n    await a(m)\n",
+    ),
+    Case(
+        "given to a task",
+        good="import asyncio\nasync def a():\n    return 1\nasync def main():\n    t = asyncio.create_task(a())\n    await t\n",
+    ),
+]
+
+
+@rule("T301", "needless-async", cases=CASES, default=False)
+def check(program: Program) -> Iterator[Finding]:
+    """Async functions that never wait."""
+    for one in needless(program):
+        yield _told(program, one)
+
+
+def _told(program: Program, one: Needless) -> Finding:
+    function = one.function
+    path, line = function.place
+    column = len(program.text(path).line(line)) - len(program.text(path).line(line).lstrip()) + 1
+    calls = len(one.awaited)
+    what = f"{calls} call{'s' if calls != 1 else ''}"
+    first = one.awaited[0]
+    says = f"`{first.caller.qualname}` awaits it"
+    if one.is_pulled:
+        says = f"only `await {first.text}(…)` in `{first.caller.qualname}`, which picks it at run time, asks for it"
+    return Finding(
+        "T301",
+        "needless-async",
+        Span(path, line, column, line, column + len("async def")),
+        f"`{function.qualname}` is async and never waits: {what} must be awaited for nothing, and one that is not is lost",
+        "certain" if one.is_sure else "likely",
+        (
+            Reason(f"there is no `await`, `async for` or `async with` in `{function.qualname}`", path, line),
+            Reason(says, first.caller.module.path, first.at[0]),
+        ),
+        None,
+        function.qualname,
+        function.name,
+    )
