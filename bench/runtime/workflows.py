@@ -5,7 +5,8 @@
     python -m bench.runtime.workflows --long     also a run of 100,000 steps
 
 One step is one call of a function that adds one, recorded. A run's own beginning, its end and the report that it
-returns are counted in. Peers that are not installed are left out. Compare the CPU: the wall belongs to the whole machine.
+returns are counted in. Peers that are not installed are left out. Compare the CPU: the wall belongs to
+the whole machine.
 """
 
 import argparse
