@@ -141,7 +141,8 @@ class Runtime:
 
         Cancelling the task interrupts the run, which can be resumed. `cancel` ends and undoes it.
         """
-        name, known = await call(self._take, workflow)
+        is_loaded = isinstance(workflow, LinkedWorkflow)  # then there is nothing to read, and no thread is needed
+        name, known = self._take(workflow) if is_loaded else await call(self._take, workflow)
         this_id, args = self._begin(known, inputs, run_id)
         await self._adrive(name, args, this_id, known.spec.name, wait=wait)
         return self._checked(await self.ashow(this_id), check=check, wait=wait)
