@@ -512,10 +512,19 @@ class Evaluator:
         saved = dict(self.env)
         names = {p[0] for p in node[1]}
 
+        busy = False
+
         def evaluate() -> Value | None:
-            inner = Plain(self.program, self.module, self.function, self.owner)
-            inner.env = {**saved, **dict.fromkeys(names)}
-            return inner.value(node[2])
+            nonlocal busy
+            if busy:  # a lambda that calls itself
+                return None
+            busy = True
+            try:
+                inner = Plain(self.program, self.module, self.function, self.owner)
+                inner.env = {**saved, **dict.fromkeys(names)}
+                return inner.value(node[2])
+            finally:
+                busy = False
 
         return Lambda(node[2], evaluate)
 

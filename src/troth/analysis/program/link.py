@@ -281,6 +281,8 @@ class Program:
         self._walking.add(function)
         try:
             found = Summary(Flow(self, function).run())
+        except RecursionError:  # an expression nested deeper than Python can follow: nothing is known of the function
+            found = Summary(None)
         finally:
             self._walking.discard(function)
         self._summaries[function] = found
@@ -314,6 +316,8 @@ class Program:
             flow.pending[site] = PENDING
             flow.variables[site] = param
             flow.run()
+        except RecursionError:
+            return "kept"
         finally:
             self._walking.discard(function)
         incident = flow.incidents.get(((0, 0, 0, 0), "never awaited"))
