@@ -9,6 +9,8 @@ from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.values import ClassObject, FunctionValue, Instance, members_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from troth.analysis.facts.model import Node
     from troth.analysis.program.link import Program
 
@@ -41,6 +43,14 @@ class Effects:
         for decorator in reversed(function.facts.decorators):
             effect = self._through(function, decorator, effect)
         return effect
+
+    def own_decorators(self, function: Function) -> Iterator[Function]:
+        """The decorators of `function` that are functions of the project."""
+        for decorator in function.facts.decorators:
+            node = decorator[1] if decorator[0] == "call" else decorator
+            value = self._program.static(function.module, function.parent).value(node)
+            if isinstance(value, FunctionValue) and isinstance(value.function, Function):
+                yield value.function
 
     def _through(self, function: Function, decorator: Node, effect: Effect) -> Effect:
         called = decorator[0] == "call"
@@ -214,7 +224,7 @@ def _fate_of_wrapped(body: tuple[Node, ...], wrapped: set[str]) -> str:
                     walk(part, "plain")
                 return
         for part in node:
-            walk(part, "other")
+            walk(part, "other" if isinstance(node[0], str) else context)
 
     for statement in body:
         walk(statement, "other")

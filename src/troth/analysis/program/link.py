@@ -112,6 +112,7 @@ class Program:
         self._fixtures: dict[tuple[str, str], Function | None] = {}
         self._incidents: tuple[Incident, ...] = ()
         self._walked: set[Function] = set()
+        self._asked: tuple[str, ...] = ()
         self._suspicion: Suspicion | None = None
         self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
         self._elsewhere: dict[tuple[str, str], Value | None] = {}
@@ -284,6 +285,8 @@ class Program:
         self._walking.add(function)
         try:
             found = Summary(Flow(self, function).run())
+        except RecursionError:  # an expression nested deeper than Python can follow: nothing is known of the function
+            found = Summary(None)
         finally:
             self._walking.discard(function)
         self._summaries[function] = found
@@ -319,6 +322,8 @@ class Program:
             flow.pending[site] = PENDING
             flow.variables[site] = param
             flow.run()
+        except RecursionError:
+            return "kept"
         finally:
             self._walking.discard(function)
         incident = flow.incidents.get(((0, 0, 0, 0), "never awaited"))
@@ -394,6 +399,7 @@ class Program:
                 break
             waiting = left
         self._incidents = tuple(met)
+        self._asked = () if beyond is not None else tuple(paths)
         self._walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
         return returning, walked
 
@@ -418,6 +424,18 @@ class Program:
         for incident in self.incidents():
             if incident.site.by_siblings:
                 yield incident
+
+    def lost_by_decorators(self) -> Iterator[tuple[Function, Function]]:
+        """The async functions of the last walk whose decorator drops their coroutine, with that decorator."""
+        for path in self._asked:
+            module = self.module(path)
+            for index, f in enumerate(module.facts.functions):
+                if not f.decorators or f.flags & 3 != 1:
+                    continue
+                function = module.function(index)
+                for decorator in self.effects.own_decorators(function):
+                    if self.effects.wrapper(decorator) == "dropped":
+                        yield function, decorator
 
     def returned_on_purpose(self, incident: Incident) -> str:
         """Whether an async function means to return a coroutine: "on purpose", "perhaps", or "" for surely not."""
