@@ -76,9 +76,13 @@ def main() -> None:
         root = Path(work) / "tree"
         for copy in range(options.copies):
             target = root / f"copy{copy}" if options.copies > 1 else root
-            shutil.copytree(options.folder, target, ignore=lambda d, names: [
-                n for n in names if n.startswith(".") or not (n.endswith(".py") or (Path(d) / n).is_dir())
-            ])
+            shutil.copytree(
+                options.folder,
+                target,
+                ignore=lambda d, names: [
+                    n for n in names if n.startswith(".") or not (n.endswith(".py") or (Path(d) / n).is_dir())
+                ],
+            )
         lines = sum(p.read_bytes().count(b"\n") for p in root.rglob("*.py"))
         idle_floor = best(options.repeat, FLOOR, str(root), "idle")
         floor = best(options.repeat, FLOOR, str(root), "work")
@@ -98,13 +102,19 @@ def main() -> None:
         rows["warm, one file edited"] = min(edited, key=lambda m: float(m["cpu"]))
         base_cpu = float(floor["cpu"]) - float(idle_floor["cpu"])
         base_wall = float(floor["wall"]) - float(idle_floor["wall"])
-        print(f"{lines} lines; ast.parse: {base_cpu:.2f} s CPU, {base_wall:.2f} s wall; start-up {float(idle['cpu']):.2f} s CPU")
+        print(
+            f"{lines} lines; ast.parse: {base_cpu:.2f} s CPU, {base_wall:.2f} s wall; "
+            f"start-up {float(idle['cpu']):.2f} s CPU"
+        )
         table = {}
         for name, row in rows.items():
             cpu, wall = float(row["cpu"]) - float(idle["cpu"]), float(row["wall"]) - float(idle["wall"])
             memory = max(int(part) for part in str(row["out"]).split()[-2:]) / 1024
             table[name] = {"cpu": cpu / base_cpu, "wall": wall / base_wall, "memory_mb": memory}
-            print(f"  {name:42} CPU {cpu:6.2f} s {cpu / base_cpu:5.2f}x   wall {wall:6.2f} s {wall / base_wall:5.2f}x   {memory:5.0f} MB")
+            print(
+                f"  {name:42} CPU {cpu:6.2f} s {cpu / base_cpu:5.2f}x"
+                f"   wall {wall:6.2f} s {wall / base_wall:5.2f}x   {memory:5.0f} MB"
+            )
         if options.json:
             options.json.write_text(json.dumps({"lines": lines, "rows": table}, indent=1))
 

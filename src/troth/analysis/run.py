@@ -80,7 +80,9 @@ def _analyse(
     stamps = {path: (0, 0) if path in overlay else store.stamp(project.root / path) for path in project.files}
     old = kept.facts if kept is not None else {}
     known = {p: old[p] for p in project.files if p in old and kept is not None and kept.stamps[p] == stamps[p]}
-    read = gather(project.root, [p for p in project.files if p not in known], overlay=overlay, jobs=jobs, progress=progress)
+    read = gather(
+        project.root, [p for p in project.files if p not in known], overlay=overlay, jobs=jobs, progress=progress
+    )
     packed = {path: known[path] if path in known else read[path] for path in project.files}
     facts = {path: FileFacts.unpack(f) for path, f in packed.items() if not isinstance(f, Problem)}
     problems = {path: f for path, f in packed.items() if isinstance(f, Problem)}
@@ -106,7 +108,9 @@ def _analyse(
     )
 
 
-def _link(project: Project, facts: Mapping[str, FileFacts], overlay: Mapping[str, bytes], installed: Installed) -> Program:
+def _link(
+    project: Project, facts: Mapping[str, FileFacts], overlay: Mapping[str, bytes], installed: Installed
+) -> Program:
     texts: dict[str, Text] = {}
 
     def data_of(path: str) -> bytes:

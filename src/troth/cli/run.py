@@ -39,27 +39,30 @@ def run(args: argparse.Namespace) -> int:
         linked = runtime.load(_source(args.workflow))
         given = _inputs(args, linked.spec.inputs)
         report = runtime.run(linked, given, run_id=args.id, check=False, wait=args.wait)
-    return told(report, as_json=args.json)
+    return told(report, args)
 
 
-def told(report: "RunReport", *, as_json: bool) -> int:
+def told(report: "RunReport", args: argparse.Namespace) -> int:
     """Print what became of a run in as few lines as will do, and answer the exit code."""
-    from troth.runtime.workflows.asjson import as_json as to_json
+    from troth.runtime.workflows.asjson import as_json
     from troth.runtime.workflows.picture.summary import explain
     from troth.runtime.workflows.picture.words import RUN_MARKS
     from troth.runtime.workflows.report import RunWord
 
     is_well = report.succeeded or report.state is RunWord.WAITING
-    if as_json:
-        print(json.dumps(to_json(report), indent=2, ensure_ascii=False))
+    if args.json:
+        print(json.dumps(as_json(report), indent=2, ensure_ascii=False))
     elif report.succeeded:
         paint = Style(sys.stdout)
         print(f"{paint(f'{RUN_MARKS[report.state]} {report.state}', 'green')}  {report.id}")
         if report.output is not None:
             print(json.dumps(report.output, ensure_ascii=False))
     else:
-        print(explain(report), file=sys.stdout if is_well else sys.stderr)
-        print(f"  troth runs show {report.id}", file=sys.stdout if is_well else sys.stderr)
+        where = f" --store {args.store}" if args.store else ""
+        print(
+            f"{explain(report, args.store)}\n  troth runs show {report.id}{where}",
+            file=sys.stdout if is_well else sys.stderr,
+        )
     return Exit.CLEAN if is_well else Exit.FOUND
 
 

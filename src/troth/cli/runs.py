@@ -84,7 +84,7 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
         Path(args.html).write_text(page(report), encoding="utf-8")
         print(f"wrote {args.html}")
     else:
-        print(draw(report, width=_width(), paint=Style(sys.stdout)))
+        print(draw(report, width=_width(), paint=Style(sys.stdout), store=args.store))
     return Exit.CLEAN
 
 
@@ -113,7 +113,7 @@ def _resume(runtime: "Runtime", args: argparse.Namespace) -> int:
         check=False,
         wait=args.wait,
     )
-    return told(report, as_json=args.json)
+    return told(report, args)
 
 
 def _replay(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -134,7 +134,7 @@ def _declare_fork(parser: argparse.ArgumentParser) -> None:
 
 def _fork(runtime: "Runtime", args: argparse.Namespace) -> int:
     report = runtime.fork(find_run(runtime, args.run), args.step, check=False, wait=args.wait)
-    return told(report, as_json=args.json)
+    return told(report, args)
 
 
 # ---- comparing
@@ -180,7 +180,7 @@ def _cancel(runtime: "Runtime", args: argparse.Namespace) -> int:
     from troth.runtime.workflows.report import RunWord
 
     report = runtime.cancel(find_run(runtime, args.run), wait=not args.no_wait)
-    told(report, as_json=args.json)
+    told(report, args)
     return Exit.CLEAN if report.state is RunWord.CANCELLED or args.no_wait else Exit.FOUND
 
 
@@ -197,8 +197,8 @@ def _approve(runtime: "Runtime", args: argparse.Namespace) -> int:
     run_id = find_run(runtime, args.run)
     runtime.approve(run_id, args.step, deny=args.deny, by=args.by or _me(), note=args.note)
     if args.no_resume:
-        return told(runtime.show(run_id), as_json=args.json)
-    return told(runtime.resume(run_id, check=False, wait=False), as_json=args.json)
+        return told(runtime.show(run_id), args)
+    return told(runtime.resume(run_id, check=False, wait=False), args)
 
 
 def _me() -> str:

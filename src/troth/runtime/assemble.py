@@ -23,6 +23,7 @@ from troth.bridge import call
 from troth.errors import MisuseError, RunError
 from troth.runtime.engine import EmbeddedEngine, ResultTimeoutError, RunFailedError
 from troth.runtime.engine.errors import UnknownRunError
+from troth.runtime.engine.points import RUN_RESUME
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
 from troth.runtime.sagas.saga import Saga
 from troth.runtime.store import RunRecord, RunState, SqliteStore, Transaction
@@ -34,7 +35,6 @@ from troth.runtime.workflows.from_saga import outcome_of
 from troth.runtime.workflows.ids import new_id
 from troth.runtime.workflows.link import LinkedWorkflow, Registry
 from troth.runtime.workflows.picture.summary import explain
-from troth.runtime.workflows.points import WORKFLOW_RESUME
 from troth.runtime.workflows.problems import nearest
 from troth.runtime.workflows.replay import Replayed, replay
 from troth.runtime.workflows.report import RunReport, StepWord
@@ -141,7 +141,8 @@ class Runtime:
 
         Cancelling the task interrupts the run, which can be resumed. `cancel` ends and undoes it.
         """
-        name, known = await call(self._take, workflow)
+        is_loaded = isinstance(workflow, LinkedWorkflow)  # then there is nothing to read, and no thread is needed
+        name, known = self._take(workflow) if is_loaded else await call(self._take, workflow)
         this_id, args = self._begin(known, inputs, run_id)
         await self._adrive(name, args, this_id, known.spec.name, wait=wait)
         return self._checked(await self.ashow(this_id), check=check, wait=wait)
@@ -277,7 +278,9 @@ class Runtime:
         If the workflow, or the function of a step that is done, has changed since, `ChangedWorkflowError` says what:
         `accept_changes=True` goes on with the new one, `as_recorded=True` with the workflow as it was.
         """
-        self._reopen(run_id, workflow, accept_changes=accept_changes, as_recorded=as_recorded)
+        run = self._reopen(run_id, workflow, accept_changes=accept_changes, as_recorded=as_recorded)
+        if run.forked_from is None:
+            self._drive(run.decision, run.args, run_id, run.label or "", wait=wait)
         return self._checked(self._go_on(run_id, wait=wait), check=check, wait=wait)
 
     async def aresume(
@@ -291,10 +294,12 @@ class Runtime:
         wait: bool = True,
     ) -> RunReport:
         """`resume` in this task."""
-        await call(lambda: self._reopen(run_id, workflow, accept_changes=accept_changes, as_recorded=as_recorded))
+        run = await call(lambda: self._reopen(run_id, workflow, accept_changes=accept_changes, as_recorded=as_recorded))
+        if run.forked_from is None:
+            await self._adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
         return self._checked(await self._ago_on(run_id, wait=wait), check=check, wait=wait)
 
-    def _reopen(self, run_id: str, workflow: Runnable | None, *, accept_changes: bool, as_recorded: bool) -> None:
+    def _reopen(self, run_id: str, workflow: Runnable | None, *, accept_changes: bool, as_recorded: bool) -> RunRecord:
         run = self._find(run_id)
         rows = self.engine.steps(run_id)
         again = to_ask_again(run, rows, self._shelf.tell(run, rows))
@@ -306,13 +311,14 @@ class Runtime:
                     tx.forget_step(row.place)
                 tx.reopen_run(run_id, self.engine.store.clock())
 
-        self.engine.store.commit(WORKFLOW_RESUME, work)
+        self.engine.store.commit(RUN_RESUME, work)
+        return run
 
     def _go_on(self, run_id: str, *, wait: bool) -> RunReport:
-        """Carry out a run that is written down and not over, or wait for whoever does."""
+        """Wait for a run that is written down; where nobody carries it out, it is carried out here."""
         try:
             if wait:
-                self.engine.resume(run_id)
+                self.engine.result(run_id)
             else:
                 self._watch(run_id)
         except RunFailedError as failed:
@@ -322,7 +328,7 @@ class Runtime:
     async def _ago_on(self, run_id: str, *, wait: bool) -> RunReport:
         try:
             if wait:
-                await self._interruptible(self.engine.aresume(run_id), run_id)
+                await self.engine.aresult(run_id)
             else:
                 await self._awatch(run_id)
         except RunFailedError as failed:

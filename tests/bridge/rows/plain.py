@@ -368,6 +368,9 @@ def development_mode():
         for number in range(2):
             yield number
 
+    import logging
+
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # not its notes on slow callbacks: those time the machine
     with bridge.Portal() as portal:
         return [bridge.run(double, 2), portal.run(double, 2), asyncio.run(_inside()), list(bridge.iterate(numbers()))]
 

@@ -281,6 +281,64 @@ def test_cancelling_who_waits_behaves_as_asyncio_promises(home, agent):
     assert conversation.status is Status.CANCELLED
 
 
+def test_two_tasks_cannot_both_run_it(home):
+    """The second `arun` on the same loop is refused while the first is inside its step."""
+    held = AsyncHeld()
+    conversation = home.open(held)
+    conversation.send("hello")
+
+    async def main():
+        first = asyncio.create_task(conversation.arun())
+        while not held.began.is_set():
+            await asyncio.sleep(0.001)
+        with pytest.raises(AlreadyRunning):
+            await conversation.arun()
+        conversation.interrupt()
+        await first
+
+    asyncio.run(main())
+    assert held.steps == 1
+
+
+def test_a_slow_async_callback_keeps_the_order(home):
+    """The first delivery waits; the others do not overtake it."""
+    heard = []
+
+    async def hear(event):
+        if event.kind == "message" and not heard:
+            await asyncio.sleep(0.02)
+        if event.kind == "message":
+            heard.append(event.payload["text"])
+
+    class Talks(Agent):
+        async def astep(self, conversation):
+            for number in range(4):
+                await conversation.asay(str(number))
+
+    conversation = home.open(Talks(), on_event=[hear])
+    asyncio.run(conversation.arun())
+    assert heard == ["0", "1", "2", "3"]
+
+
+def test_a_step_that_blocks_its_loop_is_reported_by_the_guard(home):
+    """With the guard on, an async step that blocks is named with its line while it does."""
+    from troth import guard
+
+    blocked = threading.Event()
+
+    class Blocks(Agent):
+        async def astep(self, conversation):
+            assert blocked.wait(LIMIT)  # holds the loop until the guard has told of it
+
+    def sink(incident):
+        if not incident.is_loss:
+            blocked.set()
+
+    with guard.watch(blocked=0.05, sink=sink) as report:
+        asyncio.run(home.open(Blocks()).arun())
+    assert any("test_run.py" in incident.place for incident in report.blocks)
+
+
 def test_an_interrupt_is_not_a_cancellation(home):
     """Whoever waits for the run gets its end; nothing is raised."""
     held = AsyncHeld()

@@ -2,8 +2,7 @@
 
 import ast
 import marshal
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.expressions import ExpressionReader, at
 from troth.analysis.facts.model import (
@@ -17,6 +16,9 @@ from troth.analysis.facts.model import (
     ImportFacts,
     Node,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["extract"]
 
@@ -222,7 +224,7 @@ class _FileReader(ExpressionReader):
         return ("del", tuple([self.expr(t) for t in node.targets]))
 
     def _import(self, node: ast.Import) -> Node:
-        names = []
+        names: list[tuple[str, str, str | None, int]] = []
         for alias in node.names:
             if alias.asname is None:
                 top = alias.name.partition(".")[0]

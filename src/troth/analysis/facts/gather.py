@@ -1,4 +1,4 @@
-"""Knows how to get the facts of many files: those at hand as they are, the others by reading them in several processes."""
+"""Knows how to read the facts of many files in several processes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -6,7 +6,8 @@ Expressions and statements are kept as nested tuples whose first item says what 
     ("const", type[, value])  ("index", base, index)  ("list" | "tuple" | "set", items)  ("dict", keys, values)
     ("ifexp", test, body, orelse)  ("and" | "or", values)  ("not", value)  ("compare", left, ops, others)
     ("binop", left, right, is_bitor)  ("lambda", params, body, at)  ("comp", kind, parts, generators, at)
-    ("yield", value)  ("yieldfrom", value)  ("star", value)  ("fstr", values)  ("walrus", name, value)  ("parts", values)
+    ("yield", value)  ("yieldfrom", value)  ("star", value)  ("fstr", values)  ("walrus", name, value)
+    ("parts", values)
 
     ("expr", value)  ("assign", targets, value)  ("annassign", target, annotation, value)  ("augassign", target, value)
     ("return", value, at)  ("if", test, body, orelse)  ("while", test, body, orelse)

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from troth import __version__
 from troth.analysis.facts.model import FACTS_VERSION
@@ -60,7 +61,7 @@ def load(folder: Path, context: str) -> Kept | None:
         facts: dict[str, bytes | Problem] = {}
         for path, (changed, size, start, end) in index.items():
             stamps[path] = (changed, size)
-            facts[path] = view[start:end]
+            facts[path] = cast("bytes", view[start:end])  # read like bytes, but not copied
         for path, (changed, size, problem) in problems.items():
             stamps[path] = (changed, size)
             facts[path] = Problem(*problem)
@@ -96,7 +97,7 @@ def save(folder: Path, context: str, kept: Kept) -> None:
                 file.write(len(header).to_bytes(8, "little"))
                 file.write(header)
                 file.writelines(blobs)
-            os.replace(name, folder / _NAME)
+            Path(name).replace(folder / _NAME)
         except OSError:
-            os.unlink(name)
+            Path(name).unlink()
             raise

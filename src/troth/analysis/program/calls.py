@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program import library
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
@@ -20,13 +19,11 @@ from troth.analysis.program.values import (
     FunctionValue,
     Instance,
     Lambda,
-    ModuleValue,
     Nothing,
     Table,
     TupleOf,
     Union,
     Value,
-    members_of,
     union,
 )
 
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
     from troth.analysis.findings import Reason
     from troth.analysis.program.evaluate import Evaluator
     from troth.analysis.program.link import Program
+    from troth.analysis.program.sites import Promise
 
 __all__ = ["Calls", "callee_text"]
 
@@ -115,10 +113,10 @@ class Calls:
             if program.overridden_otherwise(function, receiver):
                 return None
             at, text = node[-1], callee_text(node[1])
-            promise = "coroutine" if effect == "coroutine" else "generator" if effect == "generator" else "context"
+            promise: Promise = _PROMISES[effect]
             site = scope.site(
                 function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=not _guessed(receiver)
-            )  # type: ignore[arg-type]
+            )
             kind = {"coroutine": Coroutine, "generator": AsyncGenerator, "context": AsyncContext}[effect]
             return kind(site, lambda: self.result(func))
         result = self.result(func)
@@ -161,13 +159,6 @@ class Calls:
             return union([self._fresh(m, node, scope, how, function) for m in value.members])
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
             at, text = node[-1], callee_text(node[1])
-            promise = (
-                "coroutine"
-                if isinstance(value, Coroutine)
-                else "generator"
-                if isinstance(value, AsyncGenerator)
-                else "context"
-            )
             inner = value.site
             if isinstance(value, AsyncGenerator | AsyncContext):
                 return type(value)(None, value.evaluate)
@@ -178,12 +169,12 @@ class Calls:
                     target,
                     at,
                     text,
-                    promise,
+                    "coroutine",
                     lambda: self._program.reasons.of_returning(function, inner, how),
                     sure=sure,
                 ),
                 value.evaluate,
-            )  # type: ignore[arg-type]
+            )
         return value
 
     def _annotated(self, func: CallableType, node: Node, scope: Evaluator) -> Value | None:
@@ -439,7 +430,28 @@ def _mentions_self(node: Node) -> bool:
     return any(part == "Self" or (isinstance(part, tuple) and _mentions_self(part)) for part in node)
 
 
+_PROMISES: dict[str, Promise] = {"coroutine": "coroutine", "generator": "generator", "context": "context"}
 _TEXT = frozenset(
-    ["strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "format", "join", "capitalize", "removeprefix", "removesuffix", "zfill", "ljust", "rjust", "center", "expandtabs", "swapcase", "casefold", "translate"]
+    [
+        "strip",
+        "lstrip",
+        "rstrip",
+        "lower",
+        "upper",
+        "title",
+        "replace",
+        "format",
+        "join",
+        "capitalize",
+        "removeprefix",
+        "removesuffix",
+        "zfill",
+        "ljust",
+        "rjust",
+        "center",
+        "expandtabs",
+        "swapcase",
+        "casefold",
+        "translate",
+    ]
 )
-_ = (library, ModuleValue, members_of)

@@ -68,7 +68,7 @@ class Chains:
         *,
         stops: Callable[[Function], bool],
     ) -> None:
-        """`names` are the last names of the calls it is about; `stops` tells functions that take care of it themselves."""
+        """`names` are the last names of the calls it is about; `stops` tells functions that see to it themselves."""
         self._calling = calling
         self._is_end = is_end
         self._stops = stops

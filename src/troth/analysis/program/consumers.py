@@ -31,15 +31,78 @@ __all__ = ["Consumers", "looks_like_keeper", "mentions_awaitable", "never_awaita
 
 _TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
 _PLAIN_BUILTINS = frozenset(
-    ["len", "bool", "int", "float", "bytes", "list", "tuple", "set", "frozenset", "sorted", "sum", "min", "max", "any", "all", "enumerate", "zip", "reversed", "abs", "round", "dict"]
+    [
+        "len",
+        "bool",
+        "int",
+        "float",
+        "bytes",
+        "list",
+        "tuple",
+        "set",
+        "frozenset",
+        "sorted",
+        "sum",
+        "min",
+        "max",
+        "any",
+        "all",
+        "enumerate",
+        "zip",
+        "reversed",
+        "abs",
+        "round",
+        "dict",
+    ]
 )
 _KEEPING_METHODS = frozenset(
-    "append add insert extend appendleft extendleft update setdefault put put_nowait push copy get pop".split()
+    [
+        "append",
+        "add",
+        "insert",
+        "extend",
+        "appendleft",
+        "extendleft",
+        "update",
+        "setdefault",
+        "put",
+        "put_nowait",
+        "push",
+        "copy",
+        "get",
+        "pop",
+    ]
 )
-_LOG_METHODS = frozenset(["debug", "info", "warning", "warn", "error", "exception", "critical", "fatal", "log", "trace", "success"])
+_LOG_METHODS = frozenset(
+    ["debug", "info", "warning", "warn", "error", "exception", "critical", "fatal", "log", "trace", "success"]
+)
 _LOGGERS = frozenset(["logger", "log", "logging", "_logger", "_log", "LOGGER", "LOG", "_LOGGER"])
 _PLAIN_MODULES = frozenset(
-    ["json", "math", "re", "os", "pathlib", "datetime", "base64", "hashlib", "uuid", "struct", "html", "urllib", "textwrap", "string", "decimal", "statistics", "shutil", "pprint", "csv", "binascii", "zlib", "gzip", "pickle"]
+    [
+        "json",
+        "math",
+        "re",
+        "os",
+        "pathlib",
+        "datetime",
+        "base64",
+        "hashlib",
+        "uuid",
+        "struct",
+        "html",
+        "urllib",
+        "textwrap",
+        "string",
+        "decimal",
+        "statistics",
+        "shutil",
+        "pprint",
+        "csv",
+        "binascii",
+        "zlib",
+        "gzip",
+        "pickle",
+    ]
 )
 
 
@@ -202,7 +265,9 @@ def _param(params: list[Param], position: int, name: str | None) -> Param | None
     return plain[position] if position < len(plain) else None
 
 
-def mentions_awaitable(node: object, words: tuple[str, ...] = ("Awaitable", "Coroutine", "Future", "Task", "Any")) -> bool:
+def mentions_awaitable(
+    node: object, words: tuple[str, ...] = ("Awaitable", "Coroutine", "Future", "Task", "Any")
+) -> bool:
     """Whether an annotation speaks of something that can be awaited, or of anything at all."""
     if not isinstance(node, tuple):
         return isinstance(node, str) and any(word in node for word in words)

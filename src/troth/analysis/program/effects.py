@@ -141,7 +141,7 @@ class Effects:
         return ""
 
     def _plain_wrapper(self, wrapper: Function, params: set[str]) -> str:
-        """A plain wrapper: does it return what the wrapped function gives, run it, or drop it?"""
+        """Whether a plain wrapper returns what the wrapped function gives, runs it, or drops it."""
         outer: set[str] = set(params)
         parent = wrapper.parent
         while parent is not None:
@@ -211,7 +211,7 @@ def _fate_of_wrapped(body: tuple[Node, ...], wrapped: set[str]) -> str:
                 return
             elif node[0] == "call":
                 for part in node[1:4]:
-                    walk(part, "plain" if context != "other" or True else context)
+                    walk(part, "plain")
                 return
         for part in node:
             walk(part, "other")

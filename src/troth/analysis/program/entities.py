@@ -58,7 +58,8 @@ class Module:
     def bindings(self) -> dict[str, list[object]]:
         """What each name at module level is bound to: functions, classes, imports, `(annotation, value)` pairs."""
         if self._bindings is None:
-            self._bindings = bindings = {}
+            bindings: dict[str, list[object]] = {}
+            self._bindings = bindings
             facts = self.facts
             for function in range(1, len(facts.functions)):
                 f = facts.functions[function]

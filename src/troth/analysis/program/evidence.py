@@ -1,8 +1,8 @@
 """Knows what other places of the project say about a callee whose type is not known.
 
 Two kinds of witnesses speak: definitions (every function of that name in the project is `async def`, and the name is
-not one that objects of libraries commonly have) and sibling sites (the same callee, as written, is awaited elsewhere and
-hardly ever used without). Both make a finding likely, never certain; where they disagree, nothing is said.
+not one that objects of libraries commonly have) and sibling sites (the same callee, as written, is awaited elsewhere
+and hardly ever used without). Both make a finding likely, never certain; where they disagree, nothing is said.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Evidence:
         return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
 
     def _fits(self, callee: Node) -> bool:
-        """Whether the receiver is called like a class that has the method: `event_manager` and `SecurityEventManager`."""
+        """Whether the receiver is called like a class that has the method: `manager` and `EventManager`."""
         base = callee[1]
         word = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
         if word in {"self", "cls"}:
@@ -167,7 +167,20 @@ def _asks_for_color(function: Function) -> bool:
 
 
 _COLOR_QUESTIONS = frozenset(
-    ["iscoroutinefunction", "isawaitable", "iscoroutine", "isasyncgenfunction", "isasyncgen", "is_coroutine", "is_async", "is_awaitable", "is_coroutine_function", "is_async_callable", "maybe_await", "is_coroutine_callable"]
+    [
+        "iscoroutinefunction",
+        "isawaitable",
+        "iscoroutine",
+        "isasyncgenfunction",
+        "isasyncgen",
+        "is_coroutine",
+        "is_async",
+        "is_awaitable",
+        "is_coroutine_function",
+        "is_async_callable",
+        "maybe_await",
+        "is_coroutine_callable",
+    ]
 )
 
 

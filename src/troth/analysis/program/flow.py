@@ -50,10 +50,21 @@ State = tuple[dict[str, Value | None], dict[Site, int]]
 
 _PROMISES = (Coroutine, AsyncGenerator, AsyncContext)
 # Values that neither are promises nor hold any.
-_NEVER = frozenset({FunctionValue, Instance, External, ClassObject, ModuleValue, Nothing, Lambda, CallableType, SuperOf})
+_NEVER = frozenset(
+    {FunctionValue, Instance, External, ClassObject, ModuleValue, Nothing, Lambda, CallableType, SuperOf}
+)
 # Misuses that raise an error, which a broad `except` would then hide.
 _PROVING = frozenset(
-    {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "returned inside", "condition"}
+    {
+        "attribute",
+        "subscript",
+        "iteration",
+        "arithmetic",
+        "unpacking",
+        "async iteration",
+        "returned inside",
+        "condition",
+    }
 )
 _RAISING = frozenset(
     {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
@@ -549,7 +560,7 @@ class Flow(Evaluator):
             self.keep(member)
 
     def _return_container(self, value: Value, statement: Node) -> None:
-        """A dict of results with a promise among them is hardly meant, nor a list of both; a list of promises may be."""
+        """A dict of results with a promise in it is hardly meant, nor a list of both; a list of promises may be."""
         if not holds_promise(value):
             return
         members = [m for m in members_of(value) if not isinstance(m, Nothing)]
@@ -609,7 +620,7 @@ class Flow(Evaluator):
         elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
             is_none = (test[2][0] in {"is", "=="}) == truth
             self._narrow_none(test[1][1], is_none=is_none)
-        elif kind == "name" or kind == "walrus":
+        elif kind in {"name", "walrus"}:
             self._narrow_none(test[1], is_none=not truth)
 
     def _narrow_to_class(self, name: str, classes: Node) -> None:
@@ -647,25 +658,18 @@ class Flow(Evaluator):
             self.test(statement[1])
             self.narrow(statement[1], truth=True)
 
-        endless = statement[1] == ("const", "bool") or statement[1] == ("const", "int")
+        endless = statement[1] in {("const", "bool"), ("const", "int")}
         self._loop(head, statement[2], statement[3], endless=endless)
 
     def s_for(self, statement: Node) -> None:
         _, is_async, target, iterable, body, orelse, _at = statement
         source = self.value(iterable)
-        if is_async:
-            item = self.iterated_async(source, _at_of(iterable))
-        else:
-            item = self.iterated(source, _at_of(iterable))
-        self.keep_unless_promise(source)
+        item = self.iterated_async(source, _at_of(iterable)) if is_async else self.iterated(source, _at_of(iterable))
 
         def head() -> None:
             self._assign_item(target, item)
 
         self._loop(head, body, orelse, endless=False)
-
-    def keep_unless_promise(self, source: Value | None) -> None:
-        """Iterating a container of promises does not consume them; what happens to each item does."""
 
     def _assign_item(self, target: Node, item: Value | None) -> None:
         if target[0] == "name":
@@ -678,24 +682,15 @@ class Flow(Evaluator):
     def _loop(self, head: Any, body: tuple[Node, ...], orelse: tuple[Node, ...], *, endless: bool) -> None:
         entry = self._copy()
         incidents, misuses = dict(self.incidents), {s: list(m) for s, m in self.misuses.items()}
-        for round_ in (1, 2):
-            breaks: list[State] = []
-            continues: list[State] = []
-            self._loops.append((breaks, continues))
-            before = dict(self.env)
-            head()
-            after_head = self._copy()
-            self.block(body)
-            self._loops.pop()
-            ends = [*continues, *([(self.env, self.pending)] if self.alive else [])]
-            if round_ == 1 and ends:
-                self._join([(dict(e), dict(p)) for e, p in ends])
-                changed = any(self.env.get(n) is not v for n, v in before.items() if n in self.env)
-                if changed:
-                    self.incidents, self.misuses = dict(incidents), {s: list(m) for s, m in misuses.items()}
-                    self._join([(dict(entry[0]), dict(entry[1])), (self.env, self.pending)])
-                    continue
-            break
+        before = dict(self.env)
+        breaks, ends = self._round(head, body)
+        if ends:
+            self._join([(dict(e), dict(p)) for e, p in ends])
+            if any(self.env.get(n) is not v for n, v in before.items() if n in self.env):
+                # The next round begins with other values than this one did: what was seen is not yet all.
+                self.incidents, self.misuses = incidents, misuses
+                self._join([(dict(entry[0]), dict(entry[1])), (self.env, self.pending)])
+                breaks, ends = self._round(head, body)
         self._restore((dict(entry[0]), dict(entry[1])))
         out: list[State] = list(breaks)
         if endless:
@@ -705,14 +700,23 @@ class Flow(Evaluator):
                         self.exits[site] = self.exits.get(site, 0) | status
             self._join(out)
             return
-        del after_head
-        # Zero rounds are possible, but what a loop was written for mostly happens: promises take the state of one round.
+        # Zero rounds are possible, but what a loop was written for mostly happens: promises are as after one round.
         zero = (dict(entry[0]), {s: self._status_after(s, v, ends) for s, v in entry[1].items()})
         self._join([zero, *ends])
         self.block(orelse)
         if self.alive:
             out.append((self.env, self.pending))
         self._join(out)
+
+    def _round(self, head: Any, body: tuple[Node, ...]) -> tuple[list[State], list[State]]:
+        """Walk once through a loop: the states at its `break`s, and those at the end of the round."""
+        breaks: list[State] = []
+        continues: list[State] = []
+        self._loops.append((breaks, continues))
+        head()
+        self.block(body)
+        self._loops.pop()
+        return breaks, [*continues, *([(self.env, self.pending)] if self.alive else [])]
 
     @staticmethod
     def _status_after(site: Site, status: int, ends: list[State]) -> int:
@@ -729,9 +733,7 @@ class Flow(Evaluator):
             self._check_with(value, node, at, is_async=is_async)
             entered = self.entered(value, is_async=is_async)
             if target is not None:
-                self._assign(target, entered) if not holds_promise(entered) else self._assign_item(
-                    target, entered
-                )
+                self._assign(target, entered) if not holds_promise(entered) else self._assign_item(target, entered)
             if node[0] == "call" and _last_name(node[1]) == "suppress":
                 masked = any(_last_name(a) in {"Exception", "BaseException"} for a in node[2])
         if masked:
@@ -786,9 +788,9 @@ class Flow(Evaluator):
         if self.alive:
             after: State | None = self._copy()
             self.block(orelse)
-            states = [(self.env, self.pending)] if self.alive else []
         else:
-            after, states = None, []
+            after = None
+        states: list[State] = [(self.env, self.pending)] if self.alive else []
         for _types, name, handler, _line in handlers:
             env = dict(before[0])
             if after is not None:
@@ -876,7 +878,7 @@ class Flow(Evaluator):
     def s_scope(self, statement: Node) -> None:
         self._globals.update(statement[1])
 
-    # -- the end ---------------------------------------------------------------------------------------------------------
+    # -- the end -------------------------------------------------------------------------------------------------------
 
     def _conclude(self) -> None:
         """What was bound and never awaited is lost."""
@@ -920,7 +922,13 @@ _STATEMENTS: dict[str, Any] = {
 
 def _is_mixed(value: Value | None) -> bool:
     """Whether a list or tuple holds promises beside other things."""
-    items = value.items if isinstance(value, TupleOf) else members_of(value.args[0]) if isinstance(value, Builtin) and value.args else ()
+    items = (
+        value.items
+        if isinstance(value, TupleOf)
+        else members_of(value.args[0])
+        if isinstance(value, Builtin) and value.args
+        else ()
+    )
     return any(isinstance(i, _PROMISES) for i in items) and not all(isinstance(i, _PROMISES) for i in items)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["ModuleFinder"]
 
@@ -80,9 +83,8 @@ class ModuleFinder:
         base = "/".join([*folder, *(module.split(".") if module else [])])
         known = self._names
         for candidate in (f"{base}.py", f"{base}/__init__.py", f"{base}.pyi", f"{base}/__init__.pyi"):
-            candidate = candidate.lstrip("/")
-            if candidate in known:
-                return candidate
+            if candidate.lstrip("/") in known:
+                return candidate.lstrip("/")
         return None
 
     @staticmethod

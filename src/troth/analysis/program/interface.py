@@ -28,7 +28,12 @@ def face(facts: FileFacts) -> object:
 
 
 def _function_face(function: FunctionFacts) -> object:
-    header = (function[:5], _without_places(function.params), _without_places(function.returns), _without_places(function.decorators))
+    header = (
+        function[:5],
+        _without_places(function.params),
+        _without_places(function.returns),
+        _without_places(function.decorators),
+    )
     # What annotations do not say is found out from the body: what it returns, and what it does with its arguments.
     telling = function.returns is None or any(p[1] is None for p in function.params[1:]) or function.name == "__init__"
     if telling and not function.flags & ABSTRACT:
@@ -47,7 +52,11 @@ def _without_places(node: Any) -> Any:
 def changed_names(old: FileFacts | None, new: FileFacts | None) -> set[str]:
     """The last names of callees about which this file now gives other evidence."""
     before, after = _evidence(old), _evidence(new)
-    return {key[1].rpartition(".")[2].rpartition(" ")[2] for key in before.keys() | after.keys() if before[key] != after[key]}
+    return {
+        key[1].rpartition(".")[2].rpartition(" ")[2]
+        for key in before.keys() | after.keys()
+        if before[key] != after[key]
+    }
 
 
 def _evidence(facts: FileFacts | None) -> Counter[tuple[str, str]]:

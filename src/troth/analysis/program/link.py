@@ -17,7 +17,6 @@ from troth.analysis.program.evaluate import Evaluator, Plain
 from troth.analysis.program.evidence import Evidence
 from troth.analysis.program.flow import Flow, holds_promise
 from troth.analysis.program.imports import ModuleFinder
-from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.names import Names
 from troth.analysis.program.reasons import Reasons
 from troth.analysis.program.sites import PENDING, Incident, Site
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.facts.model import At, Node, Param
     from troth.analysis.program.installed import Installed
+    from troth.analysis.program.library import LibraryClass
     from troth.analysis.source.text import Text
 
 __all__ = ["Program", "Summary"]
@@ -48,6 +48,7 @@ __all__ = ["Program", "Summary"]
 _EMPTY = FileFacts((), (), (), (), None)
 _DEEPEST_FLOW = 30  # functions whose results are found out inside one another; beyond it they stay unknown
 _AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
+_ASKING = frozenset({"iscoroutine", "isawaitable", "isfuture", "iscoroutinefunction", "isasyncgen", "callable"})
 _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 
 
@@ -308,6 +309,8 @@ class Program:
         """What becomes of a promise given to that parameter: "lost", "handed over" to somebody unknown, or "kept"."""
         if function in self._walking or len(self._walking) > _DEEPEST_FLOW:
             return "kept"
+        if any(callee.rpartition(".")[2] in _ASKING for callee in function.facts.calls):
+            return "kept"  # it looks at what it is given, so it knows what to do with a promise
         self._walking.add(function)
         try:
             flow = Flow(self, function)

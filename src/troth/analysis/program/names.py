@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from troth.analysis.facts.model import ImportFacts
 from troth.analysis.program import library
@@ -18,6 +18,7 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
     from troth.analysis.program.link import Program
 
 __all__ = ["Names"]
@@ -84,7 +85,7 @@ class Names:
             return ClassObject(binding)
         if isinstance(binding, ImportFacts):
             return self.imported(module, binding.module, binding.name, binding.level)
-        annotation, value = binding  # type: ignore[misc]
+        annotation, value = cast("tuple[Node | None, Node | None]", binding)
         if annotation is not None:
             known = self._program.types.annotated(annotation, module)
             if known is not None:
@@ -193,8 +194,7 @@ class Names:
         return self._library[dotted]
 
     def _in_tables(self, dotted: str) -> Value | None:
-        top, _, rest = dotted.partition(".")
-        if rest:
+        if "." in dotted:
             installed = self._program.installed(dotted.rpartition(".")[0])
             if installed is not None:
                 found = self.at_module(installed, dotted.rpartition(".")[2])

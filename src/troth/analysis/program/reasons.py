@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Reason
+from troth.analysis.program.entities import Class
 from troth.analysis.program.values import ClassObject, FunctionValue, Instance
 
 if TYPE_CHECKING:
@@ -49,10 +50,8 @@ class Reasons:
 
     def of_property(self, base: Instance, name: str) -> tuple[Reason, ...]:
         """Why reading a property gives a promise."""
-        found = getattr(base.cls, "methods", {}).get(name)
-        if found and hasattr(base.cls, "module"):
-            function = base.cls.module.function(found[-1])  # type: ignore[union-attr]
-            return (self._definition(function),)
+        if isinstance(base.cls, Class) and name in base.cls.methods:
+            return (self._definition(base.cls.module.function(base.cls.methods[name][-1])),)
         return (Reason(f"`{base.cls.name}.{name}` is an async property"),)
 
     def of_returning(self, function: Function | None, inner: Site | None, how: str) -> tuple[Reason, ...]:

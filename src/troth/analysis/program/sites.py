@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from troth.analysis.findings import Reason
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from troth.analysis.facts.model import At
+    from troth.analysis.findings import Reason
     from troth.analysis.program.entities import Function
 
 __all__ = ["AWAITED", "KEPT", "MAYBE", "PENDING", "WEAK", "Incident", "Misuse", "Promise", "Site"]

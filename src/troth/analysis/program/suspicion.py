@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
-from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import (
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.program.entities import Module
+    from troth.analysis.program.entities import Class, Function, Module
     from troth.analysis.program.link import Program
 
 __all__ = ["Suspicion"]
@@ -43,12 +42,55 @@ _NOWHERE = (0, 0, 0, 0)
 
 # Methods of strings, lists, dicts and paths that hardly any library has in another color.
 _OF_BUILTINS = frozenset(
-    """
-    append extend keys values items join split rsplit splitlines strip lstrip rstrip lower upper title startswith endswith
-    replace encode decode format setdefault sort reverse isdigit isalpha zfill casefold partition rpartition discard
-    write_text read_text write_bytes read_bytes mkdir exists is_file is_dir touch resolve joinpath with_suffix as_posix
-    total_seconds isoformat strftime
-    """.split()
+    [
+        "append",
+        "extend",
+        "keys",
+        "values",
+        "items",
+        "join",
+        "split",
+        "rsplit",
+        "splitlines",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "lower",
+        "upper",
+        "title",
+        "startswith",
+        "endswith",
+        "replace",
+        "encode",
+        "decode",
+        "format",
+        "setdefault",
+        "sort",
+        "reverse",
+        "isdigit",
+        "isalpha",
+        "zfill",
+        "casefold",
+        "partition",
+        "rpartition",
+        "discard",
+        "write_text",
+        "read_text",
+        "write_bytes",
+        "read_bytes",
+        "mkdir",
+        "exists",
+        "is_file",
+        "is_dir",
+        "touch",
+        "resolve",
+        "joinpath",
+        "with_suffix",
+        "as_posix",
+        "total_seconds",
+        "isoformat",
+        "strftime",
+    ]
 )
 
 
@@ -85,7 +127,9 @@ class Suspicion:
         for callee in facts.awaited:
             last = callee.rpartition(".")[2]
             if " " in callee:
-                if last.rpartition(" ")[2] in self._coroutines and not self._is_clear(function, callee.partition(" ")[2]):
+                if last.rpartition(" ")[2] in self._coroutines and not self._is_clear(
+                    function, callee.partition(" ")[2]
+                ):
                     return True
             elif last in self._generators:
                 return True
@@ -97,7 +141,12 @@ class Suspicion:
             return True
         if root == "?":
             return False
-        if not rest and root in BUILTIN_FUNCTIONS and root not in function.module.bindings and not _binds(function, root):
+        if (
+            not rest
+            and root in BUILTIN_FUNCTIONS
+            and root not in function.module.bindings
+            and not _binds(function, root)
+        ):
             return True
         owner = self._owner(function)
         scope: object
@@ -139,7 +188,11 @@ class Suspicion:
         if isinstance(value, FunctionValue):
             called = value.function
             if isinstance(called, LibraryFunction):
-                return not any(flag in called.flags for flag in "agmw") and called.qualname not in SPAWNERS and called.name not in _ALWAYS
+                return (
+                    not any(flag in called.flags for flag in "agmw")
+                    and called.qualname not in SPAWNERS
+                    and called.name not in _ALWAYS
+                )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
             returns = called.facts.returns

@@ -30,7 +30,25 @@ if TYPE_CHECKING:
 __all__ = ["Types"]
 
 BUILTINS = frozenset(
-    ["str", "bytes", "bytearray", "int", "float", "complex", "bool", "dict", "list", "set", "frozenset", "tuple", "object", "type", "range", "slice", "memoryview"]
+    [
+        "str",
+        "bytes",
+        "bytearray",
+        "int",
+        "float",
+        "complex",
+        "bool",
+        "dict",
+        "list",
+        "set",
+        "frozenset",
+        "tuple",
+        "object",
+        "type",
+        "range",
+        "slice",
+        "memoryview",
+    ]
 )
 _CONTAINERS = {
     "List": "list",
@@ -141,7 +159,7 @@ class Types:
             return self.instance(value.cls, (), why)
         if node[0] == "name" and last in BUILTINS and last not in {"object", "type"}:
             return Builtin(last)
-        alias = self._alias(node, module, function, owner, why, depth)
+        alias = self._alias(node, module, owner, why, depth)
         if alias is not None:
             return alias
         if isinstance(value, External) and last not in _CONTAINERS and last not in _SPECIAL:
@@ -149,12 +167,10 @@ class Types:
         if last in _CONTAINERS:
             return Builtin(_CONTAINERS[last])
         if last in _SPECIAL:
-            return self._known(last, (), module, function, owner, depth)
+            return self._known(last, ())
         return None
 
-    def _alias(
-        self, node: Node, module: Module, function: Function | None, owner: Class | None, why: Why | None, depth: int
-    ) -> Value | None:
+    def _alias(self, node: Node, module: Module, owner: Class | None, why: Why | None, depth: int) -> Value | None:
         """A name that stands for a type expression: `Store = Annotated[Db, Depends(get_db)]`."""
         if node[0] != "name":
             return None
@@ -186,7 +202,7 @@ class Types:
         if isinstance(cls, LibraryClass):
             module, _, name = cls.qualified.rpartition(".")
             if module in _TYPING or module in {"_asyncio", "_collections_abc", "asyncio.futures", "asyncio.tasks"}:
-                known = self._known(name, args, None, None, None, 0)
+                known = self._known(name, args)
                 if known is not None:
                     return known
                 if name in {"Any", "object"}:
@@ -195,16 +211,8 @@ class Types:
                 return Builtin(name, args)
         return Instance(cls, args, why)
 
-    def _known(
-        self,
-        name: str,
-        args: tuple[Value | None, ...],
-        module: Module | None,
-        function: Function | None,
-        owner: Class | None,
-        depth: int,
-    ) -> Value | None:
-        del module, function, owner, depth
+    def _known(self, name: str, args: tuple[Value | None, ...]) -> Value | None:
+        """The value of a type of the standard library that has a value of its own here."""
         if name in _CONTAINERS:
             return Builtin(_CONTAINERS[name], args)
         last = args[-1] if args else None
@@ -258,7 +266,7 @@ class Types:
         value = self._resolve(base, module, function)
         if isinstance(value, ClassObject):
             return self.instance(value.cls, args, why)
-        known = self._known(last, args, module, function, owner, depth)
+        known = self._known(last, args)
         if known is None and isinstance(value, External):
             return External(f"{value.path}()")
         return known

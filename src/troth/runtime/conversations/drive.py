@@ -53,6 +53,7 @@ class RunHandle:
         self.tokens = Gatherer(lambda text: conversation._append(log.TOKENS, {"text": text}))
         self.callbacks = Callbacks(conversation._callbacks, self._callback_failed)
         self._ended = False
+        self._is_over = False
         self._calling_back = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
@@ -230,9 +231,9 @@ async def adrive(handle: RunHandle) -> End:
                 handle.ended(store.commit(RUN_END, handle.ending(_outcome(handle, problem), problem, None)))
             raise
         finally:
-            teller.cancel()
-            await asyncio.wait([teller])
-            await handle.callbacks.adrain()
+            handle._is_over = True
+            handle.callbacks_now()
+            await teller  # not cancelled: a callback in the middle of its event would lose it
     finally:
         handle.home.finished(handle)
     if end.error is not None:
@@ -246,6 +247,8 @@ async def _keep_telling(handle: RunHandle) -> None:
         await news.wait()
         news.clear()
         await handle.callbacks.adrain()
+        if handle._is_over and not news.is_set():
+            return
 
 
 async def _afollow(handle: RunHandle) -> End:

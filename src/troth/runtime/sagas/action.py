@@ -8,12 +8,16 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType
 
 from troth.bridge import color_of
 from troth.color import Color
 from troth.errors import MisuseError
 
 __all__ = ["Action", "WrongColorError", "judge"]
+
+_GENERATORS = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+_ROUTINES = (FunctionType, BuiltinFunctionType)
 
 
 class WrongColorError(MisuseError):
@@ -52,7 +56,7 @@ def judge(call: Callable[..., object], name: str) -> Action:
     """`call` with its color and parameters. What has no color, like a bare mock, is refused; nothing is called."""
     color = color_of(call)
     function = _function(call)
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+    if type(function) is FunctionType and function.__code__.co_flags & _GENERATORS:
         advice = "Return a list, or drain the generator in a function of its own."
         raise WrongColorError(f"{name} is a generator function: calling it does none of its work", advice)
     if color is Color.UNKNOWN:
@@ -70,13 +74,12 @@ def _function(call: object) -> object:
     for _ in range(100):  # a partial can be made to hold itself
         if isinstance(call, partial):
             call = call.func
-        elif inspect.ismethod(call):
+        elif type(call) is MethodType:  # by `type`: a mock says that it is an instance of what it stands for
             call = call.__func__
-        elif not inspect.isroutine(call) and not isinstance(call, type):
-            method = next((vars(cls)["__call__"] for cls in type(call).__mro__ if "__call__" in vars(cls)), None)
-            return method if inspect.isfunction(method) else call
-        else:
+        elif isinstance(call, type) or type(call) in _ROUTINES:
             break
+        else:
+            return next((vars(cls)["__call__"] for cls in type(call).__mro__ if "__call__" in vars(cls)), None)
     return call
 
 

@@ -169,9 +169,15 @@ class RunReport:
                 return one
         raise KeyError(place)
 
-    def commands(self) -> tuple[tuple[str, str], ...]:
-        """What can be done with the run now: command lines of `troth`, each with what it does."""
-        run = self.id
+    def commands(self, store: str | None = None) -> tuple[tuple[str, str], ...]:
+        """What can be done with the run now: command lines of `troth`, each with what it does.
+
+        `store` is the file the run is in, where that is not the usual one.
+        """
+        where = f" --store {store}" if store else ""
+        return tuple((command + where, says) for command, says in self._commands(self.id))
+
+    def _commands(self, run: str) -> tuple[tuple[str, str], ...]:
         again = (f"troth runs fork {run}", "run it again with the same inputs, as a new run")
         match self.state:
             case RunWord.WAITING if self.waiting_for and self.waiting_for[0].kind == "approval":

@@ -13,10 +13,11 @@ from typing import Any, TypeAlias
 
 from troth.errors import MisuseError
 from troth.runtime.engine import Ask, EmbeddedEngine
+from troth.runtime.engine.points import RUN_START
 from troth.runtime.sagas.decision import decide as decide_saga
 from troth.runtime.sagas.outcome import SagaFailedError, SagaState
 from troth.runtime.sagas.saga import Saga
-from troth.runtime.store import RunRecord, StepRecord, Transaction
+from troth.runtime.store import RunRecord, StepRecord
 from troth.runtime.workflows.builder import Workflow
 from troth.runtime.workflows.changes import ChangedWorkflowError, changes_since
 from troth.runtime.workflows.decision import decide
@@ -25,7 +26,6 @@ from troth.runtime.workflows.document import dump_workflow
 from troth.runtime.workflows.from_saga import spec_of
 from troth.runtime.workflows.link import LinkedWorkflow, Registry
 from troth.runtime.workflows.load import load_recorded, load_workflow, spec_of_document
-from troth.runtime.workflows.points import WORKFLOW_KEEP
 from troth.runtime.workflows.report import RunReport
 from troth.runtime.workflows.spec import WorkflowSpec
 from troth.runtime.workflows.tell import tell
@@ -68,6 +68,7 @@ class Shelf:
         self._known: dict[str, Known] = {}
         self._specs: dict[str, WorkflowSpec] = {}
         self._accepted: dict[str, tuple[Known, Mapping[str, str]]] = {}
+        self._taken: dict[int, tuple[str, Known]] = {}
         self._registered: set[str] = set()
         self.begun: set[str] = set()
         """Runs that the engine has begun to carry out here."""
@@ -75,6 +76,8 @@ class Shelf:
 
     def take(self, source: Runnable) -> tuple[str, Known, bool]:
         """Read and check what is to be run; answers its name, itself, and whether it was not known before."""
+        if isinstance(source, LinkedWorkflow) and (taken := self._taken.get(id(source))) and taken[1].linked is source:
+            return *taken, False
         known = self._read(source)
         name = known.name
         with self._lock:
@@ -83,13 +86,20 @@ class Shelf:
             if name not in self._registered:
                 self._register(name)
             if before is None:
-                document = dump_workflow(known.spec)
-                self._engine.store.commit(WORKFLOW_KEEP, lambda tx: tx.set_meta(name, document))
+                self._keep(name, known.spec)
+            self._taken[id(known.linked)] = name, known
         return name, known, before is None
 
     def _register(self, name: str) -> None:
         self._engine.register(self._decision(name), name)
         self._registered.add(name)
+
+    def _keep(self, name: str, spec: WorkflowSpec) -> None:
+        """Keep the document before the first run, in the stream that has the workflow's name."""
+        store = self._engine.store
+        if not store.last_event(name):
+            document = dump_workflow(spec)
+            store.commit(RUN_START, lambda tx: tx.append_event(name, "document", document, store.clock()))
 
     def _read(self, source: Runnable) -> Known:
         if isinstance(source, LinkedWorkflow):
@@ -132,10 +142,7 @@ class Shelf:
         return self._specs[run.decision]
 
     def _document(self, run: RunRecord) -> object:
-        def read(tx: Transaction) -> object:
-            return tx.get_meta(run.decision)
-
-        return self._engine.store.commit(WORKFLOW_KEEP, read)
+        return self._engine.store.events(run.decision, limit=1)[0].payload
 
     def ready(
         self,

@@ -7,13 +7,14 @@ How sure the fix is: likely, where the function needs no arguments.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from troth.analysis.findings import Finding
     from troth.analysis.program import Program
 

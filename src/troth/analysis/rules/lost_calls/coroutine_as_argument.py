@@ -8,13 +8,14 @@ How sure the fix is: sure where the callee is certain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from troth.analysis.findings import Finding
     from troth.analysis.program import Program
 
@@ -40,6 +41,11 @@ CASES = [
     Case(
         "a body that passes it on",
         good="import asyncio\nasync def load(): ...\ndef start(x):\n    return asyncio.ensure_future(x)\nasync def main():\n    await start(load())\n",
+    ),
+    Case(
+        "a function that looks at what it is given",
+        good="import inspect\nasync def f(): ...\nasync def hold(w):\n    return await w\ndef promise(work):\n    if inspect.iscoroutine(work):\n        return work\n    return hold(work)\n"
+        "def run(work):\n    return drive(promise(work))\nfrom lib import drive\nrun(f())\n",
     ),
 ]
 

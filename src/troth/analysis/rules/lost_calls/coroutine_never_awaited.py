@@ -8,13 +8,14 @@ How sure the fix is: sure where the callee is certain; the variable then holds t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from troth.analysis.findings import Finding
     from troth.analysis.program import Program
 

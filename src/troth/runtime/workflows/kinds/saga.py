@@ -31,7 +31,7 @@ def perform(step: Step, body: SagaBody, frame: "Frame") -> Decision:
 
 KIND = Kind(
     name="saga",
-    says="steps that are undone together when one of them fails",
+    says="holds steps that are undone together when one of them fails",
     body=SagaBody,
     fields=(Field("saga", Steps(), "the steps that stand or fall together", required=True, default=()),),
     perform=perform,

@@ -8,12 +8,12 @@ from troth.runtime.workflows.report import RunReport, RunWord, StepReport
 __all__ = ["attempts_of", "explain"]
 
 
-def explain(run: RunReport) -> str:
-    """What became of `run`, for an error message or the top of a page."""
-    return "\n".join(_lines(run))
+def explain(run: RunReport, store: str | None = None) -> str:
+    """What became of `run`, for an error message; `store` is the file it is in, where that is not the usual one."""
+    return "\n".join(_lines(run, store))
 
 
-def _lines(run: RunReport) -> Iterator[str]:
+def _lines(run: RunReport, store: str | None) -> Iterator[str]:
     yield f"Run {run.id} of {run.workflow!r}: {run.state}{_where(run)}."
     for step in run.failures:
         yield from _failure(step)
@@ -26,7 +26,7 @@ def _lines(run: RunReport) -> Iterator[str]:
     for left in run.not_undone:
         yield f"  NOT undone: {left.place.removeprefix('undo ')}, because its undo failed:"
         yield from _failure(left)
-    for command, says in run.commands():
+    for command, says in run.commands(store):
         yield f"  {command}"
         yield f"      {says}"
 

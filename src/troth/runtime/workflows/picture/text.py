@@ -29,12 +29,12 @@ def _plain(text: str, *_: str) -> str:
     return text
 
 
-def draw(run: RunReport, *, width: int = 80, paint: Paint = _plain) -> str:
+def draw(run: RunReport, *, width: int = 80, paint: Paint = _plain, store: str | None = None) -> str:
     """The whole picture of a run, at most `width` letters wide; states and names are never cut."""
-    return "\n".join(line.rstrip() for line in _draw(run, width, paint))
+    return "\n".join(line.rstrip() for line in _draw(run, width, paint, store))
 
 
-def _draw(run: RunReport, width: int, paint: Paint) -> Iterator[str]:
+def _draw(run: RunReport, width: int, paint: Paint, store: str | None) -> Iterator[str]:
     took = f"  {span(run.ended_at - run.created_at)}" if run.ended_at is not None else ""
     state = paint(f"{RUN_MARKS[run.state]} {run.state}", _STATE_COLORS.get(run.state, "bold"))
     yield f"{paint(run.workflow, 'bold')}  {run.id}  {state}{took}"
@@ -50,7 +50,7 @@ def _draw(run: RunReport, width: int, paint: Paint) -> Iterator[str]:
     if timed:
         yield ""
         yield from _timeline(timed, width)
-    commands = run.commands()
+    commands = run.commands(store)
     if commands:
         yield ""
         for command, says in commands:
@@ -106,9 +106,9 @@ def _state(step: StepReport) -> str:
 def _about(step: StepReport, room: int) -> str:
     parts = []
     if step.state not in _IDLE and step.ended_at is not None:
-        parts.append(span(step.worked if step.kind not in ("sleep", "approval") else step.took))
-        if step.waited and step.kind not in ("sleep", "approval"):
-            parts.append(f"+ {span(step.waited)} waiting")
+        waits = step.kind in ("sleep", "approval")
+        waited = f" + {span(step.waited)} waiting" if step.waited and not waits else ""
+        parts.append(span(step.took if waits else step.worked) + waited)
     if step.tries > 1 or len(step.attempts) > 1:
         parts.append(f"{max(step.tries, len(step.attempts))} tries")
     words = ", ".join(parts)
@@ -122,7 +122,7 @@ def _timeline(steps: Sequence[StepReport], width: int) -> Iterator[str]:
     every = [span_ for step in steps for span_ in step.spans()]
     start, end = min(one[0] for one in every), max(one[1] for one in every)
     whole = max(end - start, 1e-6)
-    left = min(max(len(step.place) for step in steps), 28)
+    left = min(max(len("timeline"), *(len(step.place) for step in steps)), 28)
     room = width - left - 3
     scale = f"0{span(whole):>{room - 1}}"
     yield f"{'timeline':<{left}}  {scale}"

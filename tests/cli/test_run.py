@@ -1,0 +1,182 @@
+"""`troth run`: a workflow from the command line means what it means from Python."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from troth.cli import app
+
+STEPS = """
+import os
+
+def greet(name, times=1):
+    return {"text": " ".join(["hello"] * times + [name])}
+
+def fail(name):
+    if os.path.exists("fixed"):
+        return "fine"
+    raise ValueError(f"no {name}")
+
+def undo(name):
+    print("undone", name)
+"""
+FLOW = """
+troth: 1
+name: greeting
+inputs:
+  name: string
+  times: {type: integer, default: 1}
+steps:
+  - {id: greet, function: mysteps:greet, inputs: {name: inputs.name, times: inputs.times}}
+"""
+BAD = """
+troth: 1
+name: failing
+on_error: stop
+inputs: {name: string}
+steps:
+  - {id: greet, function: mysteps:greet, inputs: {name: inputs.name}, undo: mysteps:undo}
+  - {id: fail, function: mysteps:fail, inputs: {name: inputs.name}}
+"""
+ASK = """
+troth: 1
+name: asking
+inputs: {name: string}
+steps:
+  - {id: greet, function: mysteps:greet, inputs: {name: inputs.name}, undo: mysteps:undo}
+  - {id: ok, approval: Shall I?, show: {name: inputs.name}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    for name, text in (("mysteps.py", STEPS), ("flow.yaml", FLOW), ("bad.yaml", BAD), ("ask.yaml", ASK)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    yield tmp_path
+    sys.modules.pop("mysteps", None)
+
+
+@pytest.fixture
+def troth(capsys):
+    def run(*argv):
+        code = app.run(argv)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def test_a_run_that_completes_says_so_in_two_lines(folder, troth):
+    """The state with the id, and the output as JSON."""
+    code, out, err = troth("run", "flow.yaml", "-i", "name=Ann", "-i", "times=2")
+    first, second = out.splitlines()
+    assert (code, err) == (0, "")
+    assert first.startswith("✓ completed  greeting-")
+    assert json.loads(second) == {"text": "hello hello Ann"}
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        pytest.param(["-i", "nam=Ann"], "Did you mean `name`?", id="unknown input"),
+        pytest.param([], "the input 'name' (string) is missing", id="missing input"),
+        pytest.param(["-i", "name=Ann", "-i", "times=many"], "where the contract says integer", id="wrong type"),
+        pytest.param(["-i", "name"], "`-i name` has no value", id="no value"),
+        pytest.param(["--inputs", "mysteps.py"], "this is not JSON", id="inputs that are not JSON"),
+    ],
+)
+def test_wrong_inputs_start_nothing(folder, troth, argv, says):
+    """Exit 2, and no run is in the store."""
+    code, out, err = troth("run", "flow.yaml", *argv)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert troth("runs", "list")[1] == "no runs yet\n"
+
+
+def test_inputs_from_a_file_and_the_record_as_json(folder, troth):
+    """For machines; `-i` wins over the file. A string stays a string even if it looks like a number."""
+    (folder / "in.json").write_text('{"name": "Ann", "times": 3}', encoding="utf-8")
+    code, out, _ = troth("run", "flow.yaml", "--inputs", "in.json", "-i", "name=7", "--json")
+    told = json.loads(out)
+    assert (code, told["state"], told["inputs"]) == (0, "completed", {"name": "7", "times": 3})
+
+
+def test_a_run_that_fails(folder, troth):
+    """Exit 1; step, the user's line, message, and the command to go on. That command works once the cause is gone."""
+    code, out, err = troth("run", "bad.yaml", "-i", "name=Ann")
+    assert (code, out) == (1, "")
+    assert "failed at step 'fail'" in err
+    assert 'mysteps.py:10  raise ValueError(f"no {name}")' in err
+    assert "ValueError: no Ann" in err
+    command = next(line.split() for line in err.splitlines() if line.strip().startswith("troth runs resume"))
+    (folder / "fixed").touch()
+    code, out, _ = troth(*command[1:])
+    assert code == 0
+    assert out.splitlines()[1] == '"fine"'
+
+
+def test_the_same_id_goes_on_with_the_same_run(folder, troth):
+    """Nothing is done twice."""
+    first = troth("run", "flow.yaml", "-i", "name=Ann", "--id", "one")
+    assert troth("run", "flow.yaml", "-i", "name=Ann", "--id", "one") == first
+    assert troth("runs", "list")[1].count("one") == 1
+
+
+def test_a_question_ends_the_command_and_an_answer_goes_on(folder, troth):
+    """`approve` carries the rest out itself."""
+    code, out, _ = troth("run", "ask.yaml", "-i", "name=Ann")
+    assert code == 0
+    assert "waits at 'ok': Shall I?" in out
+    assert "troth runs approve" in out
+    code, out, _ = troth("runs", "approve", "last", "--by", "bob", "--note", "fine")
+    assert code == 0
+    assert json.loads(out.splitlines()[1]) == {"approved": True, "by": "bob", "note": "fine"}
+
+
+def test_a_denied_question_undoes(folder, troth):
+    """Exit 1, because the run failed; the undo happened."""
+    troth("run", "ask.yaml", "-i", "name=Ann")
+    code, out, err = troth("runs", "approve", "last", "--deny")
+    assert code == 1
+    assert "undone Ann" in out
+    assert "rolled back" in err
+
+
+def test_a_workflow_built_in_python(folder, troth):
+    """By the file it is in, or by its module."""
+    (folder / "built.py").write_text(
+        "from troth.runtime import Workflow, step\nflow = Workflow('built', step('a', function=lambda: 3))\nother = 3\n",
+        encoding="utf-8",
+    )
+    assert troth("run", "built.py:flow")[1].splitlines()[1] == "3"
+    assert "a int, not a Workflow" in troth("run", "built.py:other")[2]
+    assert "neither a file nor a workflow" in troth("run", "nosuch:flow")[2]
+    sys.modules.pop("built", None)
+
+
+def test_a_bad_workflow_tells_everything_and_starts_nothing(folder, troth):
+    """Exit 2."""
+    (folder / "flow.yaml").write_text(FLOW.replace("mysteps:greet", "mysteps:gret"), encoding="utf-8")
+    code, _, err = troth("run", "flow.yaml", "-i", "name=Ann")
+    assert code == 2
+    assert "flow.yaml:8:27: the module 'mysteps' has no function 'gret'" in err
+    assert "Did you mean `greet`?" in err
+
+
+def test_without_the_extra_it_says_what_to_install(folder):
+    """Base commands work without YAML; those that read it say how to get it."""
+    code = "import sys; sys.modules['yaml'] = None; from troth.cli.app import run; sys.exit(run(sys.argv[1:]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", "flow.yaml", "-i", "name=Ann"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "pip install 'troth[runtime]'" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,167 @@
+"""`troth runs`: what is in a store, and going on with it."""
+
+import json
+
+import pytest
+
+from troth.cli import app
+from troth.runtime import Runtime, Workflow, step
+
+
+def fine(value=1):
+    return {"value": value}
+
+
+def broken():
+    raise ValueError("parcel too heavy: 198")
+
+
+@pytest.fixture
+def troth(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*argv):
+        code = app.run(argv)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with one run that completed and one that was rolled back."""
+    with Runtime(tmp_path / ".troth/runs.db") as runtime:
+        good = Workflow("good", step("a", function=fine, inputs={"value": "inputs.x"}), inputs={"x": "integer"})
+        bad = Workflow(
+            "bad",
+            step("a_step_with_a_rather_long_name", function=fine, undo=lambda: None),
+            step("b", function=broken, retry={"attempts": 2, "delay": "10ms"}),
+        )
+        runtime.run(good, {"x": 1}, run_id="good-1")
+        runtime.run(good, {"x": 2}, run_id="good-2")
+        runtime.run(bad, run_id="bad-1", check=False)
+
+
+def test_list(store, troth):
+    """Newest first, states in words, at most eighty letters; JSON for machines."""
+    code, out, _ = troth("runs", "list")
+    lines = out.splitlines()
+    assert code == 0
+    assert [line.split()[0] for line in lines] == ["bad-1", "good-2", "good-1"]
+    assert "↶ rolled back" in lines[0]
+    assert "✓ completed" in lines[1]
+    assert max(map(len, lines)) <= 80
+    assert [one["id"] for one in json.loads(troth("runs", "list", "--json")[1])] == ["bad-1", "good-2", "good-1"]
+    assert troth("runs", "list", "--state", "rolled back")[1].split()[0] == "bad-1"
+
+
+def test_show(store, troth):
+    """Above the fold: the step, the user's line, the message, each attempt. One step is one row; nothing of a state is cut."""
+    code, out, _ = troth("runs", "show", "bad-1")
+    assert code == 0
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    top = "\n".join(lines[:14])
+    for said in (
+        "✗ b failed after 2 attempts",
+        "test_runs.py:",
+        "ValueError: parcel too heavy: 198",
+        "attempt 1  failed",
+        "waited",
+        "attempt 2  failed",
+    ):
+        assert said in top
+    rows = [line for line in lines if line.startswith(("↶ a_step", "✗ b ", "✓ undo"))]
+    assert len([line for line in rows if "failed after" not in line]) == 3
+    assert "undone" in rows[-3] or "undone" in rows[1]
+    assert "timeline" in out
+    assert "█" in out
+    assert "░" in out
+    assert "troth runs fork bad-1" in out
+
+
+def test_show_for_machines_and_pages(store, troth, tmp_path):
+    """Everything the picture has is in the JSON; the page needs nothing else; Mermaid for a README."""
+    told = json.loads(troth("runs", "show", "bad-1", "--json")[1])
+    assert told["failures"] == ["b"]
+    assert [one["outcome"] for one in told["steps"][1]["attempts"]] == ["failed", "failed"]
+    assert troth("runs", "show", "bad-1", "--html", "run.html")[1] == "wrote run.html\n"
+    page = (tmp_path / "run.html").read_text(encoding="utf-8")
+    for outside in ("http://", "https://", "src=", "@import", "<script", "<link"):
+        assert outside not in page
+    assert "parcel too heavy: 198" in page
+    assert "troth runs fork bad-1" in page
+    assert troth("runs", "show", "good-1", "--mermaid")[1].startswith("flowchart TD\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        pytest.param(["show", "nosuch"], "There is no run 'nosuch' in this store", id="unknown"),
+        pytest.param(["show", "god-1"], "Did you mean 'good-1'?", id="near"),
+        pytest.param(["show", "good"], "is the beginning of 2 runs", id="not enough of it"),
+        pytest.param(["resume", "bad-1"], "there is nothing to go on from", id="over for good"),
+        pytest.param(["resume", "good-1"], "is completed", id="completed"),
+        pytest.param(["approve", "good-1"], "was not answered", id="no question"),
+        pytest.param(["fork", "good-1", "--from", "zz"], "no step 'zz' that was begun", id="no such step"),
+        pytest.param(["shw", "good-1"], "invalid choice", id="no such verb"),
+        pytest.param([], "VERB", id="no verb"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(store, troth, argv, says):
+    """Exit 2 and no traceback."""
+    code, out, err = troth("runs", *argv)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_no_store_at_all(troth):
+    """It says how to get one, and makes none by looking."""
+    code, _, err = troth("runs", "list")
+    assert code == 2
+    assert "There is no store '.troth/runs.db'" in err
+
+
+def test_the_store_can_be_named(store, troth, monkeypatch, tmp_path):
+    """By option or by variable."""
+    (tmp_path / ".troth/runs.db").rename(tmp_path / "other.db")
+    assert troth("runs", "list", "--store", "other.db")[0] == 0
+    monkeypatch.setenv("TROTH_STORE", "other.db")
+    assert troth("runs", "show", "last")[1].startswith("bad  bad-1")
+
+
+def test_diff(store, troth):
+    """What differs in inputs, state and output; exit 1 where something does."""
+    code, out, _ = troth("runs", "diff", "good-1", "good-2")
+    assert code == 1
+    assert "  inputs.x\n    - 1\n    + 2\n" in out
+    assert "  steps.a.value\n" in out
+    assert troth("runs", "diff", "good-1", "good-1") == (0, "no difference but the times\n", "")
+    assert json.loads(troth("runs", "diff", "good-1", "good-2", "--json")[1])[0] == {
+        "path": "inputs.x",
+        "one": 1,
+        "other": 2,
+    }
+
+
+def test_replay_and_fork(store, troth):
+    """Replay performs nothing and says whether they agree; fork makes a new run."""
+    code, out, _ = troth("runs", "replay", "good-1")
+    assert (code, "workflow and record agree" in out) == (0, True)
+    code, out, _ = troth("runs", "fork", "good-1", "--from", "a", "--json")
+    assert (code, json.loads(out)["forked_from"]) == (0, "good-1")
+
+
+def test_cancel(troth, tmp_path):
+    """A run that waits is undone by the one who cancels it."""
+    with Runtime(tmp_path / ".troth/runs.db") as runtime:
+        flow = Workflow("asks", step("a", function=fine, undo=fine), step("ok", approval="Go?"))
+        runtime.run(flow, run_id="asks-1", wait=False)
+    code, _, err = troth("runs", "cancel", "asks-1")
+    assert code == 0
+    assert "cancelled" in err
+    assert "undone: a" in err
