@@ -14,6 +14,7 @@ its first step begins. One that did not complete raises `RunNotCompletedError` w
 import asyncio
 import logging
 import os
+import threading
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any, Self
 
 from troth.bridge import call
 from troth.errors import MisuseError, RunError
+from troth.runtime.conversations import Conversations
 from troth.runtime.engine import EmbeddedEngine, ResultTimeoutError, RunFailedError
 from troth.runtime.engine.errors import UnknownRunError
 from troth.runtime.engine.points import RUN_RESUME
@@ -78,9 +80,19 @@ class Runtime:
         if not isinstance(store, SqliteStore):
             Path(store).parent.mkdir(parents=True, exist_ok=True)
         self.engine = EmbeddedEngine(store, recover=False, threads=threads)
-        self._shelf = Shelf(self.engine, Registry(dict(functions or {}), dict(tools or {}), dict(agents or {})))
+        registry = Registry(dict(functions or {}), dict(tools or {}), dict(agents or {}), self._talks)
+        self._shelf = Shelf(self.engine, registry)
+        self._conversations: Conversations | None = None
+        self._lock = threading.Lock()
         self._recovers = recover
         self._recovered: list[str] = []
+
+    def _talks(self) -> Conversations:
+        """The conversations that agents have in this runtime's store; opened when the first one is."""
+        with self._lock:
+            if self._conversations is None:
+                self._conversations = Conversations(self.engine.store)
+            return self._conversations
 
     def load(self, source: Runnable) -> LinkedWorkflow:
         """Read and check a workflow, all of it; raises `InvalidWorkflowError`. Its killed runs go on."""
@@ -448,10 +460,14 @@ class Runtime:
 
     def close(self) -> None:
         """Interrupt what is being carried out here, and let go of the store. May be called twice."""
+        if self._conversations is not None:
+            self._conversations.close()
         self.engine.close()
 
     async def aclose(self) -> None:
         """`close` for a task."""
+        if self._conversations is not None:
+            await call(self._conversations.close)
         await self.engine.aclose()
 
     def __enter__(self) -> Self:
