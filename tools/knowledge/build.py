@@ -45,7 +45,7 @@ class Report:
     top: str
     version: str
     public: int
-    read: int
+    read: int | None
     tabled: int
     size: int
     missing: tuple[str, ...] = ()
@@ -54,8 +54,8 @@ class Report:
     """Modules that could not be imported, and why."""
 
     def __str__(self) -> str:
-        def share(part: int) -> str:
-            return f"{100 * part / self.public:7.1f}%" if self.public else "      -"
+        def share(part: int | None) -> str:
+            return f"{100 * part / self.public:7.1f}%" if self.public and part is not None else "-"
 
         row = f"{self.top:24}{self.version:>14}{self.public:8}{share(self.read):>8}{share(self.tabled):>8}"
         return f"{row}{len(self.wrong):7}{self.size:9}"
@@ -82,7 +82,7 @@ def build_library(entry: Entry, environment: Environment, into: Path, *, measure
     missing = tuple(name for name in observed.public if not _is_async(made, name))
     found = len(observed.public) - len(missing)
     read_only = _beside_bundled(Library(entry.top, (), unseen.get(entry.top, {})))
-    read = sum(_is_async(read_only, name) for name in observed.public)
+    read = sum(_is_async(read_only, name) for name in observed.public) if measure_reading else None
     wrong = tuple(_contradicted(surface, observed))
     knowledge.load.cache_clear()
     knowledge.bundled.cache_clear()

@@ -16,8 +16,8 @@ class Entry:
     without: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
     """What must be there for the package to be imported, and is not studied itself."""
-    python: str = ""
-    """The interpreter it needs, where that is not the one running."""
+    python: tuple[int, int] = (3, 11)
+    """The oldest interpreter that can read its syntax; the generator itself has to run on it."""
     prepare: str = ""
     """Code to run before it is imported: a framework that refuses to be looked at unconfigured."""
     declares: tuple[tuple[str, str], ...] = ()
@@ -26,7 +26,7 @@ class Entry:
     """Why it is read and not imported; empty: it is imported."""
 
 
-def _entry(line: str, **more: tuple[str, ...] | tuple[tuple[str, str], ...] | str) -> Entry:
+def _entry(line: str, **more: tuple[str, ...] | tuple[tuple[str, str], ...] | tuple[int, int] | str) -> Entry:
     top, *install = line.split()
     return Entry(top, tuple(install or [top]), **more)  # type: ignore[arg-type]
 
@@ -208,7 +208,7 @@ CATALOGUE: tuple[Entry, ...] = (
     _entry("curl_cffi curl-cffi"),
     _entry(
         "homeassistant",
-        python="3.13.0",
+        python=(3, 13),
         source_only="it wants some sixty pinned packages, several of them compiled",
         only=tuple(
             f"homeassistant.{part}"

@@ -71,9 +71,12 @@ def running() -> Environment:
 @contextlib.contextmanager
 def installed(entry: Entry) -> Iterator[Environment]:
     """A fresh environment with the package and all it needs; gone afterwards."""
+    if sys.version_info[:2] < entry.python:
+        wanted = ".".join(map(str, entry.python))
+        raise OSError(f"its sources are written for Python {wanted}; run `python{wanted} -m tools.knowledge` for it")
     with tempfile.TemporaryDirectory(prefix="knowledge-") as folder:
         subprocess.run(
-            ["uv", "venv", "--quiet", "--python", entry.python or sys.executable, f"{folder}/env"],
+            ["uv", "venv", "--quiet", "--python", sys.executable, f"{folder}/env"],
             check=True,
             timeout=_INSTALL_SECONDS,
         )

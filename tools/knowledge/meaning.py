@@ -163,7 +163,7 @@ def _by_import(top: str, facts: list[Fact]) -> list[Verdict]:
             if entry.source_only:
                 return list(_by_source(environment, entry, facts))
             return list(_ask(environment, entry, facts))
-    except subprocess.CalledProcessError as error:
+    except (OSError, subprocess.CalledProcessError) as error:
         return [Verdict(fact, why=f"it could not be installed or asked: {error}") for fact in facts]
 
 

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from tools.knowledge.annotations import ANY, NONE, SELF, Type, members, union
 from tools.knowledge.bodies import passed_on, promised, returned_values, yields
@@ -14,6 +15,9 @@ from troth.analysis.knowledge import Role
 __all__ = ["COLORS", "Signature", "Signatures"]
 
 COLORS = frozenset("agwmo")
+
+Wish: TypeAlias = Role | Literal["any"]
+"""A role, or `any`: a function of any color, which says nothing alone and something beside other overloads."""
 
 _PROPERTIES = {
     "property",
@@ -33,7 +37,7 @@ class Signature:
 
     flags: str
     returns: Type = ANY
-    roles: tuple[tuple[str, Role], ...] = ()
+    roles: tuple[tuple[str, Wish], ...] = ()
     passes_on: tuple[str, ...] = ()
     """Methods of the same object, one of whose results is what this one returns."""
     decided: bool = True
@@ -62,7 +66,7 @@ class Signatures:
         """The signature of a function with all its overloads; `owner` is the class around a method."""
         each = [self._one(home, node, owner) for node in defs]
         if len(each) == 1:
-            return each[0]
+            return replace(each[0], roles=tuple(pair for pair in each[0].roles if pair[1] != "any"))
         stubbed = [sig for sig, node in zip(each, defs, strict=True) if "overload" in _decorators(node)]
         body = each[-1]
         if isinstance(defs[-1], ast.AsyncFunctionDef) and "overload" not in _decorators(defs[-1]):
@@ -73,7 +77,7 @@ class Signatures:
             stubbed = [replace(sig, returns=self._fulfilled(sig.returns)) for sig in stubbed]
         results = list(dict.fromkeys(member for sig in stubbed for member in members(sig.returns)))
         returns = union(results) if len(results) <= 4 else body.returns
-        roles = dict(pair for sig in (*stubbed, body) for pair in sig.roles)
+        roles = _merged_roles([dict(sig.roles) for sig in stubbed])
         merged = replace(body, returns=returns, roles=tuple(sorted(roles.items())), decided=color != "o")
         return merged.recolored(color)
 
@@ -178,10 +182,10 @@ class Signatures:
                     return None
         return union(found) if found else None
 
-    def _roles(self, home: str, node: Def, owner: str, *, skip_first: bool) -> Iterator[tuple[str, Role]]:
+    def _roles(self, home: str, node: Def, owner: str, *, skip_first: bool) -> Iterator[tuple[str, Wish]]:
         arguments = node.args
         positional = [*arguments.posonlyargs, *arguments.args][1 if skip_first else 0 :]
-        roles: dict[str, Role] = {}
+        roles: dict[str, Wish] = {}
         for place, argument in enumerate(positional):
             role = self._role(home, argument, owner)
             if role:
@@ -197,7 +201,7 @@ class Signatures:
             roles = {key: "either" if role == "plain_function" else role for key, role in roles.items()}
         yield from sorted(roles.items())
 
-    def _role(self, home: str, argument: ast.arg, owner: str) -> Role | None:
+    def _role(self, home: str, argument: ast.arg, owner: str) -> Wish | None:
         if argument.annotation is None:
             return None
         wanted = self.kinds.annotations.read(home, argument.annotation, owner)
@@ -209,8 +213,10 @@ class Signatures:
                 colors |= called
             elif self._holds_promises(member):
                 return "consumes"
-        if not colors or "any" in colors:
+        if not colors:
             return None
+        if "any" in colors:
+            return "any"
         promised = colors & {"coroutine", "awaitable", "iterator"}
         if not promised:
             return "plain_function"
@@ -247,6 +253,20 @@ def _decorators(node: Def) -> set[str]:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         found.add(ast.unparse(called).rpartition(".")[2])
     return found
+
+
+def _merged_roles(each: list[dict[str, Wish]]) -> dict[str, Wish]:
+    """The roles of overloads together: a promise is taken if any takes it, a color is wanted if all want it."""
+    merged: dict[str, Wish] = {}
+    for key in dict.fromkeys(key for roles in each for key in roles):
+        said = {roles[key] for roles in each if key in roles}
+        if "consumes" in said:
+            merged[key] = "consumes"
+        elif len(said) > 1:
+            merged[key] = "either"
+        elif said != {"any"}:
+            merged[key] = said.pop()
+    return merged
 
 
 def _own_variable(node: Def) -> str:

@@ -188,7 +188,11 @@ class _Table:
 
     def _sig(self, sig: Signature) -> Sig:
         keeps = bool(sig.color) or self._worth(sig.returns)
-        return (sig.flags, sig.returns.written() if keeps else "", dict(sig.roles))
+        return (
+            sig.flags,
+            sig.returns.written() if keeps else "",
+            {key: role for key, role in sig.roles if role != "any"},
+        )
 
     def _worth(self, given: Type) -> bool:
         """Whether a type tells a checker something: it leads on, or is a class of this package."""

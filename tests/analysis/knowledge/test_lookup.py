@@ -133,6 +133,13 @@ def test_a_name_that_is_not_known(name):
     assert knowledge.find(name) is None
 
 
+def test_a_name_that_is_a_module_and_a_function():
+    """The package gives the name of one of its modules to a function; users mean the function."""
+    found = knowledge.find("tenacity.retry")
+    assert found is not None
+    assert found.kind == "function"
+
+
 def test_attribute_of_a_model():
     """A metaclass adds `objects`; the catalogue declares it."""
     found = knowledge.find("django.db.models.Model.objects")

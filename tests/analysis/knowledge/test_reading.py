@@ -96,6 +96,30 @@ def test_role(tmp_path, parameter, role):
     assert table["lib"]["f"]["f"][2] == ({"0": role, "x": role} if role else {})
 
 
+def test_overloads_want_a_color_only_together(tmp_path):
+    """One overload takes an async function, the other a plain one: the parameter takes either."""
+    source = """
+@overload
+def f(x: Callable[[], Awaitable[None]]) -> Thing: ...
+@overload
+def f(x: Callable[[], None]) -> Thing: ...
+def f(x): ...
+"""
+    assert table_of(tmp_path, {"__init__.py": HEAD + source})["lib"]["f"]["f"][2] == {"0": "either", "x": "either"}
+
+
+def test_an_overload_without_the_function_says_nothing(tmp_path):
+    """`key=None` in one overload does not weaken what the other one wants."""
+    source = """
+@overload
+def f(x: None = None) -> Thing: ...
+@overload
+def f(x: Callable[[], int]) -> Thing: ...
+def f(x): ...
+"""
+    assert table_of(tmp_path, {"__init__.py": HEAD + source})["lib"]["f"]["f"][2]["x"] == "plain_function"
+
+
 def test_a_module_that_asks_for_the_color_takes_both(tmp_path):
     """Annotations say plain, the code says otherwise."""
     source = f"{HEAD}\nasync def f(x: Callable[[], None]):\n    asyncio.iscoroutinefunction(x)"

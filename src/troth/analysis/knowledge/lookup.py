@@ -121,9 +121,20 @@ def _split(dotted: str, library: Library) -> tuple[str, list[str]]:
     """The longest module in `dotted`, and what is left of it."""
     parts = dotted.split(".")
     for count in range(len(parts), 0, -1):
-        if (home := ".".join(parts[:count])) in library.modules:
+        if (home := ".".join(parts[:count])) in library.modules and not _is_shadowed(parts[:count], library):
             return home, parts[count:]
     return "", parts
+
+
+def _is_shadowed(parts: list[str], library: Library) -> bool:
+    """Whether the package around a module gives its name to something else: `tenacity.retry` is the decorator."""
+    *around, last = parts
+    parent = library.modules.get(".".join(around))
+    if parent is None:
+        return False
+    if last in parent.get("f", ()) or last in parent.get("c", ()):
+        return True
+    return parent.get("x", {}).get(last, ".".join(parts)) != ".".join(parts)
 
 
 _BUNDLED = Tables(load)
