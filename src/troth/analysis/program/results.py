@@ -9,7 +9,7 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import Builtin, FunctionValue, Instance, Nothing, TupleOf, members_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["gives_no_promise", "is_harmless", "is_no_promise", "library_gives_no_promise"]
 
 _HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final"})
+_AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task", "Deferred")
 _PROMISING = frozenset("agmow")  # flags of library functions whose result may be awaited, or whose color is open
 
 # Modules of the standard library of which no function gives anything that can be awaited.
@@ -45,7 +46,7 @@ def gives_no_promise(program: Program, function: Function) -> bool:
         declared = program.types.annotated(returns, function.module, function.parent, function.owner)
         if declared is not None:
             return is_no_promise(declared, program)
-        if mentions_awaitable(returns, ("Awaitable", "Coroutine", "Future", "Task", "Deferred")):
+        if mentions_awaitable(returns, _AWAITABLES):
             return False
     if not _returns_something(body_of(function.facts)):
         return True
@@ -71,12 +72,14 @@ def is_no_promise(value: Value | None, program: Program) -> bool:
 def _is_result(value: Value, program: Program) -> bool:
     if isinstance(value, Instance) and isinstance(value.cls, Class):
         order = program.classes.order(value.cls)  # a base in the tables would tell of its `__await__`
-        return None not in order and not any(
-            "__await__" in one.methods if isinstance(one, Class) else library.member(one.qualified, "__await__")
-            for one in order
-            if one is not None
-        )
+        return None not in order and not any(one is not None and _can_be_awaited(one) for one in order)
     return never_awaitable(value, program)
+
+
+def _can_be_awaited(cls: Class | LibraryClass) -> bool:
+    if isinstance(cls, LibraryClass):
+        return cls.name in _AWAITABLES or library.member(cls.qualified, "__await__") is not None
+    return "__await__" in cls.methods or any(mentions_awaitable(base, _AWAITABLES) for base in cls.facts.bases)
 
 
 def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
