@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Literal
 
 from troth.analysis.facts.model import body_of
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.values import ClassObject, FunctionValue, Instance, members_of
+from troth.analysis.program.values import ClassObject, FunctionValue, Instance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from troth.analysis.facts.model import Node
     from troth.analysis.program.link import Program
 
@@ -44,13 +42,21 @@ class Effects:
             effect = self._through(function, decorator, effect)
         return effect
 
-    def own_decorators(self, function: Function) -> Iterator[Function]:
-        """The decorators of `function` that are functions of the project."""
-        for decorator in function.facts.decorators:
+    def dropped_by(self, function: Function) -> Function | None:
+        """The decorator of the project that throws the coroutine of `function` away, if one does."""
+        effect = _written(function)
+        for decorator in reversed(function.facts.decorators):
             node = decorator[1] if decorator[0] == "call" else decorator
             value = self._program.static(function.module, function.parent).value(node)
-            if isinstance(value, FunctionValue) and isinstance(value.function, Function):
-                yield value.function
+            if (
+                effect == "coroutine"
+                and isinstance(value, FunctionValue)
+                and isinstance(value.function, Function)
+                and self.wrapper(value.function) == "dropped"
+            ):
+                return value.function
+            effect = self._through(function, decorator, effect)
+        return None
 
     def _through(self, function: Function, decorator: Node, effect: Effect) -> Effect:
         called = decorator[0] == "call"
@@ -94,16 +100,8 @@ class Effects:
             return "generator"
         if verdict in {"plain", "dropped"}:
             return "plain" if effect in {"coroutine", "plain"} else "unknown"
-        if self._makes_objects(decorator):
-            return "unknown"
-        return effect
-
-    def _makes_objects(self, decorator: Function) -> bool:
-        """Whether the decorator puts an object of the project in the function's place."""
-        if decorator.facts.returns is None:
-            return False
-        given = self._program.types.annotated(decorator.facts.returns, decorator.module, decorator.parent)
-        return any(isinstance(m, Instance) and isinstance(m.cls, Class) for m in members_of(given))
+        # Its body is at hand and cannot be followed: what it makes of the function is not known.
+        return "unknown"
 
     def wrapper(self, decorator: Function, *, called: bool = False) -> str:
         """What a decorator of the project makes of what it is given, by its body.
