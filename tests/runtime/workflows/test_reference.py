@@ -7,8 +7,8 @@ import pytest
 from troth.runtime.workflows.contracts import TYPES
 from troth.runtime.workflows.document import BUDGET_FIELDS, WORKFLOW_FIELDS, read_workflow_file
 from troth.runtime.workflows.expressions import FUNCTIONS
-from troth.runtime.workflows.field_types import RETRY_FIELDS, UNDO_FIELDS
 from troth.runtime.workflows.kinds import kinds
+from troth.runtime.workflows.policy_types import RETRY_FIELDS, UNDO_FIELDS
 from troth.runtime.workflows.problems import Problems
 from troth.runtime.workflows.steps import common_fields
 
