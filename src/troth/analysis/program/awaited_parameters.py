@@ -7,6 +7,7 @@ for its color first.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from troth.analysis.facts.model import body_of
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["AwaitedParameter", "awaited_parameters"]
 
 _AWAITING = frozenset({"wait_for", "shield", "create_task", "ensure_future", "gather", "start_soon", "run_until_complete"})
-_ASKING = ("iscoroutinefunction", "isawaitable", "iscoroutine", "iscoroutinefunction_or_partial", "isasyncgenfunction")
+_ASKING = re.compile(r"(?i)is_?async|is_?coro|is_?awaitable|maybe|callable_is|async_callable")
 
 
 class AwaitedParameter(NamedTuple):
@@ -79,7 +80,7 @@ def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
 
 
 def _asks(calls: tuple[str, ...]) -> bool:
-    return any(callee.rpartition(".")[2] in _ASKING for callee in calls)
+    return any(_ASKING.search(callee.rpartition(".")[2]) for callee in calls)
 
 
 def _uses(node: Any, wanted: tuple[str, ...], how: str) -> Iterator[tuple[str, At]]:
@@ -94,10 +95,10 @@ def _uses(node: Any, wanted: tuple[str, ...], how: str) -> Iterator[tuple[str, A
             yield how, node[-1]
         passing = "awaited" if _last(node[1]) in _AWAITING else ""
         yield from _uses(node[1], wanted, "")
-        for argument in node[2]:
+        for argument in (*node[2], *(value for _, value in node[3])):
+            if _is(argument, wanted):
+                yield "handed on", node[-1]  # to somebody who may run it in a thread, or ask for its color
             yield from _uses(argument, wanted, passing)
-        for _, argument in node[3]:
-            yield from _uses(argument, wanted, "")
         return
     for part in node:
         yield from _uses(part, wanted, "")

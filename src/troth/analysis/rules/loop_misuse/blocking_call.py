@@ -73,6 +73,8 @@ def check(program: Program) -> Iterator[Finding]:
         found = next((known[name] for name in names_of(call.callee) if name in known), None)
         if found is None or found.waits_for not in _DIRECT or _takes_no_time(program, call, found):
             return None
+        if found.waits_for == "future" and _is_perhaps_done(call):
+            return None
         return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
 
     names = {name.rpartition(".")[2] for name in known}
@@ -136,6 +138,13 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
     return is_zero or any(value is False for value in off)
+
+
+def _is_perhaps_done(call: Call) -> bool:
+    """Whether a future's result may be there already: one that is kept for long, or was asked or waited for before."""
+    receiver = call.node[1][1] if call.node[1][0] == "attr" else call.node[1]
+    asked = any(callee.rpartition(".")[2] in {"done", "wait", "as_completed"} for callee in call.caller.facts.calls)
+    return receiver[0] not in {"name", "call"} or asked or bool(call.caller.facts.awaited and receiver[0] == "name")
 
 
 def _is_for_a_thread(function: Function) -> bool:
