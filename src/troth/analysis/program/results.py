@@ -48,8 +48,9 @@ def gives_no_promise(program: Program, function: Function) -> bool:
             return is_no_promise(declared, program)
         if mentions_awaitable(returns, _AWAITABLES):
             return False
-    if not _returns_something(body_of(function.facts)):
-        return True
+    body = body_of(function.facts)
+    if not _returns_something(body):
+        return body[-1][0] != "raise"  # one that never comes back gives nothing at all
     return is_no_promise(program.inferred(function), program)
 
 

@@ -18,6 +18,7 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains
+from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import span
 
@@ -142,6 +143,8 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
 
 def _is_perhaps_done(call: Call) -> bool:
     """Whether a future's result may be there already: one that is kept for long, or was asked or waited for before."""
+    if any(node[-1] == call.at for node, _ in waits_for_own_loop(call.caller.facts)):
+        return True  # worse than blocking: the rule about the own loop tells of it
     receiver = call.node[1][1] if call.node[1][0] == "attr" else call.node[1]
     asked = any(callee.rpartition(".")[2] in {"done", "wait", "as_completed"} for callee in call.caller.facts.calls)
     return receiver[0] not in {"name", "call"} or asked or bool(call.caller.facts.awaited and receiver[0] == "name")
