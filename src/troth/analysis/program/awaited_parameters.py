@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["AwaitedParameter", "awaited_parameters"]
 
-_AWAITING = frozenset({"wait_for", "shield", "create_task", "ensure_future", "gather", "start_soon", "run_until_complete"})
+_AWAITING = frozenset(
+    {"wait_for", "shield", "create_task", "ensure_future", "gather", "start_soon", "run_until_complete"}
+)
 _ASKING = re.compile(r"(?i)is_?async|is_?coro|is_?awaitable|maybe|callable_is|async_callable")
 
 
@@ -50,7 +52,9 @@ def _find(program: Program) -> Iterator[AwaitedParameter]:
             params = {param[0] for param in facts.params if param[3] not in {"*", "**"}}
             if facts.owner >= 0 and facts.name == "__init__":
                 yield from _kept(module.function(index), module.cls(facts.owner))
-            around = [facts, *(f for f in module.facts.functions if f.parent == index and f.owner == -1)] if params else []
+            around = (
+                [facts, *(f for f in module.facts.functions if f.parent == index and f.owner == -1)] if params else []
+            )
             called = {callee for f in around for callee in (*f.calls, *f.awaited)} & params
             if called and not any(_asks(f.calls) for f in around):
                 for name in sorted(called):

@@ -41,12 +41,22 @@ CASES = [
         fixed=_USER + "async def main():\n    user = await load()\n    return user.name  # here\n",
     ),
     Case("the attribute", good=_USER + "async def main():\n    user = await load()\n    return user.name\n"),
-    Case("made a dict first", good=_USER + "from dataclasses import asdict\nasync def main():\n    user = await load()\n    return asdict(user)['name']\n"),
+    Case(
+        "made a dict first",
+        good=_USER
+        + "from dataclasses import asdict\nasync def main():\n    user = await load()\n    return asdict(user)['name']\n",
+    ),
     Case(
         "a model with keys",
-        good=_USER.replace("    name: str\n", "    name: str\n    def get(self, k): ...\n    def __getitem__(self, k): ...\n") + "async def main():\n    user = await load()\n    return user.get('name'), user['name']\n",
+        good=_USER.replace(
+            "    name: str\n", "    name: str\n    def get(self, k): ...\n    def __getitem__(self, k): ...\n"
+        )
+        + "async def main():\n    user = await load()\n    return user.get('name'), user['name']\n",
     ),
-    Case("a real dict", good="async def load() -> dict:\n    return {}\nasync def main():\n    user = await load()\n    return user.get('name')\n"),
+    Case(
+        "a real dict",
+        good="async def load() -> dict:\n    return {}\nasync def main():\n    user = await load()\n    return user.get('name')\n",
+    ),
 ]
 
 _MODELS = frozenset({"BaseModel", "SQLModel"})
@@ -73,7 +83,8 @@ def _functions_giving_models(program: Program) -> frozenset[str]:
             c.name
             for module in program.own_modules()
             for c in module.facts.classes
-            if any(_last(d) == "dataclass" for d in c.decorators) or any(_last(b) in _MODELS or _last(b).endswith(("Model", "Base")) for b in c.bases)
+            if any(_last(d) == "dataclass" for d in c.decorators)
+            or any(_last(b) in _MODELS or _last(b).endswith(("Model", "Base")) for b in c.bases)
         }
         known = frozenset(
             f.name
@@ -101,12 +112,22 @@ def _judge(program: Program, module: Module, function: Function) -> Iterator[Fin
     text = program.text(module.path)
     tree: ast.AST | None = None
     for one in accesses(program, function):
-        if one.node[:1] != ("name",) or not isinstance(one.base, Instance) or one.base.guess or not isinstance(one.base.cls, Class):
+        if (
+            one.node[:1] != ("name",)
+            or not isinstance(one.base, Instance)
+            or one.base.guess
+            or not isinstance(one.base.cls, Class)
+        ):
             continue
         cls, variable = one.base.cls, one.node[1]
         if variable in function.params or not _is_model(program, cls):
             continue
-        if one.how == "attribute" and one.name == "get" and program.classes.has(cls, "get") is not True and "get" not in cls.annotations:
+        if (
+            one.how == "attribute"
+            and one.name == "get"
+            and program.classes.has(cls, "get") is not True
+            and "get" not in cls.annotations
+        ):
             tree = tree or ast.parse(text.value)
             yield from _told(program, function, cls, _gets(tree, variable, one.at))
         elif one.how == "item" and program.classes.has(cls, "__getitem__") is not True:
@@ -117,7 +138,9 @@ def _judge(program: Program, module: Module, function: Function) -> Iterator[Fin
 def _is_model(program: Program, cls: Class) -> bool:
     """A dataclass or pydantic model whose bases are all known, and none of which behaves like a dict."""
     order = program.classes.order(cls)
-    if None in order or any(isinstance(one, Class) and {"__getattr__", "__getitem__", "get"} & one.methods.keys() for one in order):
+    if None in order or any(
+        isinstance(one, Class) and {"__getattr__", "__getitem__", "get"} & one.methods.keys() for one in order
+    ):
         return False
     libraries = [one.qualified for one in order if isinstance(one, LibraryClass)]
     if any(not one.startswith(("pydantic.", "sqlmodel.", "typing.", "abc.", "builtins.")) for one in libraries):
@@ -147,7 +170,9 @@ def _items(tree: ast.AST, variable: str, key: str, function: Function) -> Iterat
             yield node, key, isinstance(node.ctx, ast.Load)
 
 
-def _told(program: Program, function: Function, cls: Class, places: Iterator[tuple[ast.expr, str, bool]]) -> Iterator[Finding]:
+def _told(
+    program: Program, function: Function, cls: Class, places: Iterator[tuple[ast.expr, str, bool]]
+) -> Iterator[Finding]:
     path = function.module.path
     for node, key, is_simple in places:
         at = (node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
@@ -159,4 +184,15 @@ def _told(program: Program, function: Function, cls: Class, places: Iterator[tup
             edit = Edit(path, text.offset(*at[:2]), text.offset(*at[2:]), f"{variable}.{key}")
             fix = Fix("read the attribute", "sure", (edit,))
         reason = Reason(f"`{variable}` is a `{cls.name}`, which has attributes", *cls.place)
-        yield tell_at(program, "T801", "model-used-as-dict", function, at, message, sure=False, reasons=(reason,), fix=fix, subject=written)
+        yield tell_at(
+            program,
+            "T801",
+            "model-used-as-dict",
+            function,
+            at,
+            message,
+            sure=False,
+            reasons=(reason,),
+            fix=fix,
+            subject=written,
+        )

@@ -34,7 +34,10 @@ CASES = [
         "an executor",
         bad="import asyncio\nasync def f(): ...\ndef work():\n    return asyncio.ensure_future(f())  # here\ndef main(loop):\n    loop = asyncio.new_event_loop()\n    loop.run_in_executor(None, work)\n",
     ),
-    Case("on the loop", good="import asyncio\nasync def f(): ...\ndef work():\n    return asyncio.create_task(f())\nasync def main():\n    await work()\n"),
+    Case(
+        "on the loop",
+        good="import asyncio\nasync def f(): ...\ndef work():\n    return asyncio.create_task(f())\nasync def main():\n    await work()\n",
+    ),
     Case(
         "handed over",
         good="import asyncio, threading\nasync def f(): ...\ndef work(loop):\n    asyncio.run_coroutine_threadsafe(f(), loop)\ndef main(loop):\n    threading.Thread(target=work, args=(loop,)).start()\n",
@@ -46,8 +49,12 @@ CASES = [
     ),
 ]
 
-_THREADS = frozenset({"Thread", "Timer", "submit", "an executor", "run_in_executor", "run_sync", "run_in_threadpool", "apply_async"})
-_NEEDING = frozenset({"asyncio.create_task", "asyncio.tasks.create_task", "asyncio.ensure_future", "asyncio.tasks.ensure_future"})
+_THREADS = frozenset(
+    {"Thread", "Timer", "submit", "an executor", "run_in_executor", "run_sync", "run_in_threadpool", "apply_async"}
+)
+_NEEDING = frozenset(
+    {"asyncio.create_task", "asyncio.tasks.create_task", "asyncio.ensure_future", "asyncio.tasks.ensure_future"}
+)
 _OWN_LOOP = frozenset({"new_event_loop", "set_event_loop", "run_until_complete", "run_forever", "run"})
 
 
@@ -61,14 +68,18 @@ def check(program: Program) -> Iterator[Finding]:
             if call.text.rpartition(".")[2] not in _THREADS:
                 continue
             name = next((one for one in names_of(call.callee) if one in known), None)
-            if name is None or name.startswith(("asyncio.events.AbstractEventLoop.call", "anyio.from_thread", "trio.from_thread")):
+            if name is None or name.startswith(
+                ("asyncio.events.AbstractEventLoop.call", "anyio.from_thread", "trio.from_thread")
+            ):
                 continue
             for slot, _, value in arguments_of(call):
                 function = definition_of(value)
                 if function is not None and known[name].wants.get(slot) == "plain" and not function.is_async:
                     started.setdefault(function, call)
     for function, start in started.items():
-        if any(callee.rpartition(".")[2] in _OWN_LOOP for callee in function.facts.calls) or "RuntimeError" in _text(program, function):
+        if any(callee.rpartition(".")[2] in _OWN_LOOP for callee in function.facts.calls) or "RuntimeError" in _text(
+            program, function
+        ):
             continue
         for call in program.calling.of(function):
             made = isinstance(call.given[0][1], Coroutine) if call.given else False
@@ -82,7 +93,9 @@ def _text(program: Program, function: Function) -> str:
 
 def _told(program: Program, call: Call, start: Call) -> Finding:
     message = f"`{call.text}(…)` needs a running loop, and `{call.caller.qualname}` runs in a thread that has none: it raises RuntimeError"
-    reason = Reason(f"`{start.text}(…)` runs `{call.caller.qualname}` in a thread", start.caller.module.path, start.at[0])
+    reason = Reason(
+        f"`{start.text}(…)` runs `{call.caller.qualname}` in a thread", start.caller.module.path, start.at[0]
+    )
     return tell_at(
         program, "T604", "task-from-thread", call.caller, call.at, message, sure=False, reasons=(reason,), subject=call.text,
     )  # fmt: skip

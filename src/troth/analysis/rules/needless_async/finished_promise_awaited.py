@@ -40,8 +40,14 @@ CASES = [
         "one that waits sometimes",
         good="from twisted.internet import defer\nclass Auth:\n    def allowed(self, user):\n        if user:\n            return defer.succeed(True)\n        return self.ask(user)\n    async def go(self, user):\n        return await self.allowed(user)\n",
     ),
-    Case("a coroutine", good="async def allowed(user):\n    return await ask(user)\nasync def main():\n    await allowed(1)\n"),
-    Case("a namesake", good="class Job:\n    def succeed(self, n): ...\ndef work(job: Job):\n    return job.succeed(1)\nasync def main(job: Job):\n    await work(job)\n"),
+    Case(
+        "a coroutine",
+        good="async def allowed(user):\n    return await ask(user)\nasync def main():\n    await allowed(1)\n",
+    ),
+    Case(
+        "a namesake",
+        good="class Job:\n    def succeed(self, n): ...\ndef work(job: Job):\n    return job.succeed(1)\nasync def main(job: Job):\n    await work(job)\n",
+    ),
 ]
 
 
@@ -68,7 +74,11 @@ def _is_finished(function: Function) -> bool:
         return False
     returned = list(_returned(body_of(function.facts)))
     return bool(returned) and all(
-        node is not None and node[0] == "call" and node[1][0] == "attr" and node[1][2] == "succeed" and node[1][1] == ("name", "defer")
+        node is not None
+        and node[0] == "call"
+        and node[1][0] == "attr"
+        and node[1][2] == "succeed"
+        and node[1][1] == ("name", "defer")
         for node in returned
     )
 
@@ -96,4 +106,14 @@ def _judge(program: Program, call: Call, finished: dict[str, list[Function]]) ->
 def _told(program: Program, call: Call, function: Function, *, sure: bool) -> Finding:
     message = f"`await {call.text}(…)` waits for nothing: `{function.qualname}` is plain and returns promises that are kept already"
     reason = Reason(f"`{function.qualname}` returns `defer.succeed(…)` and nothing else", *function.place)
-    return tell_at(program, "T304", "finished-promise-awaited", call.caller, call.at, message, sure=sure, reasons=(reason,), subject=call.text)
+    return tell_at(
+        program,
+        "T304",
+        "finished-promise-awaited",
+        call.caller,
+        call.at,
+        message,
+        sure=sure,
+        reasons=(reason,),
+        subject=call.text,
+    )

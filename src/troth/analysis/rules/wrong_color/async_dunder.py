@@ -45,12 +45,24 @@ CASES = [
         "a setter",
         bad="class Store:\n    @property\n    def size(self):\n        return 1\n    @size.setter\n    async def size(self, n):  # here\n        await self.resize(n)\n",
     ),
-    Case("a plain `__anext__`", bad="class Pages:\n    def __aiter__(self):\n        return self\n    def __anext__(self):  # here\n        return 1\nasync def main():\n    async for page in Pages(): ...\n"),
-    Case("awaited ones", good="class Store:\n    async def __aenter__(self):\n        return self\n    async def __aexit__(self, *e): ...\n"),
+    Case(
+        "a plain `__anext__`",
+        bad="class Pages:\n    def __aiter__(self):\n        return self\n    def __anext__(self):  # here\n        return 1\nasync def main():\n    async for page in Pages(): ...\n",
+    ),
+    Case(
+        "awaited ones",
+        good="class Store:\n    async def __aenter__(self):\n        return self\n    async def __aexit__(self, *e): ...\n",
+    ),
     Case("a callable object", good="class Store:\n    async def __call__(self): ...\n"),
     Case("an async generator", good="class Pages:\n    async def __aiter__(self):\n        yield 1\n"),
-    Case("an item that is awaited", good="class Store:\n    async def __getitem__(self, key):\n        return await self.load(key)\n"),
-    Case("a plain one that hands a coroutine on", good="class Store:\n    async def open(self): ...\n    def __aenter__(self):\n        return self.open()\n    async def __aexit__(self, *e): ...\n"),
+    Case(
+        "an item that is awaited",
+        good="class Store:\n    async def __getitem__(self, key):\n        return await self.load(key)\n",
+    ),
+    Case(
+        "a plain one that hands a coroutine on",
+        good="class Store:\n    async def open(self): ...\n    def __aenter__(self):\n        return self.open()\n    async def __aexit__(self, *e): ...\n",
+    ),
     Case(
         "a class that awaits its constructor itself",
         good="class Base:\n    async def __new__(cls):\n        self = super().__new__(cls)\n        await self.__init__()\n        return self\n    async def __init__(self): ...\n",
@@ -73,7 +85,9 @@ def check(program: Program) -> Iterator[Finding]:
     """Special methods of the wrong color."""
     for path in program.asked:
         module = program.module(path)
-        has_async = any(facts.flags & 1 for facts in module.facts.functions)  # else nobody enters or loops over anything
+        has_async = any(
+            facts.flags & 1 for facts in module.facts.functions
+        )  # else nobody enters or loops over anything
         for index, facts in enumerate(module.facts.functions):
             if facts.owner < 0:
                 continue
@@ -93,12 +107,16 @@ def _async(program: Program, function: Function) -> Iterator[Finding]:
     assert owner is not None
     if function.is_generator and function.name in {"__aiter__", "__iter__"}:
         if function.name == "__iter__":
-            yield _told(program, function, "a plain `for` cannot loop over an async generator: it raises TypeError", fix=False)
+            yield _told(
+                program, function, "a plain `for` cannot loop over an async generator: it raises TypeError", fix=False
+            )
         return
     if function.name in {"__init__", "__post_init__"} and _is_awaited_by_its_class(program, function):
         return
     if function.name in _LOSING:
-        yield _told(program, function, f"Python calls `{function.name}` and never awaits it, so its work is lost in silence")
+        yield _told(
+            program, function, f"Python calls `{function.name}` and never awaits it, so its work is lost in silence"
+        )
     else:
         yield _told(program, function, f"Python gets a coroutine from `{function.name}` and raises TypeError")
 

@@ -48,13 +48,18 @@ CASES = [
     ),
     Case("at exit", bad="import atexit\nasync def close(): ...\natexit.register(close)  # here\n"),
     Case("a filter", bad="async def is_big(n): ...\ndef main(ns):\n    return list(filter(is_big, ns))  # here\n"),
-    Case("a map that is summed up", bad="async def size(n): ...\ndef main(ns):\n    return sum(map(size, ns))  # here\n"),
+    Case(
+        "a map that is summed up", bad="async def size(n): ...\ndef main(ns):\n    return sum(map(size, ns))  # here\n"
+    ),
     Case(
         "a pool",
         bad="from concurrent.futures import ThreadPoolExecutor\nasync def work(n): ...\ndef main():\n    with ThreadPoolExecutor() as pool:\n        pool.submit(work, 1)  # here\n",
     ),
     Case("a command", bad="import click\n@click.command()\nasync def main():  # here\n    print(1)\n"),
-    Case("a plain target", good="import threading\ndef work(): ...\ndef main():\n    threading.Thread(target=work).start()\n"),
+    Case(
+        "a plain target",
+        good="import threading\ndef work(): ...\ndef main():\n    threading.Thread(target=work).start()\n",
+    ),
     Case(
         "run inside the thread",
         good="import asyncio, threading\nasync def work(): ...\ndef main():\n    threading.Thread(target=lambda: asyncio.run(work())).start()\n",
@@ -71,13 +76,18 @@ CASES = [
         "asyncio.run in the thread",
         good="import asyncio, threading\nasync def work(): ...\ndef main():\n    threading.Thread(target=asyncio.run, args=(work(),)).start()\n",
     ),
-    Case("a namesake", good="def filter(f, ns): ...\nasync def big(n): ...\ndef main(ns):\n    return filter(big, ns)\n"),
+    Case(
+        "a namesake", good="def filter(f, ns): ...\nasync def big(n): ...\ndef main(ns):\n    return filter(big, ns)\n"
+    ),
     Case(
         "a command made plain below",
         good="import asyncio, click, functools\ndef coro(f):\n    @functools.wraps(f)\n    def run(*a, **k):\n        return asyncio.run(f(*a, **k))\n    return run\n"
         "@click.command()\n@coro\nasync def main():\n    print(1)\n",
     ),
-    Case("an async property", good="class A:\n    @property\n    async def size(self):\n        return 1\nasync def main(a: A):\n    return await a.size\n"),
+    Case(
+        "an async property",
+        good="class A:\n    @property\n    async def size(self):\n        return 1\nasync def main(a: A):\n    return await a.size\n",
+    ),
 ]
 
 # What these hand back may still be awaited by somebody: a mock by the code under test, a property by its reader.
@@ -135,7 +145,11 @@ def _judge(program: Program, call: Call) -> Iterator[Finding]:
     names = tuple(names_of(call.callee))
     known = semantics().slots
     found = next((name for name in names if name in known), None)
-    if found is None or found in _HANDING_ON or any("asyncio" in name for name in names if name.startswith("apscheduler")):
+    if (
+        found is None
+        or found in _HANDING_ON
+        or any("asyncio" in name for name in names if name.startswith("apscheduler"))
+    ):
         return
     if found == "builtins.map" and not _is_taken_for_results(program, call):
         return  # a list of coroutines, which somebody may gather
@@ -179,7 +193,9 @@ def _decorated(program: Program, module: Module, function: Function) -> Iterator
         wanted = next((n for n in names if semantics().decorators.get(n) == "wants_plain"), None)
         if wanted is not None and wanted not in _HANDING_ON and _last(node) not in _PASSING:
             line, column = function.facts.at[:2]
-            message = f"`{_last(node)}` calls `{function.qualname}` and never awaits its coroutine, so its body never runs"
+            message = (
+                f"`{_last(node)}` calls `{function.qualname}` and never awaits its coroutine, so its body never runs"
+            )
             reasons = (
                 Reason(f"`{function.qualname}` is `async def`", *function.place),
                 Reason(f"`{wanted}` wants a plain function"),

@@ -34,15 +34,27 @@ CASES = [
         "below a base of the project",
         bad="from unittest import TestCase\nclass Base(TestCase):\n    def setUp(self): ...\nclass TestStore(Base):\n    async def test_load(self):  # here\n        await load()\n",
     ),
-    Case("a patched one", bad="import unittest\nfrom unittest.mock import patch\nclass TestStore(unittest.TestCase):\n    @patch('a.b')\n    async def test_load(self, b):  # here\n        await load()\n"),
-    Case("an async case", good="import unittest\nclass TestStore(unittest.IsolatedAsyncioTestCase):\n    async def test_load(self):\n        await load()\n"),
+    Case(
+        "a patched one",
+        bad="import unittest\nfrom unittest.mock import patch\nclass TestStore(unittest.TestCase):\n    @patch('a.b')\n    async def test_load(self, b):  # here\n        await load()\n",
+    ),
+    Case(
+        "an async case",
+        good="import unittest\nclass TestStore(unittest.IsolatedAsyncioTestCase):\n    async def test_load(self):\n        await load()\n",
+    ),
     Case("pytest's own style", good="class TestStore:\n    async def test_load(self):\n        await load()\n"),
-    Case("of an unknown base", good="from lib.testing import TestCase\nclass TestStore(TestCase):\n    async def test_load(self):\n        await load()\n"),
+    Case(
+        "of an unknown base",
+        good="from lib.testing import TestCase\nclass TestStore(TestCase):\n    async def test_load(self):\n        await load()\n",
+    ),
     Case(
         "a decorator that runs it",
         good="import unittest\nfrom lib import gen_test\nclass TestStore(unittest.TestCase):\n    @gen_test\n    async def test_load(self):\n        await load()\n",
     ),
-    Case("no test at all", good="import unittest\nclass TestStore(unittest.TestCase):\n    async def load(self):\n        await load()\n"),
+    Case(
+        "no test at all",
+        good="import unittest\nclass TestStore(unittest.TestCase):\n    async def load(self):\n        await load()\n",
+    ),
 ]
 
 _CALLED = frozenset({"setUp", "tearDown", "setUpClass", "tearDownClass"})
@@ -97,8 +109,17 @@ def _fix(program: Program, owner: Class) -> Fix | None:
     """The async base class, where the plain one is written out in full."""
     path = owner.module.path
     for base in owner.facts.bases:
-        if base[0] == "attr" and base[1] == ("name", "unittest") and base[2] == "TestCase" and not path.endswith(".ipynb"):
+        if (
+            base[0] == "attr"
+            and base[1] == ("name", "unittest")
+            and base[2] == "TestCase"
+            and not path.endswith(".ipynb")
+        ):
             text = program.text(path)
             start, end = text.offset(base[3][0], base[3][1]), text.offset(base[3][2], base[3][3])
-            return Fix("derive from the async test case", "likely", (Edit(path, start, end, "unittest.IsolatedAsyncioTestCase"),))
+            return Fix(
+                "derive from the async test case",
+                "likely",
+                (Edit(path, start, end, "unittest.IsolatedAsyncioTestCase"),),
+            )
     return None

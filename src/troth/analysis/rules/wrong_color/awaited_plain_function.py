@@ -61,7 +61,9 @@ CASES = [
         "annotated as awaitable",
         good="from typing import Awaitable\ndef load() -> Awaitable[int]:\n    return make()\nasync def main():\n    await load()\n",
     ),
-    Case("of unknown result", good="import lib\ndef load():\n    return lib.get()\nasync def main():\n    await load()\n"),
+    Case(
+        "of unknown result", good="import lib\ndef load():\n    return lib.get()\nasync def main():\n    await load()\n"
+    ),
     Case(
         "overridden by an async one",
         good="class Base:\n    def on(self):\n        return None\nclass Real(Base):\n    async def on(self): ...\nasync def main(b: Base):\n    await b.on()\n",
@@ -70,7 +72,10 @@ CASES = [
         "decorated into async",
         good="from asgiref.sync import sync_to_async\n@sync_to_async\ndef load():\n    return 1\nasync def main():\n    await load()\n",
     ),
-    Case("meant for subclasses", good="class Base:\n    def on(self): ...\n    async def go(self):\n        await self.on()\n"),
+    Case(
+        "meant for subclasses",
+        good="class Base:\n    def on(self): ...\n    async def go(self):\n        await self.on()\n",
+    ),
     Case(
         "either color",
         good="import inspect\ndef call(f):\n    return None\nasync def main(f):\n    r = call(f)\n    if inspect.isawaitable(r):\n        await r\n",
@@ -171,7 +176,9 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     if len(defined) != plain or not real or any(not gives_no_promise(program, one) for one in real):
         return None
     which = "the only definition" if len(real) == 1 else f"all {len(real)} definitions"
-    return Reason(f"{which} of `{name}` in this project: plain `def`, and nothing that can be awaited comes back", *real[0].place)
+    return Reason(
+        f"{which} of `{name}` in this project: plain `def`, and nothing that can be awaited comes back", *real[0].place
+    )
 
 
 def _has_remote_objects(program: Program) -> bool:
@@ -206,7 +213,9 @@ def _is_replaced(program: Program, call: Call) -> bool:
 def _told(program: Program, call: Call, under: str, name: str, reasons: tuple[Reason, ...], *, sure: bool) -> Finding:
     caller = call.caller
     if under == "await":
-        message = f"`await {call.text}(…)` raises TypeError: `{name}` is a plain function, whose result cannot be awaited"
+        message = (
+            f"`await {call.text}(…)` raises TypeError: `{name}` is a plain function, whose result cannot be awaited"
+        )
     else:
         message = f"`{under}` wants a coroutine, and `{call.text}(…)` gives a result: `{name}` is a plain function"
     return tell_at(

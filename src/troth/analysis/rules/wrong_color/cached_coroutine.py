@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
 
 CASES = [
-    Case("lru_cache", bad="from functools import lru_cache\n@lru_cache(maxsize=8)\nasync def load(n):  # here\n    return await get(n)\n"),
+    Case(
+        "lru_cache",
+        bad="from functools import lru_cache\n@lru_cache(maxsize=8)\nasync def load(n):  # here\n    return await get(n)\n",
+    ),
     Case("cache", bad="import functools\n@functools.cache\nasync def load(n):  # here\n    return await get(n)\n"),
     Case(
         "a cached property",
@@ -37,7 +40,10 @@ CASES = [
         fixed="from functools import lru_cache\nfrom async_lru import alru_cache\n@alru_cache(maxsize=8)\nasync def load(n):  # here\n    return await get(n)\n",
     ),
     Case("a plain function", good="from functools import lru_cache\n@lru_cache\ndef load(n):\n    return n\n"),
-    Case("an async cache", good="from async_lru import alru_cache\n@alru_cache\nasync def load(n):\n    return await get(n)\n"),
+    Case(
+        "an async cache",
+        good="from async_lru import alru_cache\n@alru_cache\nasync def load(n):\n    return await get(n)\n",
+    ),
     Case("a namesake", good="def cache(f):\n    return f\n@cache\nasync def load(n):\n    return await get(n)\n"),
     Case(
         "made into a task below",

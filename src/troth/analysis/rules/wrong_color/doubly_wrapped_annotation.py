@@ -36,11 +36,26 @@ CASES = [
         bad="from typing import Any, Coroutine\nasync def names(c) -> Coroutine[Any, Any, list[str]]:  # here\n    found = await c.get()\n    return [str(x) for x in found]\n",
         fixed="from typing import Any, Coroutine\nasync def names(c) -> list[str]:  # here\n    found = await c.get()\n    return [str(x) for x in found]\n",
     ),
-    Case("nothing returned", bad="from typing import Awaitable\nasync def work(c) -> Awaitable[None]:  # here\n    await c.get()\n"),
-    Case("of a plain function", good="from typing import Awaitable\nasync def size(): ...\ndef later() -> Awaitable[int]:\n    return size()\n"),
-    Case("a promise that is really returned", good="import asyncio\nfrom typing import Awaitable\nasync def work(): ...\nasync def start() -> Awaitable[None]:\n    return asyncio.ensure_future(work())\n"),
-    Case("of unknown result", good="from typing import Awaitable\nasync def get(c) -> Awaitable[int]:\n    return c.later()\n"),
-    Case("a function that makes one", good="from typing import Awaitable, Callable\nasync def get(c) -> Callable[[], Awaitable[int]]:\n    return c.later\n"),
+    Case(
+        "nothing returned",
+        bad="from typing import Awaitable\nasync def work(c) -> Awaitable[None]:  # here\n    await c.get()\n",
+    ),
+    Case(
+        "of a plain function",
+        good="from typing import Awaitable\nasync def size(): ...\ndef later() -> Awaitable[int]:\n    return size()\n",
+    ),
+    Case(
+        "a promise that is really returned",
+        good="import asyncio\nfrom typing import Awaitable\nasync def work(): ...\nasync def start() -> Awaitable[None]:\n    return asyncio.ensure_future(work())\n",
+    ),
+    Case(
+        "of unknown result",
+        good="from typing import Awaitable\nasync def get(c) -> Awaitable[int]:\n    return c.later()\n",
+    ),
+    Case(
+        "a function that makes one",
+        good="from typing import Awaitable, Callable\nasync def get(c) -> Callable[[], Awaitable[int]]:\n    return c.later\n",
+    ),
 ]
 
 
@@ -66,9 +81,17 @@ def _word(node: Node) -> str:
 def _gives_a_result(program: Program, function: Function) -> bool:
     """Whether everything it returns is known, and nothing of that can be awaited."""
     returned = _returned(body_of(function.facts))
-    if any(node is not None and node[0] not in {"await", "const", "fstr", "compare", "not", "list", "dict", "comp", "name", "call", "attr", "tuple"} for node in returned):
+    if any(
+        node is not None
+        and node[0]
+        not in {"await", "const", "fstr", "compare", "not", "list", "dict", "comp", "name", "call", "attr", "tuple"}
+        for node in returned
+    ):
         return False
-    if all(node is None or node[0] in {"const", "fstr", "compare", "not", "list", "dict", "comp", "tuple"} for node in returned):
+    if all(
+        node is None or node[0] in {"const", "fstr", "compare", "not", "list", "dict", "comp", "tuple"}
+        for node in returned
+    ):
         return True
     if program.types.annotated(function.facts.returns or (), function.module, function.parent, function.owner) is None:
         return False
@@ -89,7 +112,9 @@ def _told(program: Program, function: Function) -> Finding:
     line, column = function.facts.at[:2]
     at, fix = _annotation(program, function) or ((line, column, line, column + len("async def")), None)
     word = _word(function.facts.returns or ())
-    message = f"`{function.qualname}` returns a plain value: `async def` wraps it already, and `{word}[…]` wraps it twice"
+    message = (
+        f"`{function.qualname}` returns a plain value: `async def` wraps it already, and `{word}[…]` wraps it twice"
+    )
     return tell_at(
         program, "T410", "doubly-wrapped-annotation", function, at, message, sure=True,
         reasons=(Reason(f"`{function.qualname}` is `async def`, so `await` gives what stands after `return`", *function.place),), fix=fix,
@@ -115,4 +140,6 @@ def _annotation(program: Program, function: Function) -> tuple[At, Fix | None] |
 
 def _offsets(program: Program, path: str, node: ast.expr) -> tuple[int, int]:
     text = program.text(path)
-    return text.offset(node.lineno, node.col_offset), text.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+    return text.offset(node.lineno, node.col_offset), text.offset(
+        node.end_lineno or node.lineno, node.end_col_offset or 0
+    )

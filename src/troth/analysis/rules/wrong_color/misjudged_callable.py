@@ -34,13 +34,24 @@ CASES = [
         "a plain function that hands a coroutine on",
         bad="import asyncio\nasync def load(): ...\ndef start():\n    return load()\ndef main():\n    if asyncio.iscoroutinefunction(start):  # here\n        return 1\n",
     ),
-    Case("an async function", good="import inspect\nasync def load(): ...\ndef main():\n    return inspect.iscoroutinefunction(load)\n"),
-    Case("its `__call__`", good="import inspect\nclass Handler:\n    async def __call__(self): ...\ndef is_async(handler: Handler):\n    return inspect.iscoroutinefunction(handler.__call__)\n"),
+    Case(
+        "an async function",
+        good="import inspect\nasync def load(): ...\ndef main():\n    return inspect.iscoroutinefunction(load)\n",
+    ),
+    Case(
+        "its `__call__`",
+        good="import inspect\nclass Handler:\n    async def __call__(self): ...\ndef is_async(handler: Handler):\n    return inspect.iscoroutinefunction(handler.__call__)\n",
+    ),
     Case("anything", good="import inspect\ndef main(f):\n    return inspect.iscoroutinefunction(f)\n"),
-    Case("a plain function", good="import inspect\ndef load():\n    return 1\ndef main():\n    return inspect.iscoroutinefunction(load)\n"),
+    Case(
+        "a plain function",
+        good="import inspect\ndef load():\n    return 1\ndef main():\n    return inspect.iscoroutinefunction(load)\n",
+    ),
 ]
 
-_QUESTIONS = frozenset({"asyncio.iscoroutinefunction", "asyncio.coroutines.iscoroutinefunction", "inspect.iscoroutinefunction"})
+_QUESTIONS = frozenset(
+    {"asyncio.iscoroutinefunction", "asyncio.coroutines.iscoroutinefunction", "inspect.iscoroutinefunction"}
+)
 
 
 @rule("T409", "misjudged-callable", cases=CASES)
@@ -48,7 +59,11 @@ def check(program: Program) -> Iterator[Finding]:
     """Questions that get the wrong answer."""
     asked = frozenset(program.asked)
     for caller in program.calling.functions_naming({"iscoroutinefunction"}):
-        if caller.module.path not in asked or any("__call__" in callee for callee in caller.facts.calls) or _is_test(caller):
+        if (
+            caller.module.path not in asked
+            or any("__call__" in callee for callee in caller.facts.calls)
+            or _is_test(caller)
+        ):
             continue
         for call in program.calling.of(caller):
             if call.given and any(name in _QUESTIONS for name in names_of(call.callee)):
@@ -79,13 +94,20 @@ def _misjudged(program: Program, value: Value | None) -> str:
     if isinstance(value, Lambda):
         return "a lambda"
     if isinstance(value, FunctionValue) and isinstance(value.function, Function) and not value.function.is_async:
-        return "" if value.function.facts.decorators else f"`{value.function.name}`, a plain function that returns a coroutine"
+        return (
+            ""
+            if value.function.facts.decorators
+            else f"`{value.function.name}`, a plain function that returns a coroutine"
+        )
     return ""
 
 
 def _reason(value: Value | None, caller: Function) -> Reason:
     if isinstance(value, Instance):
-        return Reason(f"`{value.cls.name}.__call__` is `async def`, which the question does not look at", *getattr(value.cls, "place", caller.place))
+        return Reason(
+            f"`{value.cls.name}.__call__` is `async def`, which the question does not look at",
+            *getattr(value.cls, "place", caller.place),
+        )
     if isinstance(value, FunctionValue) and isinstance(value.function, Function):
         return Reason(f"`{value.function.qualname}` is `def` and returns a coroutine", *value.function.place)
     return Reason("the lambda returns a coroutine", *caller.place)

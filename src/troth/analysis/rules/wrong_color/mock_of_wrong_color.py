@@ -33,26 +33,47 @@ _STORE = "class Store:\n    async def load(self):\n        return await self.get
 CASES = [
     Case(
         "a plain mock of an async method",
-        bad=_STORE + "from unittest.mock import AsyncMock, MagicMock\ndef test(store: Store):\n    store.load = MagicMock(return_value=1)  # here\n",
-        fixed=_STORE + "from unittest.mock import AsyncMock, MagicMock\ndef test(store: Store):\n    store.load = AsyncMock(return_value=1)  # here\n",
+        bad=_STORE
+        + "from unittest.mock import AsyncMock, MagicMock\ndef test(store: Store):\n    store.load = MagicMock(return_value=1)  # here\n",
+        fixed=_STORE
+        + "from unittest.mock import AsyncMock, MagicMock\ndef test(store: Store):\n    store.load = AsyncMock(return_value=1)  # here\n",
     ),
     Case(
         "patched in",
-        bad=_STORE + "from unittest import mock\ndef test():\n    with mock.patch.object(Store, 'load', mock.Mock()):  # here\n        pass\n",
-        fixed=_STORE + "from unittest import mock\ndef test():\n    with mock.patch.object(Store, 'load', mock.AsyncMock()):  # here\n        pass\n",
+        bad=_STORE
+        + "from unittest import mock\ndef test():\n    with mock.patch.object(Store, 'load', mock.Mock()):  # here\n        pass\n",
+        fixed=_STORE
+        + "from unittest import mock\ndef test():\n    with mock.patch.object(Store, 'load', mock.AsyncMock()):  # here\n        pass\n",
     ),
     Case(
         "an async mock of a plain method",
-        bad=_STORE + "from unittest.mock import AsyncMock\ndef test():\n    store = Store()\n    store.size = AsyncMock(return_value=1)  # here\n",
+        bad=_STORE
+        + "from unittest.mock import AsyncMock\ndef test():\n    store = Store()\n    store.size = AsyncMock(return_value=1)  # here\n",
     ),
-    Case("of the right color", good=_STORE + "from unittest.mock import AsyncMock, Mock\ndef test(store: Store):\n    store.load = AsyncMock()\n    store.size = Mock()\n"),
-    Case("found by patch itself", good=_STORE + "from unittest.mock import patch\ndef test():\n    with patch.object(Store, 'load'):\n        pass\n"),
+    Case(
+        "of the right color",
+        good=_STORE
+        + "from unittest.mock import AsyncMock, Mock\ndef test(store: Store):\n    store.load = AsyncMock()\n    store.size = Mock()\n",
+    ),
+    Case(
+        "found by patch itself",
+        good=_STORE
+        + "from unittest.mock import patch\ndef test():\n    with patch.object(Store, 'load'):\n        pass\n",
+    ),
     Case(
         "one that gives a future",
-        good=_STORE + "import asyncio\nfrom unittest.mock import Mock\ndef test(store: Store):\n    store.load = Mock(side_effect=later)\n    store.load = Mock(return_value=asyncio.Future())\n",
+        good=_STORE
+        + "import asyncio\nfrom unittest.mock import Mock\ndef test(store: Store):\n    store.load = Mock(side_effect=later)\n    store.load = Mock(return_value=asyncio.Future())\n",
     ),
-    Case("told what to give later", good=_STORE + "from unittest.mock import Mock\ndef test(store: Store, f):\n    store.load = Mock()\n    store.load.return_value = f\n"),
-    Case("of an unknown object", good=_STORE + "from unittest.mock import Mock\ndef test(store):\n    store.load = Mock()\n"),
+    Case(
+        "told what to give later",
+        good=_STORE
+        + "from unittest.mock import Mock\ndef test(store: Store, f):\n    store.load = Mock()\n    store.load.return_value = f\n",
+    ),
+    Case(
+        "of an unknown object",
+        good=_STORE + "from unittest.mock import Mock\ndef test(store):\n    store.load = Mock()\n",
+    ),
 ]
 
 _PLAIN_MOCKS = frozenset({"Mock", "MagicMock", "NonCallableMock"})
@@ -72,7 +93,9 @@ def check(program: Program) -> Iterator[Finding]:
     """Mocks that cannot stand for the method they replace."""
     for path in program.asked:
         module = program.module(path)
-        if path.endswith(".ipynb") or not any(one.module in {"unittest.mock", "unittest", "mock"} for one in module.facts.imports):
+        if path.endswith(".ipynb") or not any(
+            one.module in {"unittest.mock", "unittest", "mock"} for one in module.facts.imports
+        ):
             continue
         text = program.text(path).value
         if "Mock(" not in text:
@@ -87,10 +110,22 @@ def _mocks(tree: ast.AST) -> Iterator[_Mocked]:
             for target in node.targets:
                 if isinstance(target, ast.Attribute):
                     yield _Mocked(target.attr, node.value, target, is_patch=False)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "object" and len(node.args) >= 2:
-            given = node.args[2] if len(node.args) > 2 else next((k.value for k in node.keywords if k.arg == "new"), None)
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "object"
+            and len(node.args) >= 2
+        ):
+            given = (
+                node.args[2] if len(node.args) > 2 else next((k.value for k in node.keywords if k.arg == "new"), None)
+            )
             name = node.args[1]
-            if isinstance(given, ast.Call) and _is_mock(given) and isinstance(name, ast.Constant) and isinstance(name.value, str):
+            if (
+                isinstance(given, ast.Call)
+                and _is_mock(given)
+                and isinstance(name, ast.Constant)
+                and isinstance(name.value, str)
+            ):
                 yield _Mocked(name.value, given, node.args[0], is_patch=True)
 
 
@@ -99,7 +134,13 @@ def _is_mock(call: ast.Call) -> bool:
 
 
 def _mock_name(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    return (
+        call.func.id
+        if isinstance(call.func, ast.Name)
+        else call.func.attr
+        if isinstance(call.func, ast.Attribute)
+        else ""
+    )
 
 
 def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iterator[Finding]:
@@ -113,7 +154,9 @@ def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iter
     cls = base.cls if isinstance(base, Instance | ClassObject) else None
     if not isinstance(cls, Class) or (isinstance(base, Instance) and base.guess):
         return
-    found = next((one for one in program.classes.order(cls) if not isinstance(one, Class) or mocked.name in one.methods), None)
+    found = next(
+        (one for one in program.classes.order(cls) if not isinstance(one, Class) or mocked.name in one.methods), None
+    )
     if not isinstance(found, Class):
         return
     method = found.module.function(found.methods[mocked.name][-1])
@@ -156,7 +199,10 @@ def _base(program: Program, module: Module, around: Function, mocked: _Mocked) -
             return program.static(module, around if around.index else None).value(("name", mocked.target.id))
         return None
     at = (mocked.target.lineno, mocked.target.col_offset)
-    return next((one.base for one in accesses(program, around) if one.how == "set" and one.at is not None and one.at[:2] == at), None)
+    return next(
+        (one.base for one in accesses(program, around) if one.how == "set" and one.at is not None and one.at[:2] == at),
+        None,
+    )
 
 
 def _told(program: Program, around: Function, mocked: _Mocked, method: Function, other: str, text: str) -> Finding:
@@ -176,7 +222,9 @@ def _told(program: Program, around: Function, mocked: _Mocked, method: Function,
 
 def _fix(program: Program, path: str, call: ast.Call, other: str, text: str) -> Fix | None:
     """The other mock, where its name is at hand."""
-    if isinstance(call.func, ast.Name) and not re.search(rf"import [^\n]*\b{other}\b|^\s+{other},?$", text, re.MULTILINE):
+    if isinstance(call.func, ast.Name) and not re.search(
+        rf"import [^\n]*\b{other}\b|^\s+{other},?$", text, re.MULTILINE
+    ):
         return None
     end = program.text(path).offset(call.func.end_lineno or call.lineno, call.func.end_col_offset or 0)
     return Fix(f"use {other}", "likely", (Edit(path, end - len(_mock_name(call)), end, other),))

@@ -40,7 +40,10 @@ CASES = [
         "async where the base is called",
         bad="class Base:\n    def stop(self):\n        print(1)\n    def run(self):\n        self.stop()\nclass Remote(Base):\n    async def stop(self):  # here\n        await self.close()\n",
     ),
-    Case("a thread", bad="import threading\nclass Worker(threading.Thread):\n    async def run(self):  # here\n        await self.work()\n"),
+    Case(
+        "a thread",
+        bad="import threading\nclass Worker(threading.Thread):\n    async def run(self):  # here\n        await self.work()\n",
+    ),
     Case(
         "a hook that is awaited",
         bad="from starlette.middleware.base import BaseHTTPMiddleware\nclass Log(BaseHTTPMiddleware):\n    def dispatch(self, request, call_next) -> None:  # here\n        print(request)\n",
@@ -61,10 +64,24 @@ CASES = [
         "one that hands a coroutine on",
         good="class Base:\n    async def load(self): ...\n    async def run(self):\n        return await self.load()\nclass Other(Base):\n    async def get(self): ...\n    def load(self):\n        return self.get()\n",
     ),
-    Case("a plain thread", good="import threading\nclass Worker(threading.Thread):\n    def run(self):\n        print(1)\n"),
+    Case(
+        "a plain thread",
+        good="import threading\nclass Worker(threading.Thread):\n    def run(self):\n        print(1)\n",
+    ),
 ]
 
-_ASKING = frozenset({"iscoroutinefunction", "isawaitable", "iscoroutine", "ensure_future", "maybe_await", "maybe_coroutine", "maybe_deferred", "gather"})
+_ASKING = frozenset(
+    {
+        "iscoroutinefunction",
+        "isawaitable",
+        "iscoroutine",
+        "ensure_future",
+        "maybe_await",
+        "maybe_coroutine",
+        "maybe_deferred",
+        "gather",
+    }
+)
 _SHAPELESS = frozenset({"collections.abc.Callable"})
 
 
@@ -78,7 +95,9 @@ def check(program: Program) -> Iterator[Finding]:
             cls = module.cls(index)
             for indexes in cls.methods.values():
                 function = module.function(indexes[-1])
-                if function.is_generator or function.decorated_with("property", "cached_property", "setter", "overload"):
+                if function.is_generator or function.decorated_with(
+                    "property", "cached_property", "setter", "overload"
+                ):
                     continue
                 base = _overridden(program, cls, function)
                 if base is not None:
@@ -100,7 +119,9 @@ def _overridden(program: Program, cls: Class, function: Function) -> Function | 
         if isinstance(ancestor, Class) and function.name in ancestor.methods:
             indexes = ancestor.methods[function.name]
             base = ancestor.module.function(indexes[-1])
-            is_open = base.is_generator or len(indexes) > 1 or base.decorated_with("property", "cached_property", "overload")
+            is_open = (
+                base.is_generator or len(indexes) > 1 or base.decorated_with("property", "cached_property", "overload")
+            )
             return None if is_open or base.is_async == function.is_async else base
     return None
 
@@ -108,7 +129,11 @@ def _overridden(program: Program, cls: Class, function: Function) -> Function | 
 def _called_through_base(program: Program, pairs: dict[Function, Function]) -> Iterator[Finding]:
     by_base: dict[Function, list[Function]] = {}
     for function, base in pairs.items():
-        if any(not is_harmless(program, one, d) and not one.decorated_with("abstractmethod") for one in (function, base) for d in one.facts.decorators):
+        if any(
+            not is_harmless(program, one, d) and not one.decorated_with("abstractmethod")
+            for one in (function, base)
+            for d in one.facts.decorators
+        ):
             continue
         if function.is_async or gives_no_promise(program, function):
             by_base.setdefault(base, []).append(function)
@@ -121,7 +146,13 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
         for call in program.calling.of(caller):
             for one in members_of(call.callee):
                 target = one.function if isinstance(one, FunctionValue) else None
-                if isinstance(target, Function) and target in by_base and call.is_awaited == target.is_async and call.text != f"super.{target.name}" and not _is_super(call):
+                if (
+                    isinstance(target, Function)
+                    and target in by_base
+                    and call.is_awaited == target.is_async
+                    and call.text != f"super.{target.name}"
+                    and not _is_super(call)
+                ):
                     calls.setdefault(target, call)
     for base, functions in by_base.items():
         seen = calls.get(base)
@@ -162,19 +193,40 @@ def _told(program: Program, function: Function, base: Function, call: Call) -> F
 
 def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]:
     """A method that a library calls by its name."""
-    nearest = next((one for one in program.classes.order(cls)[1:] if one is None or isinstance(one, LibraryClass)), None)
-    if nearest is None or nearest.qualified in _SHAPELESS or function.name.startswith("test") or function.facts.decorators:
+    nearest = next(
+        (one for one in program.classes.order(cls)[1:] if one is None or isinstance(one, LibraryClass)), None
+    )
+    if (
+        nearest is None
+        or nearest.qualified in _SHAPELESS
+        or function.name.startswith("test")
+        or function.facts.decorators
+    ):
         return
     verb = semantics().hook(nearest.qualified, function.name)
     if nearest.qualified.startswith("unittest"):
         return  # the rule about tests tells of these
-    library = Reason(f"`{nearest.qualified}` {'awaits' if verb == 'awaits' else 'calls'} `{function.name}`{'' if verb == 'awaits' else ' and never awaits it'}")
+    library = Reason(
+        f"`{nearest.qualified}` {'awaits' if verb == 'awaits' else 'calls'} `{function.name}`{'' if verb == 'awaits' else ' and never awaits it'}"
+    )
     if verb == "calls" and function.is_async:
         message = f"`{nearest.name}` calls `{function.qualname}` and drops its coroutine, so its body never runs"
-        yield _finding(program, function, message, (Reason(f"`{function.qualname}` is `async def`", *function.place), library), sure=True)
+        yield _finding(
+            program,
+            function,
+            message,
+            (Reason(f"`{function.qualname}` is `async def`", *function.place), library),
+            sure=True,
+        )
     elif verb == "awaits" and gives_no_promise(program, function):
         message = f"`{nearest.name}` awaits `{function.qualname}`, which is plain: it runs, and then the `await` raises TypeError"
-        yield _finding(program, function, message, (Reason(f"`{function.qualname}` is a plain `def`", *function.place), library), sure=False)
+        yield _finding(
+            program,
+            function,
+            message,
+            (Reason(f"`{function.qualname}` is a plain `def`", *function.place), library),
+            sure=False,
+        )
 
 
 def _finding(program: Program, function: Function, message: str, reasons: tuple[Reason, ...], *, sure: bool) -> Finding:

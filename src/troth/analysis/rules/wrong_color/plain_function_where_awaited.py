@@ -72,8 +72,23 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Plain functions handed to somebody who awaits them."""
     wanted = awaited_parameters(program)
-    names = {one.function.owner.name if one.function.name == "__init__" and one.function.owner else one.function.name for one in wanted.values()}
-    names |= {name.rpartition(".")[2] for name, slot in semantics().slots.items() if "async" in slot.wants.values()} - {"get", "post", "put", "delete", "patch", "head", "options", "route", "view", "subscribe", "serve"}
+    names = {
+        one.function.owner.name if one.function.name == "__init__" and one.function.owner else one.function.name
+        for one in wanted.values()
+    }
+    names |= {name.rpartition(".")[2] for name, slot in semantics().slots.items() if "async" in slot.wants.values()} - {
+        "get",
+        "post",
+        "put",
+        "delete",
+        "patch",
+        "head",
+        "options",
+        "route",
+        "view",
+        "subscribe",
+        "serve",
+    }
     asked = frozenset(program.asked)
     for function in program.calling.functions_naming(names):
         if function.module.path not in asked:
@@ -131,7 +146,14 @@ def _framework(program: Program, call: Call) -> Iterator[Finding]:
             function = definition_of(value)
             if function is not None and function.is_generator:
                 continue  # a context manager written as a generator
-            yield _told(program, call, node, value, f"`{found}` awaits what it is given", Reason(f"`{found}` wants an async function"))
+            yield _told(
+                program,
+                call,
+                node,
+                value,
+                f"`{found}` awaits what it is given",
+                Reason(f"`{found}` wants an async function"),
+            )
 
 
 def _told(program: Program, call: Call, node: Node, value: Value | None, who: str, why: Reason) -> Finding:
@@ -139,7 +161,10 @@ def _told(program: Program, call: Call, node: Node, value: Value | None, who: st
     what = "the lambda" if node[0] == "lambda" or function is None else f"`{function.name}`"
     reasons: tuple[Reason, ...] = (why,)
     if function is not None:
-        reasons = (Reason(f"`{function.qualname}` is a plain `def`, and what it returns cannot be awaited", *function.place), why)
+        reasons = (
+            Reason(f"`{function.qualname}` is a plain `def`, and what it returns cannot be awaited", *function.place),
+            why,
+        )
     message = f"{who}, but {what} is plain: it runs, and then the `await` raises TypeError"
     return tell_at(
         program, "T403", "plain-function-where-awaited", call.caller, call.at, message,
