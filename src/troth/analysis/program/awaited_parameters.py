@@ -1,8 +1,8 @@
 """Knows which parameters of a project's functions are called and awaited, so that they want an async function.
 
-A parameter counts where every call of it is awaited on the spot or given to somebody who awaits (`wait_for(executor())`),
-in the function itself, in a function inside it, or, kept as an attribute, anywhere in its class; and where nobody asks
-for its color first.
+A parameter counts where every call of it is awaited on the spot or given to somebody who awaits
+(`wait_for(executor())`), in the function itself, in a function inside it, or, kept as an attribute, anywhere in its
+class; and where nobody asks for its color first.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _uses(node: Any, wanted: tuple[str, ...], how: str) -> Iterator[tuple[str, A
 
 def _is(node: Node, wanted: tuple[str, ...]) -> bool:
     if wanted[0] == "name":
-        return node == wanted
+        return bool(node == wanted)
     return node[0] == "attr" and node[2] == wanted[2] and node[1] == ("name", wanted[1])
 
 

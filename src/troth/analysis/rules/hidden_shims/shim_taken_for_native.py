@@ -81,7 +81,7 @@ def _shims(program: Program) -> dict[str, list[Function]]:
 
 def _only_offloads(function: Function) -> bool:
     body = [s for s in body_of(function.facts) if s[0] != "import" and not (s[0] == "expr" and s[1][0] == "const")]
-    waiting = [one for one in _awaits(tuple(body))]
+    waiting = list(_awaits(tuple(body)))
     if len(waiting) != 1 or waiting[0][1][0] != "call" or len(body) > 3:
         return False
     receiver = function.facts.params[0][0] if function.facts.params else ""

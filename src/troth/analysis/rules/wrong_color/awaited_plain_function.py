@@ -20,7 +20,6 @@ from troth.analysis.facts.model import ASYNC
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
-from troth.analysis.program.entities import Function
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.results import gives_no_promise, library_gives_no_promise

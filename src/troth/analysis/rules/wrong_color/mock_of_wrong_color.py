@@ -164,9 +164,9 @@ def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iter
     if method.decorated_with("property", "cached_property"):
         return
     if not is_async and program.effects.of(method) == "coroutine":
-        yield _told(program, around, mocked, method, "AsyncMock", text)
+        yield _told(program, around, mocked, method, other="AsyncMock", text=text)
     elif is_async and _is_mixed(found) and gives_no_promise(program, method):
-        yield _told(program, around, mocked, method, "MagicMock", text)
+        yield _told(program, around, mocked, method, other="MagicMock", text=text)
 
 
 def _is_mixed(cls: Class) -> bool:
@@ -205,7 +205,7 @@ def _base(program: Program, module: Module, around: Function, mocked: _Mocked) -
     )
 
 
-def _told(program: Program, around: Function, mocked: _Mocked, method: Function, other: str, text: str) -> Finding:
+def _told(program: Program, around: Function, mocked: _Mocked, method: Function, *, other: str, text: str) -> Finding:
     call = mocked.call
     at: At = (call.lineno, call.col_offset, call.end_lineno or call.lineno, call.end_col_offset or 0)
     name = _mock_name(call)

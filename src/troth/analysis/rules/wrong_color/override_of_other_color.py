@@ -165,7 +165,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
 def _is_super(call: Call) -> bool:
     """`super().stop()`: the base's own method is meant, whatever overrides it."""
     callee = call.node[1]
-    return callee[0] == "attr" and callee[1][0] == "call" and callee[1][1] == ("name", "super")
+    return bool(callee[0] == "attr" and callee[1][0] == "call" and callee[1][1] == ("name", "super"))
 
 
 def _is_a_twin(call: Call, function: Function) -> bool:

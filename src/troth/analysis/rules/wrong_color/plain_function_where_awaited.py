@@ -115,7 +115,7 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
         found = wanted.get((function, name))
         if found is not None and calling_gives_nothing_to_await(program, value):
             why = Reason(f"`{function.qualname}` awaits what `{name}` returns", found.path, found.at[0])
-            yield _told(program, call, node, value, f"`{function.qualname}` awaits what `{name}` returns", why)
+            yield _told(program, call, node, value, who=f"`{function.qualname}` awaits what `{name}` returns", why=why)
 
 
 def _target(program: Program, value: Value | None) -> tuple[Function, int] | None:
@@ -146,17 +146,11 @@ def _framework(program: Program, call: Call) -> Iterator[Finding]:
             function = definition_of(value)
             if function is not None and function.is_generator:
                 continue  # a context manager written as a generator
-            yield _told(
-                program,
-                call,
-                node,
-                value,
-                f"`{found}` awaits what it is given",
-                Reason(f"`{found}` wants an async function"),
-            )
+            why = Reason(f"`{found}` wants an async function")
+            yield _told(program, call, node, value, who=f"`{found}` awaits what it is given", why=why)
 
 
-def _told(program: Program, call: Call, node: Node, value: Value | None, who: str, why: Reason) -> Finding:
+def _told(program: Program, call: Call, node: Node, value: Value | None, *, who: str, why: Reason) -> Finding:
     function = definition_of(value)
     what = "the lambda" if node[0] == "lambda" or function is None else f"`{function.name}`"
     reasons: tuple[Reason, ...] = (why,)
