@@ -58,7 +58,7 @@ def tell(
     )
 
 
-def tell_at(
+def tell_at(  # noqa: PLR0917  the order of `tell`
     program: Program,
     code: str,
     name: str,

@@ -18,6 +18,7 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains
+from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import span
 
@@ -72,6 +73,8 @@ def check(program: Program) -> Iterator[Finding]:
     def kind(call: Call) -> Blocking | None:
         found = next((known[name] for name in names_of(call.callee) if name in known), None)
         if found is None or found.waits_for not in _DIRECT or _takes_no_time(program, call, found):
+            return None
+        if found.waits_for == "future" and _is_perhaps_done(call):
             return None
         return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
 
@@ -136,6 +139,15 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
     return is_zero or any(value is False for value in off)
+
+
+def _is_perhaps_done(call: Call) -> bool:
+    """Whether a future's result may be there already: one that is kept for long, or was asked or waited for before."""
+    if any(node[-1] == call.at for node, _ in waits_for_own_loop(call.caller.facts)):
+        return True  # worse than blocking: the rule about the own loop tells of it
+    receiver = call.node[1][1] if call.node[1][0] == "attr" else call.node[1]
+    asked = any(callee.rpartition(".")[2] in {"done", "wait", "as_completed"} for callee in call.caller.facts.calls)
+    return receiver[0] not in {"name", "call"} or asked or bool(call.caller.facts.awaited and receiver[0] == "name")
 
 
 def _is_for_a_thread(function: Function) -> bool:

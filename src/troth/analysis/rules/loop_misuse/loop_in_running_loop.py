@@ -43,6 +43,14 @@ CASES = [
         bad="import asyncio\nasync def f(): ...\ndef load():\n    return asyncio.run(f())\ndef get():\n    return load()\n"
         "async def main():\n    return get()  # here\n",
     ),
+    Case(
+        "in a loop of its own",
+        bad="import asyncio\nasync def f(): ...\nasync def main():\n    loop = asyncio.new_event_loop()\n    loop.run_until_complete(f())  # here\n",
+    ),
+    Case(
+        "where loops may be nested",
+        good="import asyncio, nest_asyncio\nnest_asyncio.apply()\nasync def f(): ...\nasync def main():\n    asyncio.run(f())\n",
+    ),
     Case("at the top", good="import asyncio\nasync def f(): ...\ndef main():\n    asyncio.run(f())\n"),
     Case(
         "in a thread",
@@ -67,6 +75,8 @@ _ASKING = frozenset({"get_running_loop", "_get_running_loop", "is_running", "new
 @rule("T601", "loop-in-running-loop", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Loops started where one runs."""
+    if _allows_nesting(program):
+        return
     starters = {name for name, way in semantics().runs_a_loop.items() if way == "runs"}
 
     def starts(call: Call) -> bool:
@@ -74,7 +84,7 @@ def check(program: Program) -> Iterator[Finding]:
 
     chains = Chains(program, {name.rpartition(".")[2] for name in starters}, starts, stops=_asks)
     for call in chains.direct():
-        if not _asks(call.caller):
+        if not _looks_whether_one_runs(call.caller):
             message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"
             yield Finding(
                 "T601", "loop-in-running-loop", span(program, call.caller, call.at), message, "certain",
@@ -89,6 +99,16 @@ def check(program: Program) -> Iterator[Finding]:
             (Reason(f"`{caller.qualname}` is `async def`, so a loop runs it", *caller.place), *(link.rest or link).reasons()),
             None, caller.qualname, link.call.text,
         )  # fmt: skip
+
+
+def _looks_whether_one_runs(function: Function) -> bool:
+    """In `async def` a loop runs whatever loop is made or fetched; only a branch on `is_running` is never taken."""
+    return any(callee.rpartition(".")[2] == "is_running" for callee in function.facts.calls)
+
+
+def _allows_nesting(program: Program) -> bool:
+    """Whether the project patches asyncio so that loops may be nested."""
+    return any(one.module == "nest_asyncio" for module in program.own_modules() for one in module.facts.imports)
 
 
 def _asks(function: Function) -> bool:
