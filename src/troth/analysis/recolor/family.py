@@ -40,7 +40,13 @@ def protocols_met(program: Program, cls: Class, name: str) -> list[Class]:
             continue
         kin = {cls, *program.classes.children(cls), *program.classes.order(cls)}
         others = [
-            one for one in _classes(program) if one not in kin and one is not protocol and wanted <= set(one.methods)
+            one
+            for one in _classes(program)
+            if one not in kin
+            and one is not protocol
+            and not is_protocol(one)
+            and wanted <= set(one.methods)
+            and not _are_twins(one, cls)
         ]
         if not others:
             result.append(protocol)
@@ -70,6 +76,12 @@ def _twins(program: Program, function: Function) -> list[Function]:
                 if index and facts.qualname == function.qualname
             ]
     return twins
+
+
+def _are_twins(one: Class, other: Class) -> bool:
+    """Whether one is the other's stub."""
+    paths = sorted((one.module.path, other.module.path))
+    return one.facts.qualname == other.facts.qualname and paths[1] == f"{paths[0]}i"
 
 
 def _classes(program: Program) -> list[Class]:

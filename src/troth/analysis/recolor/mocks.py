@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Sequence
 
-from troth.analysis.facts.expressions import ExpressionReader
 from troth.analysis.findings import Edit
 from troth.analysis.program.entities import Function
-from troth.analysis.program.values import FunctionValue, Value, members_of
+from troth.analysis.program.values import FunctionValue, members_of
+from troth.analysis.recolor.looked_up import looked_up
 from troth.analysis.recolor.plan import Listed
 from troth.analysis.recolor.tree import Definition, Tree
 from troth.analysis.recolor.workspace import Workspace
@@ -70,13 +70,8 @@ def _whose(
     """Whether the method of `receiver` is one of `functions`; None where nobody can tell."""
     around = tree.around(receiver)
     caller = workspace.function(tree, around) if isinstance(around, Definition) else None
-    module = workspace.program.module(tree.view.name)
-    scope = workspace.program.static(module, caller, None if caller is None else caller.owner)
-    node = ExpressionReader().expr(ast.copy_location(ast.Attribute(receiver, name, ast.Load()), receiver))
-    value: Value | None = scope.value(node)
-    if value is None and caller is not None and isinstance(receiver, ast.Name):
-        held = workspace.program.summary(caller).bound.get(receiver.id)
-        value = scope.attribute(held, name, node[-1]) if held is not None else None
+    method = ast.copy_location(ast.Attribute(receiver, name, ast.Load()), receiver)
+    value = looked_up(workspace, tree, method, caller)
     found = [one.function for one in members_of(value) if isinstance(one, FunctionValue)]
     return any(one in functions for one in found) if found else None
 

@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from troth.analysis.facts.expressions import ExpressionReader, at
+from troth.analysis.facts.expressions import at
 from troth.analysis.facts.model import At
 from troth.analysis.program.calling import Call
 from troth.analysis.program.entities import Function
 from troth.analysis.program.values import External, FunctionValue, Nothing, Value, members_of, union
 from troth.analysis.recolor.given import given_to
+from troth.analysis.recolor.looked_up import looked_up
 from troth.analysis.recolor.tree import Definition, Tree, own_nodes
 from troth.analysis.recolor.use import Use, use_of
 from troth.analysis.recolor.workspace import Workspace
@@ -114,7 +115,6 @@ class _Looked:
         self._workspace = workspace
         self._tree = tree
         self._names = names
-        self._reader = ExpressionReader()
         program = workspace.program
         module = program.module(tree.view.name)
         self._module = module
@@ -192,10 +192,7 @@ class _Looked:
         return value, ast.unparse(outer.func)
 
     def _value(self, node: ast.expr) -> Value | None:
-        caller = self.caller(node)
-        owner = None if caller is None else caller.owner
-        scope = self._workspace.program.static(self._module, caller, owner)
-        return scope.value(self._reader.expr(node))
+        return looked_up(self._workspace, self._tree, node, self.caller(node))
 
 
 def _whose(value: Value | None, wanted: Collection[Function]) -> tuple[Whose, tuple[Function, ...]]:

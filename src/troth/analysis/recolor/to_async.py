@@ -72,11 +72,11 @@ def plan_async(
     for function in changed:
         where = workspace.definition(function)
         if where is not None:
-            edits += definition_made_async(*where)
             tree, node = where
             if is_test_file(tree.view.path) and node.name.startswith("test") and asyncio_mode != "auto":
                 edits += marked_for_asyncio(tree, node)
                 edits += [] if "pytest" in bound_in(tree) else import_added(tree, "import pytest", "pytest")
+            edits += definition_made_async(tree, node)  # after the mark, which may go to the same place
     return Plan(
         target,
         "async",
