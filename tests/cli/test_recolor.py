@@ -200,6 +200,26 @@ def test_a_method_that_truly_waits(project):
     assert "    async def sync(self):\n        await asyncio.sleep(0)\n        self.save(0)\n" in text
 
 
+KEPT = [
+    pytest.param("from fastapi import APIRouter\n\nrouter = APIRouter()\n", "    @router.get('/')\n    async def save(self): ...\n", "", "decorator `@router.get`", id="a route"),
+    pytest.param("import functools\n\ndef traced(f):\n    @functools.wraps(f)\n    async def inner(*a):\n        return await f(*a)\n    return inner\n", "    @traced\n    async def save(self): ...\n", "", "whose wrapper is async", id="a decorator with an async wrapper"),
+    pytest.param("from typing import Protocol\n\nclass Saves(Protocol):\n    async def save(self): ...\n\nclass Other:\n    async def save(self): ...\n", "    async def save(self): ...\n", "", "asked for by the protocol `Saves`", id="a protocol that others fulfil"),
+    pytest.param("import contextlib\n", "    async def save(self): ...\n", "contextlib.AbstractAsyncContextManager", "", id="a base class that does not ask for it"),
+    pytest.param("import asyncio\n", "    async def get(self): ...\n", "asyncio.Queue", "asked for by its base class", id="a base class that asks for it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "method", "base", "says"), KEPT)
+def test_what_asks_for_the_color(project, head, method, base, says):
+    """A method that somebody else needs as it is is named, and nothing is changed."""
+    text = f"{head}\n\nclass Store({base}):\n{method}"
+    project.write({"store.py": text})
+    done = project.troth("recolor", "store:Store", "--to", "sync")
+    assert done.code == (1 if says else 0), done.out + done.err
+    assert says in done.out
+    assert ((project.root / "store.py").read_text() == text) is bool(says)
+
+
 def test_text_is_edited_where_its_receiver_is_told(project):
     """Docstrings, Markdown and notebooks change by the same knowledge; what cannot be told is listed."""
     page = (

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Collection, Sequence
 
 from troth.analysis.findings import Edit
+from troth.analysis.program import Program
 from troth.analysis.program.entities import Function
 from troth.analysis.program.mentions import mentioned
 from troth.analysis.recolor.boundary import Boundary
@@ -11,6 +12,7 @@ from troth.analysis.recolor.family import family
 from troth.analysis.recolor.follow import Cascade, bound_in, in_scope, is_test_file, kept_by
 from troth.analysis.recolor.plan import Listed, Plan, Waits
 from troth.analysis.recolor.problem import Problem
+from troth.analysis.recolor.required import required_by
 from troth.analysis.recolor.rewrite_async import (
     definition_made_async,
     import_added,
@@ -41,7 +43,7 @@ def plan_async(
     """The plan for `functions`, and for the plain callers that `cascade` lets follow up to `boundary`."""
     program = workspace.program
     definitions = tuple(one for one in family(program, functions) if not one.is_async and _is_written(workspace, one))
-    unable = tuple(_unable(definitions))
+    unable = tuple(_unable(program, definitions))
     first, changed = set(definitions), set(definitions)
     stays: dict[Function, str] = {}
     sites = find_sites(workspace, changed)
@@ -165,7 +167,7 @@ def _is_written(workspace: Workspace, function: Function) -> bool:
     return workspace.definition(function) is not None
 
 
-def _unable(functions: Sequence[Function]) -> list[Waits]:
+def _unable(program: Program, functions: Sequence[Function]) -> list[Waits]:
     found = []
     for function in functions:
         if function.name.startswith("__") and function.name.endswith("__"):
@@ -174,4 +176,6 @@ def _unable(functions: Sequence[Function]) -> list[Waits]:
             found.append(Waits(function, "is a generator", function.place[1]))
         elif function.decorated_with(*_UNABLE):
             found.append(Waits(function, "has a decorator that asks for a plain function", function.place[1]))
+        elif why := required_by(program, function, functions):
+            found.append(Waits(function, why, function.place[1]))
     return found

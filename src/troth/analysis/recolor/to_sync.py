@@ -11,6 +11,7 @@ from troth.analysis.recolor.follow import Cascade, in_scope, kept_by
 from troth.analysis.recolor.mocks import mocks_made_plain
 from troth.analysis.recolor.plan import Listed, Plan, Waits
 from troth.analysis.recolor.problem import Problem
+from troth.analysis.recolor.required import required_by
 from troth.analysis.recolor.rewrite_sync import definition_made_plain, site_made_plain
 from troth.analysis.recolor.sites import Site, Sites, find_sites
 from troth.analysis.recolor.test_marks import marks_dropped
@@ -122,6 +123,8 @@ def _unable(workspace: Workspace, functions: Sequence[Function], gone: Collectio
             found.append(Waits(function, f"truly waits: {what}", line))
         elif function.name.startswith("__") and function.name.endswith("__"):
             found.append(Waits(function, "is called by Python itself, which awaits it", function.place[1]))
+        elif why := required_by(workspace.program, function, functions):
+            found.append(Waits(function, why, function.place[1]))
     return found
 
 
