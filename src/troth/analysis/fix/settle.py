@@ -88,7 +88,7 @@ def _apply_all(files: Mapping[str, bytes], fixes: list[Fix]) -> tuple[dict[str, 
     result = dict(files)
     problems: list[str] = []
     for path, edits in by_path.items():
-        source = decode(files[path])
+        source = decode(files[path], path)
         result[path] = source.encode(apply(source.text, edits))
         if problem := problem_in(path, result[path]):
             problems.append(problem)
