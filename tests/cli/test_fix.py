@@ -149,3 +149,27 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(project, monkeypatch, 
     assert app.run(["fix"]) == 2
     assert "changed on disk" in capsys.readouterr().err
     assert (project / "app.py").read_bytes() == b"# mine\n"
+
+
+def test_findings_that_share_a_fix_count_each(project, capsys):
+    """Two lines that take one coroutine for its result are two problems for `check`, and two for `fix`."""
+    (project / "app.py").write_text(
+        "from store import Store\nasync def main(store: Store, n):\n    data = store.load()\n    if n:\n        return data.a\n    return [1, data.b]\n"
+    )
+    app.run(["check"])
+    announced = capsys.readouterr().out
+    app.run(["fix"])
+    count = announced.split("`troth fix` repairs ")[1].split(",")[0]
+    assert f"Repaired {count} problem" in capsys.readouterr().out
+
+
+def test_a_change_of_color_is_proposed_with_its_size(project, capsys):
+    """Where a plain function loses the call, who would have to change with it is said; hiding the loss is not."""
+    (project / "app.py").write_text(
+        "from store import Store\ndef record(store: Store):\n    store.save(1)\ndef main():\n    record(Store())\n"
+    )
+    assert app.run(["fix", "--all"]) == 1
+    out = capsys.readouterr().out
+    assert "troth recolor app:record --to async" in out
+    assert "1 caller (`main`)" in out
+    assert "_ =" not in out

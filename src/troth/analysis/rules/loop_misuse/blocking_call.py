@@ -5,7 +5,8 @@ whole text) in an `async def`, or in a plain function that an `async def` calls.
 Why it matters: while it waits, the loop stands still: no other request, timer or heartbeat is served.
 How to repair: await the async twin that the finding names, or hand the call to a thread: `await asyncio.to_thread(…)`.
 How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure; handing a call to a thread is likely, because code
-bound to its thread must not move.
+bound to its thread must not move. Neither is offered in a file that does not import asyncio, nor where nothing can be
+awaited (a lambda); a lock, a database connection or a queue stays with its thread.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains
 from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import span
 
 if TYPE_CHECKING:
@@ -32,6 +34,27 @@ CASES = [
         "sleep",
         bad="import asyncio\nimport time\nasync def main():\n    time.sleep(1)  # here\n",
         fixed="import asyncio\nimport time\nasync def main():\n    await asyncio.sleep(1)  # here\n",
+    ),
+    Case(
+        "sleep by another name",
+        bad="import asyncio\nfrom time import sleep\nasync def main():\n    return [sleep(n) for n in (1, 2)]  # here\n",
+        fixed="import asyncio\nfrom time import sleep\nasync def main():\n    return [await asyncio.sleep(n) for n in (1, 2)]  # here\n",
+    ),
+    Case(
+        "handed to a thread",
+        bad="import asyncio\nimport requests\nasync def main(url, **more):\n    return requests.get(url, timeout=3, **more).json()['a']  # here\n",
+        fixed="import asyncio\nimport requests\nasync def main(url, **more):\n"
+        "    return (await asyncio.to_thread(requests.get, url, timeout=3, **more)).json()['a']  # here\n",
+    ),
+    Case(
+        "over several lines",
+        bad="import asyncio\nimport subprocess\nasync def main():\n    done = subprocess.run(\n        ['ls'],  # all\n        check=True,\n    )\n    return done\n",
+        fixed="import asyncio\nimport subprocess\nasync def main():\n    done = await asyncio.to_thread(subprocess.run,\n        ['ls'],  # all\n        check=True,\n    )\n    return done\n",
+    ),
+    Case(
+        "no arguments",
+        bad="import asyncio\nimport requests\nasync def main():\n    return requests.get()  # here\n",
+        fixed="import asyncio\nimport requests\nasync def main():\n    return await asyncio.to_thread(requests.get)  # here\n",
     ),
     Case("network", bad="import requests\nasync def main():\n    return requests.get('http://x')  # here\n"),
     Case("subprocess", bad="import subprocess\nasync def main():\n    subprocess.run(['ls'])  # here\n"),
@@ -61,6 +84,7 @@ CASES = [
 ]
 
 _DIRECT = frozenset({"sleep", "network", "subprocess", "lock", "queue", "future", "database", "file"})
+_FOR_A_THREAD = frozenset({"network", "subprocess", "file"})
 _DOWN_A_CHAIN = frozenset({"sleep", "network", "subprocess"})
 _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole file at once; `open` and `exists` are quick
 
@@ -156,16 +180,24 @@ def _is_for_a_thread(function: Function) -> bool:
 
 
 def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
-    path = call.caller.module.path
-    if path.endswith(".ipynb") or found.twin != "asyncio.sleep" or call.text != "time.sleep":
+    """The async twin of a sleep, a thread for what waits for somebody else; both only where the file has asyncio.
+
+    Locks, database connections and what else belongs to its thread stay where they are.
+    """
+    module = call.caller.module
+    if not any(i.module == i.local == "asyncio" and i.name is None and not i.scope for i in module.facts.imports):
         return None
-    if not any(
-        i.module == "asyncio" and i.name is None and i.local == "asyncio" and not i.scope
-        for i in call.caller.module.facts.imports
-    ):
+    here = standing(program, module.path, call.at)
+    if here is None or not isinstance(here.node, ast.Call):
         return None
-    text = program.text(path)
-    callee_end = call.node[1][-1]
-    start = text.offset(call.at[0], call.at[1])
-    end = text.offset(callee_end[2], callee_end[3])
-    return Fix("await asyncio.sleep instead", "sure", (Edit(path, start, end, "await asyncio.sleep"),))
+    _, callee = here.offsets(here.node.func)
+    if found.twin == "asyncio.sleep":
+        named = Edit(here.path, here.start, callee, "asyncio.sleep")
+        edits = here.awaited("await ", named)
+        return Fix("await asyncio.sleep instead", "sure", edits) if edits is not None else None
+    if found.waits_for not in _FOR_A_THREAD or here.text[callee : callee + 1] != "(":
+        return None
+    has_arguments = here.node.args or here.node.keywords
+    comma = "" if not has_arguments else "," if here.text[callee + 1].isspace() else ", "
+    edits = here.awaited("await asyncio.to_thread(", Edit(here.path, callee, callee + 1, comma))
+    return Fix("hand it to a thread: `await asyncio.to_thread(…)`", "likely", edits) if edits is not None else None

@@ -12,6 +12,7 @@ async function itself.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import span
 
 if TYPE_CHECKING:
@@ -37,6 +39,13 @@ CASES = [
         "on the loop object",
         bad="import asyncio\nasync def f(): ...\nasync def main():\n"
         "    loop = asyncio.get_event_loop()\n    loop.run_until_complete(f())  # here\n",
+        fixed="import asyncio\nasync def f(): ...\nasync def main():\n"
+        "    loop = asyncio.get_event_loop()\n    await f()  # here\n",
+    ),
+    Case(
+        "its result is used at once",
+        bad="import asyncio\nasync def f(): ...\nasync def main():\n    return asyncio.run(\n        f(),\n    )['a']\n",
+        fixed="import asyncio\nasync def f(): ...\nasync def main():\n    return (await f())['a']\n",
     ),
     Case(
         "down a chain",
@@ -117,13 +126,14 @@ def _asks(function: Function) -> bool:
 
 
 def _await_instead(program: Program, call: Call) -> Fix | None:
-    node, path = call.node, call.caller.module.path
-    if call.text not in {"asyncio.run", "run"} or len(node[2]) != 1 or node[3] or path.endswith(".ipynb"):
+    if call.text not in {"asyncio.run", "run"} and not call.text.endswith(".run_until_complete"):
         return None
-    argument = node[2][0]
-    if argument[0] != "call":
+    here = standing(program, call.caller.module.path, call.at)
+    if here is None or not isinstance(here.node, ast.Call) or len(here.node.args) != 1 or here.node.keywords:
         return None
-    text = program.text(path)
-    start, end = text.offset(call.at[0], call.at[1]), text.offset(call.at[2], call.at[3])
-    inner = text.offset(argument[-1][0], argument[-1][1]), text.offset(argument[-1][2], argument[-1][3])
-    return Fix("await it instead", "sure", (Edit(path, start, inner[0], "await "), Edit(path, inner[1], end, "")))
+    (given,) = here.node.args
+    if not isinstance(given, ast.Call | ast.Name | ast.Attribute):
+        return None  # `await` binds tighter than what else there is
+    start, end = here.offsets(given)
+    edits = here.awaited("await ", Edit(here.path, here.start, start, ""), Edit(here.path, end, here.end, ""))
+    return Fix("await it instead", "sure" if isinstance(given, ast.Call) else "likely", edits) if edits else None
