@@ -59,6 +59,32 @@ CASES = [
         "an object that can be awaited but need not be",
         good="class Job:\n    def __await__(self):\n        yield\ndef start():\n    return Job()\nasync def main():\n    start()\n",
     ),
+    Case(
+        "a decorator that hands the function to somebody else, with and without arguments",
+        good="from functools import partial, wraps\ndef work(method=None, *, name=''):\n    def decorator(method):\n"
+        "        @wraps(method)\n        def decorated(*args):\n            return args[0].run(partial(method, *args), name)\n"
+        "        return decorated\n    return decorator if method is None else decorator(method)\n"
+        "def job(method=None):\n    def decorator(method):\n        def decorated(*args):\n"
+        "            return args[0].run(partial(method, *args))\n        return decorated\n"
+        "    if method is None:\n        return decorator\n    return decorator(method)\n"
+        "class App:\n    @work(name='x')\n    async def load(self): ...\n    @work\n    async def save(self): ...\n"
+        "    @job\n    async def sync(self): ...\n"
+        "    def main(self):\n        self.load()\n        self.save()\n        self.sync()\n",
+    ),
+    Case(
+        "a decorator that makes an object of the function",
+        good="class Task:\n    def __init__(self, function): ...\n    def __call__(self): ...\ndef task(function):\n"
+        "    return Task(function)\n@task\nasync def load(): ...\nasync def main():\n    load()\n",
+    ),
+    Case(
+        "a decorator that says that it changes nothing",
+        bad="from typing import Callable, TypeVar\nfrom lib import known\nF = TypeVar('F')\ndef register(name: str) -> Callable[[F], F]:\n"
+        "    return known.register(name)\n@register('x')\nasync def load(): ...\nasync def main():\n    load()  # here\n",
+    ),
+    Case(
+        "generators that a framework calls coroutines",
+        good="from tornado import gen\n@gen.coroutine\ndef load():\n    yield\ndef main():\n    load()\n",
+    ),
 ]
 
 
