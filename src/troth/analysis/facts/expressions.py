@@ -114,7 +114,7 @@ class ExpressionReader:
         elif names:
             names.append("?")
         else:
-            return ""
+            return "[]" if type(func) is ast.Subscript else "()" if type(func) is ast.Call else ""
         names.reverse()
         return ".".join(names)
 

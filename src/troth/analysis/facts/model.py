@@ -37,7 +37,7 @@ __all__ = [
     "body_of",
 ]
 
-FACTS_VERSION = 1
+FACTS_VERSION = 2
 
 Node = tuple[Any, ...]
 At = tuple[int, int, int, int]

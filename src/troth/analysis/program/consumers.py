@@ -134,7 +134,7 @@ class Consumers:
 
     def may_await(self, func: Value | None, node: Node, position: int, keyword: str | None) -> bool:
         """Whether somebody who is not known to drop its argument looks like one that runs or keeps it."""
-        if keyword is not None and (keyword in {"*", "**"} or looks_like_keeper(keyword)):
+        if keyword is not None and (keyword in {"*", "**"} or _KEEPING_KEYWORD.search(keyword)):
             return True
         if isinstance(func, FunctionValue):
             function = func.function
@@ -227,11 +227,12 @@ class Consumers:
         return ""
 
 
+_KEEPING_KEYWORD = re.compile(r"(?i)task|coro|await|futur|job|callback|func|handler|target|^fn$|run|background")
 _KEEPER = re.compile(
     r"(?i)task|spawn|(?<![a-z])run|gather|wait|futur|sched|submit|start|coro|loop|backgr|fire|shield|timeout|ensure|call|exec"
     r"|sync|put|append|add|push|queue|regist|defer|partial|safe|retry|race|collect|with|async|job|pending|handle|wrap|launch"
     r"|thread|process|do_|invoke|then|sleep|consum|enter|track|monitor|nest|portal|block|mock|patch|raises|iscor|inspect"
-    r"|isinstance|type|cast|id$|iter|chain|map|callback|work|deliver|send$|emit|insert|extend|set_result|perform|keep|hold|defer|later|complete"
+    r"|isinstance|type|cast|^id$|iter|chain|map|callback|work|deliver|send$|emit|insert|extend|set_result|perform|keep|hold|defer|later|complete"
 )
 
 

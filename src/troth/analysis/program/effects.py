@@ -44,6 +44,22 @@ class Effects:
             effect = self._through(function, decorator, effect)
         return effect
 
+    def dropped_by(self, function: Function) -> Function | None:
+        """The decorator of the project that throws the coroutine of `function` away, if one does."""
+        effect = _written(function)
+        for decorator in reversed(function.facts.decorators):
+            node = decorator[1] if decorator[0] == "call" else decorator
+            value = self._program.static(function.module, function.parent).value(node)
+            if (
+                effect == "coroutine"
+                and isinstance(value, FunctionValue)
+                and isinstance(value.function, Function)
+                and self.wrapper(value.function) == "dropped"
+            ):
+                return value.function
+            effect = self._through(function, decorator, effect)
+        return None
+
     def _through(self, function: Function, decorator: Node, effect: Effect) -> Effect:
         called = decorator[0] == "call"
         node = decorator[1] if called else decorator
@@ -68,7 +84,7 @@ class Effects:
         return effect
 
     def _is_of_python(self, function: Function, node: Node) -> bool:
-        """Whether `coroutine` is that of `types` or, once, of `asyncio`; tornado's starts the work and gives a future."""
+        """Whether `coroutine` is that of `types` or, once, of `asyncio`; tornado's starts the work at once."""
         value = self._program.static(function.module, function.parent).value(node)
         if isinstance(value, FunctionValue) and isinstance(value.function, LibraryFunction):
             return value.function.qualname == "types.coroutine"
@@ -93,7 +109,8 @@ class Effects:
             return "generator"
         if verdict in {"plain", "dropped"}:
             return "plain" if effect in {"coroutine", "plain"} else "unknown"
-        return effect if effect == "plain" or _promises_the_same(decorator) else "unknown"
+        # Its body is at hand and cannot be followed: only the signature may still say what it makes of the function.
+        return effect if _promises_the_same(decorator) else "unknown"
 
     def wrapper(self, decorator: Function, *, called: bool = False) -> str:
         """What a decorator of the project makes of what it is given, by its body.
@@ -237,7 +254,7 @@ def _fate_of_wrapped(body: tuple[Node, ...], wrapped: set[str]) -> str:
                     walk(part, "plain")
                 return
         for part in node:
-            walk(part, "other")
+            walk(part, "other" if isinstance(node[0], str) else context)
 
     for statement in body:
         walk(statement, "other")

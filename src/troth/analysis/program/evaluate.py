@@ -358,7 +358,10 @@ class Evaluator:
             value = self.value(part)
             self.misuse(value, "condition", _at_of(part))
             values += [m for m in members_of(value) if not isinstance(m, Nothing)]
-        return union([*values, self.value(node[1][-1])])
+        last = self.value(node[1][-1])
+        if None in values and isinstance(last, Instance) and all(v is None for v in values):
+            return Instance(last.cls, last.args, last.why, guess=True)  # `store or Store()`: the default tells the type
+        return union([*values, last])
 
     def on_and(self, node: Node) -> Value | None:
         for part in node[1][:-1]:
@@ -512,10 +515,19 @@ class Evaluator:
         saved = dict(self.env)
         names = {p[0] for p in node[1]}
 
+        busy = False
+
         def evaluate() -> Value | None:
-            inner = Plain(self.program, self.module, self.function, self.owner)
-            inner.env = {**saved, **dict.fromkeys(names)}
-            return inner.value(node[2])
+            nonlocal busy
+            if busy:  # a lambda that calls itself
+                return None
+            busy = True
+            try:
+                inner = Plain(self.program, self.module, self.function, self.owner)
+                inner.env = {**saved, **dict.fromkeys(names)}
+                return inner.value(node[2])
+            finally:
+                busy = False
 
         return Lambda(node[2], evaluate)
 

@@ -19,7 +19,7 @@ from troth.analysis.program.flow import Flow, holds_promise
 from troth.analysis.program.imports import ModuleFinder
 from troth.analysis.program.names import Names
 from troth.analysis.program.reasons import Reasons
-from troth.analysis.program.sites import PENDING, Incident, Site
+from troth.analysis.program.sites import AWAITED, KEPT, PENDING, Incident, Site
 from troth.analysis.program.suspicion import Suspicion
 from troth.analysis.program.types import Types
 from troth.analysis.program.values import (
@@ -112,9 +112,10 @@ class Program:
         self._fixtures: dict[tuple[str, str], Function | None] = {}
         self._incidents: tuple[Incident, ...] = ()
         self._walked: set[Function] = set()
+        self._asked: tuple[str, ...] = ()
         self._suspicion: Suspicion | None = None
         self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
-        self._elsewhere: dict[tuple[str, str], Value | None] = {}
+        self._elsewhere: dict[tuple[Class, str], Value | None] = {}
         self._by_name: dict[str, list[Class]] | None = None
 
     # -- modules -------------------------------------------------------------------------------------------------------
@@ -170,17 +171,17 @@ class Program:
         if value is None and annotation is None and _takes_fixtures(function):
             value = self._fixture_value(function, name)
         if value is None and (annotation is None or annotation == ("name", "Any")):
-            value = self._as_elsewhere(module, name) or self.by_convention(name)
+            value = (self._as_elsewhere(owner, name) if owner is not None else None) or self.by_convention(name)
         return value
 
-    def _as_elsewhere(self, module: Module, name: str) -> Value | None:
-        """The class that every annotated parameter of that name in the file has, where they agree."""
-        key = (module.path, name)
+    def _as_elsewhere(self, owner: Class, name: str) -> Value | None:
+        """The class that every annotated parameter of that name has in the methods of a class, where they agree."""
+        key, module = (owner, name), owner.module
         if key not in self._elsewhere:
             self._elsewhere[key] = None
             found: set[Class | LibraryClass] = set()
             for index, f in enumerate(module.facts.functions):
-                for param in f.params:
+                for param in f.params if f.owner == owner.index else ():
                     if param[0] == name and param[1] is not None and param[1] != ("name", "Any"):
                         function = module.function(index)
                         known = [m for m in members_of(self.parameter(function, param)) if m is not NONE]
@@ -188,7 +189,7 @@ class Program:
                             return None
                         found.add(known[0].cls)
             if len(found) == 1:
-                why = (f"`{name}` is annotated so in other functions of this file", module.path, 1)
+                why = (f"`{name}` is annotated so in other methods of `{owner.name}`", *owner.place)
                 self._elsewhere[key] = Instance(found.pop(), (), why, guess=True)
         return self._elsewhere[key]
 
@@ -284,6 +285,8 @@ class Program:
         self._walking.add(function)
         try:
             found = Summary(Flow(self, function).run())
+        except RecursionError:  # an expression nested deeper than Python can follow: nothing is known of the function
+            found = Summary(None)
         finally:
             self._walking.discard(function)
         self._summaries[function] = found
@@ -319,10 +322,12 @@ class Program:
             flow.pending[site] = PENDING
             flow.variables[site] = param
             flow.run()
+        except RecursionError:
+            return "kept"
         finally:
             self._walking.discard(function)
         incident = flow.incidents.get(((0, 0, 0, 0), "never awaited"))
-        if incident is None:
+        if incident is None or flow.exits.get(site, 0) & (KEPT | AWAITED):
             return "kept"
         return "handed over" if incident.detail else "lost"
 
@@ -394,6 +399,7 @@ class Program:
                 break
             waiting = left
         self._incidents = tuple(met)
+        self._asked = () if beyond is not None else tuple(paths)
         self._walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
         return returning, walked
 
@@ -418,6 +424,18 @@ class Program:
         for incident in self.incidents():
             if incident.site.by_siblings:
                 yield incident
+
+    def lost_by_decorators(self) -> Iterator[tuple[Function, Function]]:
+        """The async functions of the last walk whose decorator drops their coroutine, with that decorator."""
+        for path in self._asked:
+            module = self.module(path)
+            for index, f in enumerate(module.facts.functions):
+                if not f.decorators or f.flags & 3 != 1:
+                    continue
+                function = module.function(index)
+                decorator = self.effects.dropped_by(function)
+                if decorator is not None:
+                    yield function, decorator
 
     def returned_on_purpose(self, incident: Incident) -> str:
         """Whether an async function means to return a coroutine: "on purpose", "perhaps", or "" for surely not."""

@@ -28,7 +28,7 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from troth.analysis.facts.model import Node
     from troth.analysis.program.entities import Class, Function, Module
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Suspicion"]
 
 _ALWAYS = frozenset({"create_task", "ensure_future", "gather"})
+_INDIRECT = frozenset({"[]", "()"})  # calls of what a table holds, or of what another call gives
 _NOWHERE = (0, 0, 0, 0)
 
 
@@ -114,6 +115,11 @@ class Suspicion:
             for imported in module.facts.imports:
                 if imported.name in self.names and imported.local != imported.name:
                     self.names.add(imported.local)
+        wrapping = {name for module in modules for name in _wrapping(module)}
+        for module in modules:
+            for f in module.facts.functions:
+                if not f.flags & 1 and any(_last_name(d) in wrapping for d in f.decorators):
+                    self.names.add(f.name)
         self._generators = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3}
         self._cleared: dict[tuple[object, str], bool] = {}
 
@@ -122,7 +128,7 @@ class Suspicion:
         facts = function.facts
         names = self.names
         for callee in facts.calls:
-            if callee.rpartition(".")[2] in names and not self._is_clear(function, callee):
+            if (callee in _INDIRECT or callee.rpartition(".")[2] in names) and not self._is_clear(function, callee):
                 return True
         for callee in facts.awaited:
             last = callee.rpartition(".")[2]
@@ -139,7 +145,7 @@ class Suspicion:
         root, _, rest = callee.partition(".")
         if rest and rest.rpartition(".")[2] in _OF_BUILTINS and rest.rpartition(".")[2] not in self._own:
             return True
-        if root == "?":
+        if root in {"?", "[]", "()"}:
             return False
         if (
             not rest
@@ -153,6 +159,8 @@ class Suspicion:
         if owner is not None and owner[0] == root and rest:
             scope = owner[1]
         elif root in function.params:
+            if "isinstance" in function.facts.calls:
+                return False  # what the parameter is, the function finds out itself
             scope = function
         elif root in function.module.bindings and not _binds(function, root):
             scope = function.module
@@ -225,3 +233,19 @@ def _binds(function: Function | None, name: str) -> bool:
             return True
         function = function.parent
     return False
+
+
+def _wrapping(module: Module) -> Iterator[str]:
+    """The functions with an async function inside: as decorators they may make a plain function async."""
+    functions = module.facts.functions
+    for f in functions:
+        if f.flags & 1 and f.parent > 0:
+            outer = functions[f.parent]
+            yield outer.name
+            if outer.parent > 0:
+                yield functions[outer.parent].name
+
+
+def _last_name(decorator: Node) -> str:
+    node = decorator[1] if decorator[0] == "call" else decorator
+    return str(node[1] if node[0] == "name" else node[2] if node[0] == "attr" else "")

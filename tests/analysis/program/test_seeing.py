@@ -1,0 +1,123 @@
+"""What analysis is able to see: each row is a way from a call to the definition that makes it async."""
+
+from pathlib import Path
+
+import pytest
+
+from troth.analysis.run import analyse
+from troth.analysis.source.project import Project
+
+STORE = "class Store:\n    async def save(self): ...\n    def size(self): ...\n"
+USE = "from store import Store\n"
+
+
+def lines(files: dict[str, str]) -> set[tuple[str, int]]:
+    texts = {path: text.encode() for path, text in files.items()}
+    found = analyse(Project(Path("/nowhere"), tuple(sorted(texts))), overlay=texts).findings
+    return {(f.span.path, f.span.line) for f in found}
+
+
+def marked(files: dict[str, str]) -> set[tuple[str, int]]:
+    return {
+        (path, number)
+        for path, text in files.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.endswith("# lost")
+    }
+
+
+SEEN = {
+    "import inside a function": "async def main():\n    from store import Store\n    Store().save()  # lost\n",
+    "import as": "import store as s\nasync def main():\n    s.Store().save()  # lost\n",
+    "TYPE_CHECKING": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from store import Store\n"
+    "async def main(x: 'Store'):\n    x.save()  # lost\n",
+    "try and except": "try:\n    from store import Store\nexcept ImportError:\n    Store = None\n"
+    "async def main():\n    Store().save()  # lost\n",
+    "a star": "from store import *\nasync def main():\n    Store().save()  # lost\n",
+    "Optional": f"from typing import Optional\n{USE}async def main(x: Optional[Store]):\n    x.save()  # lost\n",
+    "a union with None": f"{USE}async def main(x: Store | None):\n    x.save()  # lost\n",
+    "a forward reference": f"{USE}async def main(x: 'Store | None'):\n    x.save()  # lost\n",
+    "Annotated": f"from typing import Annotated\n{USE}async def main(x: Annotated[Store, 1]):\n    x.save()  # lost\n",
+    "Depends": f"from fastapi import Depends\n{USE}def get() -> Store: ...\n"
+    "async def main(x=Depends(get)):\n    x.save()  # lost\n",
+    "a constructor": f"{USE}async def main():\n    x = Store()\n    x.save()  # lost\n",
+    "self.x = param": f"{USE}class A:\n    def __init__(self, x: Store):\n        self.x = x\n"
+    "    async def run(self):\n        self.x.save()  # lost\n",
+    "self.x = x or Store()": f"{USE}class A:\n    def __init__(self, x=None):\n        self.x = x or Store()\n"
+    "    async def run(self):\n        self.x.save()  # lost\n",
+    "a dataclass field": f"from dataclasses import dataclass\n{USE}@dataclass\nclass A:\n    x: Store\n"
+    "async def main(a: A):\n    a.x.save()  # lost\n",
+    "a property": f"{USE}class A:\n    @property\n    def x(self) -> Store: ...\n"
+    "    async def run(self):\n        self.x.save()  # lost\n",
+    "a factory": f"{USE}def make() -> Store: ...\nasync def main():\n    make().save()  # lost\n",
+    "an inferred return": f"{USE}def make():\n    return Store()\nasync def main():\n    make().save()  # lost\n",
+    "an awaited factory": f"{USE}async def make() -> Store: ...\nasync def main():\n    x = await make()\n    x.save()  # lost\n",
+    "with … as": "from contextlib import contextmanager\nfrom store import Store\n@contextmanager\ndef opened():\n"
+    "    yield Store()\nasync def main():\n    with opened() as x:\n        x.save()  # lost\n",
+    "async with … as": "from contextlib import asynccontextmanager\nfrom store import Store\n@asynccontextmanager\n"
+    "async def opened():\n    yield Store()\nasync def main():\n    async with opened() as x:\n        x.save()  # lost\n",
+    "a loop over a list": f"{USE}async def main(xs: list[Store]):\n    for x in xs:\n        x.save()  # lost\n",
+    "a loop over dict values": f"{USE}async def main(xs: dict[str, Store]):\n    for x in xs.values():\n        x.save()  # lost\n",
+    "isinstance": f"{USE}async def main(x):\n    if isinstance(x, Store):\n        x.save()  # lost\n",
+    "a walrus": f"{USE}def find() -> Store | None: ...\nasync def main():\n    if x := find():\n        x.save()  # lost\n",
+    "a fixture": f"import pytest\n{USE}@pytest.fixture\ndef x():\n    return Store()\nasync def test_it(x):\n    x.save()  # lost\n",
+    "a base class": f"{USE}class Sub(Store): ...\nasync def main():\n    Sub().save()  # lost\n",
+    "super()": f"{USE}class Sub(Store):\n    async def save(self):\n        super().save()  # lost\n",
+    "an alias of a bound method": f"{USE}async def main(x: Store):\n    save = x.save\n    save()  # lost\n",
+    "partial": f"from functools import partial\n{USE}async def main(x: Store):\n    save = partial(x.save)\n    save()  # lost\n",
+    "a dispatch table": f"{USE}class A(Store):\n    async def run(self, key):\n"
+    "        table = {'a': self.save, 'b': self.save}\n        table[key]()  # lost\n",
+    "getattr with a known name": f"{USE}async def main(x: Store):\n    getattr(x, 'save')()  # lost\n",
+    "a lambda": f"{USE}async def main(x: Store):\n    f = lambda: x.save()\n    f()  # lost\n",
+    "a closure": f"{USE}async def main(x: Store):\n    async def inner():\n        x.save()  # lost\n    await inner()\n",
+    "an async wrapper": "def logged(f):\n    async def wrapper(*a):\n        return f(*a)\n    return wrapper\n"
+    "@logged\ndef job(): ...\nasync def main():\n    job()  # lost\n",
+    "an unknown decorator is transparent": "from somewhere import traced\n@traced\nasync def job(): ...\n"
+    "async def main():\n    job()  # lost\n",
+    "an untyped receiver named after its class": f"{USE}class OrderStore(Store): ...\n"
+    "async def main(order_store):\n    order_store.save()  # lost\n",
+    "the only definition of a telling name": "class A:\n    async def recompute_totals(self): ...\n"
+    "async def main(x):\n    x.recompute_totals()  # lost\n",
+}
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in SEEN.items()])
+def test_the_way_from_a_call_to_its_definition_is_seen(text: str) -> None:
+    """The marked line, and nothing else, is found."""
+    files = {"store.py": STORE, "app.py": text}
+    assert lines(files) == marked(files)
+
+
+SILENT = {
+    "create_task kept": "import asyncio\nasync def f(): ...\nasync def main():\n    t = asyncio.create_task(f())\n    await t\n",
+    "gather": "import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather(f(), f())\n",
+    "wait_for": "import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.wait_for(f(), 1)\n",
+    "a home-grown spawner": "import asyncio\nkept = set()\nasync def f(): ...\ndef spawn(c):\n"
+    "    t = asyncio.ensure_future(c)\n    kept.add(t)\nasync def main():\n    spawn(f())\n",
+    "asyncio.run": "import asyncio\nasync def f(): ...\ndef main():\n    asyncio.run(f())\n",
+    "an async iterator": "class Pages:\n    def __aiter__(self):\n        return self\n    async def __anext__(self): ...\n"
+    "async def main():\n    pages = Pages()\n    async for p in pages:\n        print(p)\n",
+    "an overload of both colors": "from typing import Awaitable\ndef get() -> int | Awaitable[int]: ...\ndef main():\n    get()\n",
+    "either color by argument": "async def f(): ...\ndef get(wait):\n    if wait:\n        return f()\n    return 1\n"
+    "def main():\n    get(False)\n",
+    "a subclass of another color": "class A:\n    async def f(self): ...\nclass B(A):\n    def f(self): ...\n"
+    "def main(a: A):\n    a.f()\n",
+    "the color is asked for": "import inspect\nasync def call(f):\n    r = f()\n    if inspect.isawaitable(r):\n        r = await r\n    return r\n",
+    "iscoroutinefunction": "import asyncio\nclass A:\n    async def start_up(self): ...\nasync def main(x):\n"
+    "    if asyncio.iscoroutinefunction(x.start_up):\n        await x.start_up()\n    else:\n        x.start_up()\n",
+    "a namesake of a library method": "from pathlib import Path\nclass A:\n    async def write_text(self, t): ...\n"
+    "async def main(p: Path, q):\n    p.write_text('')\n    q.write_text('')\n",
+    "mixed colors of an unknown receiver": "class A:\n    async def recompute(self): ...\nclass B:\n    def recompute(self): ...\n"
+    "async def main(x):\n    x.recompute()\n",
+    "a decorator that runs it": "import asyncio\ndef sync(f):\n    def wrapper(*a):\n        return asyncio.run(f(*a))\n"
+    "    return wrapper\n@sync\nasync def job(): ...\ndef main():\n    job()\n",
+    "a list of coroutines for later": "import asyncio\nasync def f(x): ...\nasync def main(xs):\n"
+    "    jobs = [f(x) for x in xs]\n    for done in asyncio.as_completed(jobs):\n        await done\n",
+    "awaited in a branch with its maker": "async def f(): ...\nasync def main(a):\n    if a:\n        c = f()\n    else:\n        c = f()\n    await c\n",
+}
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in SILENT.items()])
+def test_what_is_right_is_left_alone(text: str) -> None:
+    """Nothing is found."""
+    assert lines({"app.py": text}) == set()

@@ -1,0 +1,88 @@
+"""The whole way: what `analyse` says about projects on disk, with and without what an earlier run left."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from troth.analysis.run import analyse
+from troth.analysis.source.project import Project
+
+STORE = "class Store:\n    async def save(self): ...\n"
+APP = "from store import Store\nasync def main(store: Store):\n    store.save()\n"
+
+
+def write(root: Path, files: dict[str, str]) -> Project:
+    for path, text in files.items():
+        (root / path).write_text(text, encoding="utf-8")
+    return Project(root, tuple(sorted(p.name for p in root.iterdir() if p.suffix in {".py", ".ipynb"})))
+
+
+@pytest.mark.parametrize(
+    ("edit", "codes"),
+    [
+        pytest.param({}, ["T101"], id="nothing changed"),
+        pytest.param({"store.py": f"# a line above\n{STORE}"}, ["T101"], id="lines moved elsewhere"),
+        pytest.param({"store.py": STORE.replace("async ", "")}, [], id="the callee lost its color"),
+        pytest.param({"app.py": APP.replace("store.save", "await store.save")}, [], id="repaired"),
+        pytest.param({"more.py": APP}, ["T101", "T101"], id="a new file"),
+        pytest.param({"app.py": "x = ("}, ["T001"], id="broken"),
+    ],
+)
+def test_a_warm_run_says_what_a_cold_one_says(tmp_path: Path, edit: dict[str, str], codes: list[str]) -> None:
+    """Whatever was edited in between, keeping facts changes no finding, not even the lines its reasons name."""
+    root, cache = tmp_path / "project", tmp_path / "cache"
+    root.mkdir()
+    analyse(write(root, {"store.py": STORE, "app.py": APP}), cache=cache)
+    project = write(root, edit)
+    warm = analyse(project, cache=cache)
+    assert [f.code for f in warm.findings] == codes
+    assert warm.findings == analyse(project).findings
+    assert analyse(project, cache=cache).findings == warm.findings
+
+
+def test_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
+    """Nothing in the cache can break a run."""
+    project = write(tmp_path, {"app.py": STORE})
+    analyse(project, cache=tmp_path / "cache")
+    (tmp_path / "cache" / "facts.bin").write_bytes(b"\0" * 64)
+    assert analyse(project, cache=tmp_path / "cache").checked == 1
+
+
+def test_a_deleted_file_takes_its_findings_along(tmp_path: Path) -> None:
+    """A file that is gone is not reported from memory."""
+    cache = tmp_path / "cache"
+    root = tmp_path / "project"
+    root.mkdir()
+    assert analyse(write(root, {"store.py": STORE, "app.py": APP}), cache=cache).findings
+    (root / "app.py").unlink()
+    assert not analyse(write(root, {}), cache=cache).findings
+
+
+def test_an_unreadable_file_is_one_finding_and_the_rest_is_checked(tmp_path: Path) -> None:
+    """Bytes that are no text, text that is no Python: each one finding."""
+    (tmp_path / "bytes.py").write_bytes(b"x = '\xff'\n")
+    project = write(tmp_path, {"store.py": STORE, "app.py": APP, "broken.py": "def f(:\n"})
+    analysis = analyse(project)
+    assert [(f.code, f.span.path) for f in analysis.findings] == [
+        ("T101", "app.py"),
+        ("T001", "broken.py"),
+        ("T001", "bytes.py"),
+    ]
+    assert analysis.unreadable == ("broken.py", "bytes.py")
+
+
+def test_a_notebook_is_read_cell_by_cell(tmp_path: Path) -> None:
+    """Findings name the cell and count lines in it; `await` at the top of a cell is right."""
+    cells = [["%pip install x\n", "async def f(): ..."], ["await f()"], ["# two lines\n", "f()"]]
+    document = {"cells": [{"cell_type": "code", "source": source} for source in cells]}
+    project = write(tmp_path, {"book.ipynb": json.dumps(document)})
+    (finding,) = analyse(project).findings
+    assert (finding.code, finding.span.cell, finding.span.line, finding.span.column) == ("T101", 3, 2, 1)
+
+
+def test_an_overlay_stands_for_the_file(tmp_path: Path) -> None:
+    """What an editor holds is checked instead of what is on the disk, and is not kept."""
+    project = write(tmp_path, {"store.py": STORE, "app.py": "x = 1\n"})
+    assert analyse(project, overlay={"app.py": APP.encode()}).findings
+    assert not analyse(project).findings
