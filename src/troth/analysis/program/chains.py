@@ -10,12 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Reason
+from troth.analysis.program.always import always_called
 from troth.analysis.program.entities import Function
 from troth.analysis.program.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from troth.analysis.facts.model import At
     from troth.analysis.program.calling import Call, Calling
 
 __all__ = ["Chains", "Link", "plain_target"]
@@ -67,11 +69,17 @@ class Chains:
         is_end: Callable[[Call], bool],
         *,
         stops: Callable[[Function], bool],
+        up_to_a_way_out: bool = False,
     ) -> None:
-        """`names` are the last names of the calls it is about; `stops` tells functions that take care of it themselves."""
+        """`names` are the last names of the calls it is about; `stops` tells functions that see to it themselves.
+
+        Only calls that a function always makes lead on; with `up_to_a_way_out`, only those before its first way out.
+        """
         self._calling = calling
         self._is_end = is_end
         self._stops = stops
+        self._up_to_a_way_out = up_to_a_way_out
+        self._always: dict[Function, frozenset[At]] = {}
         self.ends: list[Call] = []
         self.ways: dict[Function, Link] = {}
         self._climb(frozenset(names))
@@ -82,7 +90,7 @@ class Chains:
             for call in self._calling.of(function):
                 if self._is_end(call):
                     self.ends.append(call)
-                    if self._may_lead(function):
+                    if self._may_lead(function) and self._is_always_made(call):
                         fresh.setdefault(function, Link(call, None))
         for _ in range(_LONGEST):
             self.ways.update(fresh)
@@ -94,9 +102,15 @@ class Chains:
                     continue
                 for call in self._calling.of(function):
                     target = plain_target(call)
-                    if target in fresh:
+                    if target in fresh and self._is_always_made(call):
                         found.setdefault(function, Link(call, fresh[target]))
             fresh = found
+
+    def _is_always_made(self, call: Call) -> bool:
+        caller = call.caller
+        if caller not in self._always:
+            self._always[caller] = always_called(caller.facts, up_to_a_way_out=self._up_to_a_way_out)
+        return call.at in self._always[caller]
 
     def _may_lead(self, function: Function) -> bool:
         return function.index != 0 and not function.is_async and not function.is_generator and not self._stops(function)

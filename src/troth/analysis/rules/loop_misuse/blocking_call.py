@@ -11,6 +11,7 @@ bound to its thread must not move.
 from __future__ import annotations
 
 import ast
+import ipaddress
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,22 @@ CASES = [
         "down a chain",
         bad="import time\ndef wait():\n    time.sleep(5)\ndef work():\n    wait()\nasync def main():\n    work()  # here\n",
     ),
+    Case(
+        "down a chain, in a loop",
+        bad="import time\ndef wait(ready):\n    while not ready():\n        time.sleep(5)\n"
+        "async def main():\n    wait(ready)  # here\n",
+    ),
+    Case(
+        "down a chain, on a branch that need not be taken",
+        good="import socket\ndef node(host, name=None):\n    if host == 'localhost':\n        host = socket.gethostbyname(host)\n"
+        "    return host\nasync def main():\n    node('x')\n",
+    ),
+    Case(
+        "a lookup that only reads numbers",
+        good="import socket\nasync def main(host):\n    socket.getaddrinfo(host, 80, flags=socket.AI_NUMERICHOST)\n"
+        "    socket.getaddrinfo('127.0.0.1', 80)\n    socket.getnameinfo(host, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)\n",
+    ),
+    Case("a lookup", bad="import socket\nasync def main(host):\n    socket.getaddrinfo(host, 80)  # here\n"),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
     Case(
         "in a thread",
@@ -62,6 +79,9 @@ CASES = [
 _DIRECT = frozenset({"sleep", "network", "subprocess", "lock", "queue", "future", "database", "file"})
 _DOWN_A_CHAIN = frozenset({"sleep", "network", "subprocess"})
 _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole file at once; `open` and `exists` are quick
+
+
+_LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
 
 @rule("T602", "blocking-call", cases=CASES)
@@ -132,10 +152,28 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
         return False
     given = {str(position): value for position, value in enumerate(tree.args)}
     given |= {keyword.arg: keyword.value for keyword in tree.keywords if keyword.arg}
+    if call.text.rpartition(".")[2] in _LOOKUPS and any(_is_numeric(value) for value in given.values()):
+        return True
     off = [value.value for name, value in given.items() if name in found.unless and isinstance(value, ast.Constant)]
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
     return is_zero or any(value is False for value in off)
+
+
+def _is_numeric(value: ast.expr) -> bool:
+    """Whether a name lookup is told to ask nobody: by a flag, or because it is given a number or nothing to look up."""
+    if any(isinstance(n, ast.Name | ast.Attribute) and "NUMERIC" in ast.unparse(n) for n in ast.walk(value)):
+        return True
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    return any(isinstance(p, ast.Constant) and isinstance(p.value, str) and _is_address(p.value) for p in parts)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return text == "localhost"
+    return True
 
 
 def _is_for_a_thread(function: Function) -> bool:
