@@ -39,13 +39,15 @@ test: lint ## everything that has to hold
 	@echo "» tests"
 	@$(BIN)/python -m pytest -n auto --dist loadgroup
 
-lint: setup ## ruff, mypy --strict, layers
+lint: setup ## ruff, mypy --strict, layers, our own check
 	@echo "» ruff"
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@echo "» mypy --strict"
 	@$(BIN)/mypy
 	@echo "» layers"
-	@$(BIN)/lint-imports | tail -n +10
+	@$(BIN)/lint-imports | tail -n 4
+	@echo "» troth check"
+	@$(BIN)/troth check src tests bench tools examples
 
 format: setup ## let ruff write the code its way
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .

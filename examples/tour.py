@@ -46,12 +46,14 @@ def main() -> None:
         say("The same service after the repair:")
         do("python", "-m", "concierge", folder=service)
 
-        workflow = HERE / "workflow"
-        if workflow.is_dir():
-            say("A workflow on the embedded runtime (one SQLite file):")
-            copy = Path(name) / "workflow"
-            shutil.copytree(workflow, copy, ignore=shutil.ignore_patterns("__pycache__", ".troth"))
-            do("python", "run.py", folder=copy)
+        shop = Path(name) / "workflow"
+        shutil.copytree(HERE / "workflow", shop, ignore=shutil.ignore_patterns("__pycache__", ".troth"))
+        say("A workflow on the embedded runtime, kept in one SQLite file:")
+        do("troth", "run", "order.yaml", "-i", "order=A7", folder=shop)
+
+        say("The same with a parcel the carrier refuses: what was done is undone, in reverse.")
+        do("troth", "run", "order.yaml", "-i", "order=A8", "-i", "weight=198", folder=shop, expect=(1,))
+        do("troth", "runs", "show", "last", folder=shop)
 
     say("What to try next:")
     print(

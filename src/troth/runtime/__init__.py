@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from troth.runtime.engine.retry import Retry
     from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
     from troth.runtime.sagas.saga import Saga, result
-    from troth.runtime.workflows.agents import Turn
     from troth.runtime.workflows.builder import Workflow, step
     from troth.runtime.workflows.problems import InvalidWorkflowError
     from troth.runtime.workflows.report import RunReport
@@ -30,7 +29,6 @@ __all__ = [
     "SagaFailedError",
     "SagaOutcome",
     "SagaState",
-    "Turn",
     "Workflow",
     "arun_workflow",
     "current_step",
@@ -45,7 +43,6 @@ _HOMES = {
     "troth.runtime.engine.retry": ("Retry",),
     "troth.runtime.sagas.outcome": ("SagaFailedError", "SagaOutcome", "SagaState"),
     "troth.runtime.sagas.saga": ("Saga", "result"),
-    "troth.runtime.workflows.agents": ("Turn",),
     "troth.runtime.workflows.builder": ("Workflow", "step"),
     "troth.runtime.workflows.problems": ("InvalidWorkflowError",),
     "troth.runtime.workflows.report": ("RunReport",),

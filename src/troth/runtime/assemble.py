@@ -11,17 +11,18 @@ its first step begins. One that did not complete raises `RunNotCompletedError` w
 `check=False`.
 """
 
-import asyncio
 import logging
 import os
+import threading
 import uuid
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from troth.bridge import call
 from troth.errors import MisuseError, RunError
-from troth.runtime.engine import EmbeddedEngine, ResultTimeoutError, RunFailedError
+from troth.runtime.conversations import Conversations
+from troth.runtime.engine import EmbeddedEngine
 from troth.runtime.engine.errors import UnknownRunError
 from troth.runtime.engine.points import RUN_RESUME
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
@@ -29,6 +30,7 @@ from troth.runtime.sagas.saga import Saga
 from troth.runtime.store import RunRecord, RunState, SqliteStore, Transaction
 from troth.runtime.store.transaction import run_topic
 from troth.runtime.workflows.again import to_ask_again, trunk_step
+from troth.runtime.workflows.carry import Carrier
 from troth.runtime.workflows.failures import check_inputs
 from troth.runtime.workflows.frame import approval_signal
 from troth.runtime.workflows.from_saga import outcome_of
@@ -46,8 +48,6 @@ log = logging.getLogger("troth.runtime")
 
 DEFAULT_STORE = Path(".troth/runs.db")
 """Where runs are kept unless somebody says otherwise: in the folder the program runs in."""
-
-_LOOK = 0.2  # seconds between looks at a run that may have come to a question
 
 
 class RunNotCompletedError(RunError):
@@ -78,9 +78,20 @@ class Runtime:
         if not isinstance(store, SqliteStore):
             Path(store).parent.mkdir(parents=True, exist_ok=True)
         self.engine = EmbeddedEngine(store, recover=False, threads=threads)
-        self._shelf = Shelf(self.engine, Registry(dict(functions or {}), dict(tools or {}), dict(agents or {})))
+        registry = Registry(dict(functions or {}), dict(tools or {}), dict(agents or {}), self._talks)
+        self._shelf = Shelf(self.engine, registry)
+        self._carrier = Carrier(self.engine, self._shelf.begun)
+        self._conversations: Conversations | None = None
+        self._lock = threading.Lock()
         self._recovers = recover
         self._recovered: list[str] = []
+
+    def _talks(self) -> Conversations:
+        """The conversations that agents have in this runtime's store; opened when the first one is."""
+        with self._lock:
+            if self._conversations is None:
+                self._conversations = Conversations(self.engine.store)
+            return self._conversations
 
     def load(self, source: Runnable) -> LinkedWorkflow:
         """Read and check a workflow, all of it; raises `InvalidWorkflowError`. Its killed runs go on."""
@@ -125,7 +136,7 @@ class Runtime:
         """
         name, known = self._take(workflow)
         this_id, args = self._begin(known, inputs, run_id)
-        self._drive(name, args, this_id, known.spec.name, wait=wait)
+        self._carrier.drive(name, args, this_id, known.spec.name, wait=wait)
         return self._checked(self.show(this_id), check=check, wait=wait)
 
     async def arun(
@@ -141,9 +152,10 @@ class Runtime:
 
         Cancelling the task interrupts the run, which can be resumed. `cancel` ends and undoes it.
         """
-        name, known = await call(self._take, workflow)
+        is_loaded = isinstance(workflow, LinkedWorkflow)  # then there is nothing to read, and no thread is needed
+        name, known = self._take(workflow) if is_loaded else await call(self._take, workflow)
         this_id, args = self._begin(known, inputs, run_id)
-        await self._adrive(name, args, this_id, known.spec.name, wait=wait)
+        await self._carrier.adrive(name, args, this_id, known.spec.name, wait=wait)
         return self._checked(await self.ashow(this_id), check=check, wait=wait)
 
     def _begin(
@@ -153,70 +165,13 @@ class Runtime:
         this_id = run_id or new_id(known.spec.name)
         return this_id, (this_id, given, known.linked.source)
 
-    def _drive(self, name: str, args: tuple[object, ...], run_id: str, label: str, *, wait: bool) -> None:
-        try:
-            if wait:
-                self.engine.run(name, *args, run_id=run_id, label=label)
-            else:
-                self.engine.start(name, *args, run_id=run_id, label=label)
-                self._watch(run_id)
-        except RunFailedError as failed:
-            log.debug("%s", failed)  # the report tells
+    def _waited(self, run_id: str, *, check: bool, wait: bool) -> RunReport:
+        self._carrier.await_end(run_id, wait=wait)
+        return self._checked(self.show(run_id), check=check, wait=wait)
 
-    async def _adrive(self, name: str, args: tuple[object, ...], run_id: str, label: str, *, wait: bool) -> None:
-        try:
-            if wait:
-                await self._interruptible(self.engine.arun(name, *args, run_id=run_id, label=label), run_id)
-            else:
-                await self.engine.astart(name, *args, run_id=run_id, label=label)
-                await self._awatch(run_id)
-        except RunFailedError as failed:
-            log.debug("%s", failed)
-
-    async def _interruptible(self, work: Coroutine[Any, Any, object], run_id: str) -> None:
-        """Await `work`; a cancellation reaches it once the run is being carried out.
-
-        Before that, the engine may have taken the run's lease and not yet have begun to work on it. Cancelled there,
-        the run would stay ours with nobody at work on it. It is a matter of a few turns of the loop.
-        """
-        self._shelf.begun.discard(run_id)
-        driving = asyncio.ensure_future(work)
-        try:
-            await asyncio.shield(driving)
-        except asyncio.CancelledError:
-            for _ in range(50):
-                if driving.done() or run_id in self._shelf.begun:
-                    break
-                await asyncio.sleep(0.002)
-            driving.cancel()
-            await asyncio.wait([driving])
-            if not driving.cancelled() and (error := driving.exception()) is not None:
-                log.debug("%s", error)  # it ended by itself while we were cancelled; the record has it
-            raise
-
-    def _watch(self, run_id: str) -> None:
-        """Wait until a run is over or has come to a question."""
-        while True:
-            try:
-                self.engine.result(run_id, timeout=_LOOK)
-            except ResultTimeoutError:
-                if not self._is_asking(run_id):
-                    continue
-            return
-
-    async def _awatch(self, run_id: str) -> None:
-        while True:
-            try:
-                await self.engine.aresult(run_id, timeout=_LOOK)
-            except ResultTimeoutError:
-                if not await call(self._is_asking, run_id):
-                    continue
-            return
-
-    def _is_asking(self, run_id: str) -> bool:
-        """Whether the run waits for a person and for nothing else."""
-        run = self.engine.find(run_id)
-        return run is not None and run.state is RunState.WAITING and (run.waiting_for or "").startswith("signal")
+    async def _awaited(self, run_id: str, *, check: bool, wait: bool) -> RunReport:
+        await self._carrier.aawait_end(run_id, wait=wait)
+        return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
     def _checked(self, run: RunReport, *, check: bool, wait: bool) -> RunReport:
         if check and not run.succeeded and (wait or run.is_over):
@@ -279,8 +234,8 @@ class Runtime:
         """
         run = self._reopen(run_id, workflow, accept_changes=accept_changes, as_recorded=as_recorded)
         if run.forked_from is None:
-            self._drive(run.decision, run.args, run_id, run.label or "", wait=wait)
-        return self._checked(self._go_on(run_id, wait=wait), check=check, wait=wait)
+            self._carrier.drive(run.decision, run.args, run_id, run.label or "", wait=wait)
+        return self._waited(run_id, check=check, wait=wait)
 
     async def aresume(
         self,
@@ -295,8 +250,8 @@ class Runtime:
         """`resume` in this task."""
         run = await call(lambda: self._reopen(run_id, workflow, accept_changes=accept_changes, as_recorded=as_recorded))
         if run.forked_from is None:
-            await self._adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
-        return self._checked(await self._ago_on(run_id, wait=wait), check=check, wait=wait)
+            await self._carrier.adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
+        return await self._awaited(run_id, check=check, wait=wait)
 
     def _reopen(self, run_id: str, workflow: Runnable | None, *, accept_changes: bool, as_recorded: bool) -> RunRecord:
         run = self._find(run_id)
@@ -313,34 +268,13 @@ class Runtime:
         self.engine.store.commit(RUN_RESUME, work)
         return run
 
-    def _go_on(self, run_id: str, *, wait: bool) -> RunReport:
-        """Wait for a run that is written down; where nobody carries it out, it is carried out here."""
-        try:
-            if wait:
-                self.engine.result(run_id)
-            else:
-                self._watch(run_id)
-        except RunFailedError as failed:
-            log.debug("%s", failed)
-        return self.show(run_id)
-
-    async def _ago_on(self, run_id: str, *, wait: bool) -> RunReport:
-        try:
-            if wait:
-                await self.engine.aresult(run_id)
-            else:
-                await self._awatch(run_id)
-        except RunFailedError as failed:
-            log.debug("%s", failed)
-        return await self.ashow(run_id)
-
     def fork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
     ) -> RunReport:
         """Begin a new run with the answers of another one up to, not including, `step`; from the start without one."""
         before, this_id = self._fork_at(run_id, step, fork_id)
         self.engine.fork(run_id, before, fork_id=this_id)
-        return self._checked(self._go_on(this_id, wait=wait), check=check, wait=wait)
+        return self._waited(this_id, check=check, wait=wait)
 
     async def afork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
@@ -348,7 +282,7 @@ class Runtime:
         """`fork` in this task."""
         before, this_id = await call(self._fork_at, run_id, step, fork_id)
         await self.engine.afork(run_id, before, fork_id=this_id)
-        return self._checked(await self._ago_on(this_id, wait=wait), check=check, wait=wait)
+        return await self._awaited(this_id, check=check, wait=wait)
 
     def _fork_at(self, run_id: str, step: str | None, fork_id: str | None) -> tuple[int, str]:
         run = self._find(run_id)
@@ -365,7 +299,7 @@ class Runtime:
         self.engine.cancel(run_id)
         if not wait:
             return self.show(run_id)
-        return self._go_on(run_id, wait=True) if self._can_cancel(run_id) else self.show(run_id)
+        return self._waited(run_id, check=False, wait=True) if self._can_cancel(run_id) else self.show(run_id)
 
     async def acancel(self, run_id: str, *, wait: bool = True) -> RunReport:
         """`cancel` for a task."""
@@ -374,7 +308,7 @@ class Runtime:
         if not wait:
             return await self.ashow(run_id)
         is_open = await call(self._can_cancel, run_id)
-        return await self._ago_on(run_id, wait=True) if is_open else await self.ashow(run_id)
+        return await self._awaited(run_id, check=False, wait=True) if is_open else await self.ashow(run_id)
 
     def _can_cancel(self, run_id: str) -> bool:
         run = self._find(run_id)
@@ -434,23 +368,18 @@ class Runtime:
     def settle(self) -> None:
         """Wait for the runs taken over from killed processes, as long as they work and do not wait themselves."""
         for run_id in self._recovered:
-            while True:
-                try:
-                    self.engine.result(run_id, timeout=_LOOK)
-                except ResultTimeoutError:
-                    run = self.engine.find(run_id)
-                    if run is not None and run.state is not RunState.WAITING:
-                        continue
-                except RunError:
-                    pass
-                break
+            self._carrier.settle(run_id)
 
     def close(self) -> None:
         """Interrupt what is being carried out here, and let go of the store. May be called twice."""
+        if self._conversations is not None:
+            self._conversations.close()
         self.engine.close()
 
     async def aclose(self) -> None:
         """`close` for a task."""
+        if self._conversations is not None:
+            await call(self._conversations.close)
         await self.engine.aclose()
 
     def __enter__(self) -> Self:

@@ -137,7 +137,7 @@ def loses_coroutine(path: str) -> Decided:
 
 def _forgets(path: str) -> str:
     do(path, "forgetful")
-    anote(path, "never")  # type: ignore[unused-coroutine]  # the very mistake
+    anote(path, "never")  # type: ignore[unused-coroutine]  # troth: allow unawaited-coroutine (the very mistake)
     return "fine"
 
 

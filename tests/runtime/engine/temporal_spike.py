@@ -9,7 +9,7 @@ import asyncio
 import builtins
 import contextlib
 import datetime as dt
-from typing import Any
+from typing import Any, Self
 
 from temporalio import activity, workflow
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -205,7 +205,7 @@ class TemporalEngine:
         self.portal = bridge.Portal(name="temporal-spike")
         self.address = address
 
-    def __enter__(self) -> "TemporalEngine":
+    def __enter__(self) -> Self:
         lost.start_watching()
         self.client, self.worker = self.portal.run(self._connect)
         return self

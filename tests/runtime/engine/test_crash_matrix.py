@@ -5,18 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from troth.runtime.engine import points
+from troth.runtime.engine.calling import STEP_EFFECT
 from troth.runtime.store import RunState, SqliteStore, StepState
+from troth.runtime.store.sqlite import STORE_MIGRATE
 from troth.testing.crash import CrashLab
-from troth.testing.failpoints import names
 
 HERE = Path(__file__).parent
 SEVERAL = {"step.begin": range(2, 8), "step.effect": range(2, 6), "run.finish": range(2, 4), "branch.end": range(2, 3)}
-PLACES = [
-    (name, nth)
-    for name in names()
-    if not name.startswith("test.")
-    for nth in (1, *SEVERAL.get(name.rpartition(".")[0], ()))
-]
+POINTS = [STORE_MIGRATE, *(getattr(points, name) for name in points.__all__), STEP_EFFECT]
+PLACES = [(name, nth) for point in POINTS for name in point.failpoints for nth in (1, *SEVERAL.get(point.name, ()))]
 
 
 @pytest.fixture(scope="module")

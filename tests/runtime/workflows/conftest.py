@@ -1,5 +1,6 @@
 """A small shop whose functions the workflows of these tests call."""
 
+import sys
 import textwrap
 
 import pytest
@@ -38,7 +39,8 @@ PRICE = 3
 def shop(tmp_path):
     """A folder with the shop's module; workflows written into it find the module beside them."""
     (tmp_path / "shop.py").write_text(SHOP, encoding="utf-8")
-    return tmp_path
+    yield tmp_path
+    sys.modules.pop("shop", None)
 
 
 @pytest.fixture

@@ -332,7 +332,7 @@ def test_jupyter(tmp_path):
     NotebookClient(
         notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
-    printed = [output.text for cell in notebook.cells for output in cell.outputs if output.output_type == "stream"]
+    printed = [output.text for cell in notebook.cells for output in cell.outputs if output.get("name") == "stdout"]
     assert printed == ["6\n"] * 5
 
 

@@ -8,7 +8,17 @@ import time
 import pytest
 
 from troth.errors import MisuseError
-from troth.runtime import RunNotCompletedError, Runtime, Workflow, current_step, run_workflow, step
+from troth.runtime import (
+    InvalidWorkflowError,
+    RunNotCompletedError,
+    Runtime,
+    Workflow,
+    current_step,
+    run_workflow,
+    step,
+)
+from troth.runtime.agents import Agent
+from troth.runtime.tools import tool
 from troth.runtime.workflows.failures import WrongInputsError
 from troth.runtime.workflows.report import RunWord, StepWord
 
@@ -233,30 +243,78 @@ def test_a_workflow_inside_another(runtime, world):
         runtime.run(Workflow("outer", step("call", workflow=inner, inputs={"x": {"value": "text"}})))
 
 
-def test_agents_of_both_colors_take_a_turn(tmp_path):
-    """The more derived of `step` and `astep` is called; a plain function is an agent too."""
+class Echo(Agent):
+    """Sync; answers with what it was told."""
 
-    class Base:
-        def step(self, turn):
-            return f"sync {turn['question']}"
+    def step(self, conversation):
+        conversation.say(f"echo {conversation.messages()[-1].text}")
 
-        async def astep(self, turn):
-            return f"async {turn['question']}"
 
-    class OnlyStep(Base):
-        def step(self, turn):
-            return f"own {turn['question']}"
+class Classify(Agent):
+    """Async; answers in JSON."""
 
-    agents = {"both": Base(), "own": OnlyStep(), "plain": lambda question: f"plain {question}"}
-    asks = [step(name, agent=name, inputs={"question": {"value": "?"}}) for name in agents]
+    async def astep(self, conversation):
+        await conversation.asay(json.dumps({"kind": "bug" if "bug" in conversation.messages()[-1].text else "other"}))
+
+
+class Flaky(Agent):
+    """Fails in its first step, and answers in the next run of the same conversation."""
+
+    def __init__(self):
+        self.seen = []
+
+    def step(self, conversation):
+        self.seen.append((conversation.id, len(conversation.messages())))
+        if len(self.seen) == 1:
+            raise ConnectionError("no line")
+        conversation.say("here I am")
+
+
+def test_agents_of_both_colors_answer_in_a_conversation(tmp_path):
+    """The prompt is sent, the last thing said is the output, as JSON where the contract wants it; a function will do too."""
+    agents = {"echo": Echo(), "classify": Classify(), "plain": lambda prompt: f"plain {prompt}"}
+    flow = Workflow(
+        "w",
+        step("a", agent="echo", inputs={"prompt": {"text": "a ${inputs.word}"}}),
+        step("b", agent="classify", inputs={"prompt": "steps.a"}, output={"fields": {"kind": "string"}}),
+        step("c", agent="plain", inputs={"prompt": "steps.b.kind"}),
+        inputs={"word": "string"},
+    )
     with Runtime(tmp_path / "runs.db", agents=agents) as runtime:
-        run = runtime.run(Workflow("w", *asks))
-    assert [run.step(name).output for name in agents] == ["async ?", "own ?", "plain ?"]
+        run = runtime.run(flow, {"word": "bug"})
+        assert [run.step(name).output for name in "abc"] == ["echo a bug", {"kind": "bug"}, "plain bug"]
+        assert asyncio.run(runtime.arun(flow, {"word": "bug"})).output == "plain bug"
+
+
+def test_an_agent_that_is_tried_again_goes_on_with_the_same_talk(tmp_path):
+    """The prompt is not sent twice."""
+    agent = Flaky()
+    flow = Workflow(
+        "w", step("a", agent="flaky", inputs={"prompt": {"value": "hello"}}, retry={"attempts": 2, "delay": "1ms"})
+    )
+    with Runtime(tmp_path / "runs.db", agents={"flaky": agent}) as runtime:
+        assert runtime.run(flow).output == "here I am"
+    assert len(set(agent.seen)) == 1
+
+
+@pytest.mark.parametrize(
+    ("agent", "says"),
+    [
+        pytest.param(type("Empty", (Agent,), {})(), "neither a `step` nor an `astep`", id="no step"),
+        pytest.param(3, "neither a `step` nor an `astep`", id="not an agent"),
+        pytest.param(Echo, "is a class, not an agent", id="a class"),
+    ],
+)
+def test_what_is_no_agent_is_refused_before_anything_runs(tmp_path, agent, says):
+    """At loading, with the place of its name."""
+    flow = Workflow("w", step("a", agent="x", inputs={"prompt": {"value": "hello"}}))
+    with Runtime(tmp_path / "runs.db", agents={"x": agent}) as runtime, pytest.raises(InvalidWorkflowError, match=says):
+        runtime.load(flow)
 
 
 def test_tools_by_name(tmp_path):
-    """Sync and async."""
-    with Runtime(tmp_path / "runs.db", tools={"a": ident, "b": aident}) as runtime:
+    """Sync and async; a function, or a tool made of one."""
+    with Runtime(tmp_path / "runs.db", tools={"a": ident, "b": tool(aident)}) as runtime:
         flow = Workflow("w", step("x", tool="a", inputs={"value": 1}), step("y", tool="b", inputs={"value": "steps.x"}))
         assert runtime.run(flow).output == 1
 

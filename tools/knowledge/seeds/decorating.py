@@ -135,8 +135,6 @@ discord.app_commands.{command,context_menu} | wants_async
 discord.app_commands.CommandTree.{command,context_menu,error} | wants_async
 discord.app_commands.{describe,rename,choices,guild_only,autocomplete,default_permissions} | keeps
 discord.ui.{button,select} | wants_async
-nextcord.slash_command | wants_async
-nextcord.ext.commands.{command,group} | wants_async
 disnake.ext.commands.{command,slash_command,user_command,message_command} | wants_async
 interactions.{slash_command,listen,component_callback} | wants_async
 hikari.GatewayBot.listen | wants_async
@@ -164,7 +162,6 @@ strawberry.{field,mutation} | either
 strawberry.subscription | wants_async
 ariadne.ObjectType.field | either
 ariadne.SubscriptionType.source | wants_async
-ariadne.{convert_kwargs_to_snake_case} | keeps
 sqlalchemy.event.listens_for | wants_plain
 sqlalchemy.orm.{validates,reconstructor} | wants_plain
 sqlalchemy.ext.hybrid.{hybrid_property,hybrid_method} | wants_plain
@@ -179,5 +176,4 @@ homeassistant.components.websocket_api.{websocket_command,require_admin} | keeps
 tornado.gen.coroutine | makes_async
 tornado.web.authenticated | keeps
 twisted.internet.defer.inlineCallbacks | makes_async
-jupyter_client.client.run_sync | makes_sync
 """

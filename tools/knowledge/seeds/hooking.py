@@ -38,7 +38,6 @@ django.forms.Form | clean clean_* | calls
 channels.generic.websocket.AsyncWebsocketConsumer | connect disconnect receive websocket_* | awaits
 channels.generic.websocket.AsyncJsonWebsocketConsumer | connect disconnect receive_json websocket_* | awaits
 channels.generic.websocket.WebsocketConsumer | connect disconnect receive | calls
-rest_framework.views.APIView | get post put patch delete | calls
 tornado.web.RequestHandler | get post put patch delete head options prepare | either
 tornado.web.RequestHandler | on_finish initialize set_default_headers | calls
 tornado.websocket.WebSocketHandler | open on_message | either
@@ -61,7 +60,6 @@ discord.app_commands.Transformer | transform autocomplete | awaits
 discord.ext.commands.Converter | convert | awaits
 discord.ext.commands.HelpCommand | send_* command_callback on_help_command_error prepare_help_command | awaits
 discord.VoiceProtocol | on_voice_state_update on_voice_server_update connect disconnect | awaits
-nextcord.ext.commands.Cog | cog_before_invoke cog_after_invoke cog_command_error | awaits
 disnake.ext.commands.Cog | cog_load cog_before_invoke cog_after_invoke | awaits
 aiogram.BaseMiddleware | __call__ | awaits
 aiogram.filters.Filter | __call__ | awaits
@@ -158,15 +156,13 @@ homeassistant | custom_components/** homeassistant/components/** | async_setup a
     async_remove_config_entry_device async_get_config_entry_diagnostics async_get_device_diagnostics
     async_get_triggers async_get_conditions async_get_actions async_attach_trigger async_call_action_from_config
     async_validate_trigger_config async_validate_action_config async_get_trigger_capabilities
-    async_get_condition_capabilities async_get_action_capabilities async_get_media_source async_get_tts_engine
+    async_get_condition_capabilities async_get_action_capabilities async_get_media_source
     async_get_engine async_reproduce_states async_browse_media async_setup_intents async_create_fix_flow
     async_get_auth_implementation async_get_authorization_server async_get_description_placeholders
     async_process_integration_platform | awaits
 homeassistant | custom_components/** homeassistant/components/** | setup setup_platform get_scanner get_engine
     get_service | calls
 discord | ** | setup teardown | awaits
-nextcord | ** | setup teardown | either
-pytest | test_*.py *_test.py conftest.py | pytest_* | calls
 alembic | env.py versions/** | upgrade downgrade run_migrations_offline run_migrations_online | calls
 gunicorn | gunicorn.conf.py | on_starting when_ready pre_fork post_fork worker_exit | calls
 """

@@ -162,9 +162,7 @@ langgraph.graph.StateGraph.add_node | 1 action | either
 langgraph.graph.StateGraph.add_conditional_edges | 1 path | either
 mcp.server.mcpserver.MCPServer.add_tool | 0 fn | either
 temporalio.worker.Worker | activities | either
-prefect.flow | 0 __fn | either
-prefect.task | 0 __fn | either
-homeassistant.helpers.event.{async_track_time_interval,async_track_state_change_event} | 2 action | either
+homeassistant.helpers.event.async_track_state_change_event | 2 action | either
 homeassistant.helpers.event.async_call_later | 2 action | either
 homeassistant.core.EventBus.{async_listen,async_listen_once} | 1 listener | either
 homeassistant.core.ServiceRegistry.async_register | 2 service_func | either

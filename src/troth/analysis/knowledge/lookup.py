@@ -121,7 +121,9 @@ def _split(dotted: str, library: Library) -> tuple[str, list[str]]:
     """The longest module in `dotted`, and what is left of it."""
     parts = dotted.split(".")
     for count in range(len(parts), 0, -1):
-        if (home := ".".join(parts[:count])) in library.modules and not _is_shadowed(parts[:count], library):
+        if (home := ".".join(parts[:count])) not in library.modules:
+            continue
+        if count < len(parts) or not _is_shadowed(parts, library):
             return home, parts[count:]
     return "", parts
 

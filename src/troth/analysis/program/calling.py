@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.flow import Flow
 from troth.analysis.program.library import LibraryFunction
-from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance, Value, members_of
+from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance, Value, members_of, union
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,12 +53,29 @@ class _Recorder(Flow):
         super().__init__(program, function)
         self.calls: dict[At, Call] = {}
         self._awaiting: Node | None = None
+        self._unlisted: dict[At, Value] = {}
 
     def on_await(self, node: Node) -> Value | None:
         self._awaiting = node[1]
         return super().on_await(node)
 
+    def attribute(self, base: Value | None, name: str, at: At, base_node: Node | None = None) -> Value | None:
+        found = super().attribute(base, name, at, base_node)
+        if found is None and isinstance(base, Instance) and isinstance(base.cls, library.LibraryClass):
+            # Its table lists what matters to color; what blocks or calls back may be known by name all the same.
+            paths = [External(f"{one}.{name}") for one in library.lineage(base.cls.qualified) or (base.cls.qualified,)]
+            self._unlisted[at] = union(paths) or paths[0]
+        return found
+
+    def entered(self, value: Value | None, *, is_async: bool) -> Value | None:
+        found = super().entered(value, is_async=is_async)
+        if found is None and isinstance(value, Instance) and isinstance(value.cls, library.LibraryClass):
+            return value if library.member(value.cls.qualified, "__enter__") is None and not is_async else None
+        return found
+
     def arguments(self, func: Value | None, node: Node, values: list[Given]) -> None:
+        if func is None and node[1][0] == "attr":
+            func = self._unlisted.get(node[1][3])
         is_awaited = node is self._awaiting
         known = self.calls.get(node[-1])
         if known is None or (known.callee is None and func is not None):
@@ -94,8 +112,6 @@ class Calling:
 
 def names_of(value: Value | None) -> Iterator[str]:
     """The full names under which tables may know what is called: as defined, and for a method by each ancestor."""
-    from troth.analysis.program import library
-
     for one in members_of(value):
         if isinstance(one, External):
             yield one.path

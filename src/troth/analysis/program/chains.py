@@ -1,8 +1,7 @@
-"""Knows which plain functions lead to a certain kind of call, and by what way.
+"""Knows whether a plain function leads to a certain kind of call, and by what way.
 
-Color is not the only thing that climbs a call chain: whoever calls a function that blocks, blocks. The climb goes by
-names first (a function is looked at only if it mentions the name of one that leads there) and is settled by what the
-names stand for.
+Color is not the only thing that a caller inherits: whoever calls a function that blocks, blocks. The question goes from
+the caller down, and every function is looked through once.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from troth.analysis.program.entities import Function
 from troth.analysis.program.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from troth.analysis.facts.model import At
-    from troth.analysis.program.calling import Call, Calling
+    from troth.analysis.program.calling import Call
+    from troth.analysis.program.link import Program
 
 __all__ = ["Chains", "Link", "plain_target"]
 
@@ -60,11 +59,11 @@ def plain_target(call: Call) -> Function | None:
 
 
 class Chains:
-    """The plain functions that lead to calls of one kind, each with its shortest way there."""
+    """The ways from async functions of the asked files to calls of one kind."""
 
     def __init__(
         self,
-        calling: Calling,
+        program: Program,
         names: Iterable[str],
         is_end: Callable[[Call], bool],
         *,
@@ -75,54 +74,71 @@ class Chains:
 
         Only calls that a function always makes lead on; with `up_to_a_way_out`, only those before its first way out.
         """
-        self._calling = calling
+        self._program = program
+        self._names = frozenset(names)
         self._is_end = is_end
         self._stops = stops
         self._up_to_a_way_out = up_to_a_way_out
-        self._always: dict[Function, frozenset[At]] = {}
-        self.ends: list[Call] = []
-        self.ways: dict[Function, Link] = {}
-        self._climb(frozenset(names))
+        self._ways: dict[Function, Link | None] = {}
+        self._defined: frozenset[str] | None = None
 
-    def _climb(self, names: frozenset[str]) -> None:
-        fresh: dict[Function, Link] = {}
-        for function in self._calling.functions_naming(names):
-            for call in self._calling.of(function):
-                if self._is_end(call):
-                    self.ends.append(call)
-                    if self._may_lead(function) and self._is_always_made(call):
-                        fresh.setdefault(function, Link(call, None))
-        for _ in range(_LONGEST):
-            self.ways.update(fresh)
-            if not fresh:
-                return
-            found: dict[Function, Link] = {}
-            for function in self._calling.functions_naming(f.name for f in fresh):
-                if function in self.ways or not self._may_lead(function):
-                    continue
-                for call in self._calling.of(function):
-                    target = plain_target(call)
-                    if target in fresh and self._is_always_made(call):
-                        found.setdefault(function, Link(call, fresh[target]))
-            fresh = found
+    def _async_functions(self) -> Iterator[Function]:
+        for path in self._program.asked:
+            module = self._program.module(path)
+            for index, facts in enumerate(module.facts.functions):
+                if facts.flags & 1 and index:
+                    yield module.function(index)
 
-    def _is_always_made(self, call: Call) -> bool:
-        caller = call.caller
-        if caller not in self._always:
-            self._always[caller] = always_called(caller.facts, up_to_a_way_out=self._up_to_a_way_out)
-        return call.at in self._always[caller]
-
-    def _may_lead(self, function: Function) -> bool:
-        return function.index != 0 and not function.is_async and not function.is_generator and not self._stops(function)
-
-    def entered_from_async(self) -> list[Link]:
-        """The calls in async functions that lead there, with the way from the call on."""
-        found: list[Link] = []
-        for function in self._calling.functions_naming(f.name for f in self.ways):
-            if not function.is_async or self._stops(function):
+    def direct(self) -> Iterator[Call]:
+        """The calls of that kind that stand in an async function itself."""
+        for function in self._async_functions():
+            if not any(callee.rpartition(".")[2] in self._names for callee in function.facts.calls):
                 continue
-            for call in self._calling.of(function):
+            for call in self._program.calling.of(function):
+                if self._is_end(call):
+                    yield call
+
+    def indirect(self) -> Iterator[Link]:
+        """The calls in async functions that lead to one of that kind, with the way from the call on."""
+        for function in self._async_functions():
+            if self._stops(function) or not self._calls_plain_functions(function):
+                continue
+            for call in self._program.calling.of(function):
                 target = plain_target(call)
-                if target is not None and target in self.ways:
-                    found.append(Link(call, self.ways[target]))
-        return found
+                way = None if target is None else self._way(target, _LONGEST)
+                if way is not None:
+                    yield Link(call, way)
+
+    def _calls_plain_functions(self, function: Function) -> bool:
+        if self._defined is None:
+            self._defined = frozenset(
+                facts.name
+                for module in self._program.own_modules()
+                for facts in module.facts.functions
+                if not facts.flags & 1 and not facts.decorators
+            )
+        return any(callee.rpartition(".")[2] in self._defined for callee in function.facts.calls)
+
+    def _way(self, function: Function, left: int) -> Link | None:
+        if function in self._ways:
+            return self._ways[function]
+        self._ways[function] = None  # while it is being found out: a circle leads nowhere
+        if left == 0 or function.is_generator or self._stops(function):
+            return None
+        mentions = any(callee.rpartition(".")[2] in self._names for callee in function.facts.calls)
+        if not mentions and not self._calls_plain_functions(function):
+            return None
+        shortest: Link | None = None
+        always = always_called(function.facts, up_to_a_way_out=self._up_to_a_way_out)
+        for call in self._program.calling.of(function):
+            if call.at not in always:
+                continue
+            if self._is_end(call):
+                shortest = Link(call, None)
+                break
+            target = plain_target(call)
+            way = None if target is None else self._way(target, left - 1)
+            if way is not None and (shortest is None or way.length + 1 < shortest.length):
+                shortest = Link(call, way)
+        self._ways[function] = shortest
+        return shortest

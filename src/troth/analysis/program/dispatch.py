@@ -1,4 +1,4 @@
-"""Knows the places that pick a handler at run time and await it: out of a table, or by a name put together with `getattr`.
+"""Knows the places that pick a handler at run time and await it: out of a table, or by a name made for `getattr`.
 
 Such a place pulls every handler into async, those that never wait included.
 """

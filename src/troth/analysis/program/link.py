@@ -113,6 +113,7 @@ class Program:
         self._incidents: tuple[Incident, ...] = ()
         self._walked: set[Function] = set()
         self._asked: tuple[str, ...] = ()
+        self.asked: tuple[str, ...] = tuple(paths)  # the files that the last walk was about
         self._suspicion: Suspicion | None = None
         self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
         self._elsewhere: dict[tuple[Class, str], Value | None] = {}
@@ -372,6 +373,7 @@ class Program:
         Returned are the names of the plain functions that were found to return promises, and the functions walked.
         """
         self.prepare()
+        self.asked = tuple(paths)
         assert self._suspicion is not None
         suspicion = self._suspicion
         met: list[Incident] = []

@@ -38,18 +38,18 @@ class Needless(NamedTuple):
 
 
 def needless(program: Program) -> tuple[Needless, ...]:
-    """All of them, worked out once for a program."""
-    known = getattr(program, "_needless", None)
-    if known is None:
-        known = tuple(_find(program))
+    """Those in the asked files, worked out once for each walk."""
+    known: tuple[tuple[str, ...], tuple[Needless, ...]] | None = getattr(program, "_needless", None)
+    if known is None or known[0] != program.asked:
+        known = program.asked, tuple(_find(program))
         program._needless = known  # type: ignore[attr-defined]
-    return known
+    return known[1]
 
 
 def _find(program: Program) -> list[Needless]:
     candidates = [
         function
-        for module in program.own_modules()
+        for module in map(program.module, program.asked)
         for function in (module.function(index) for index in range(1, len(module.facts.functions)))
         if function.is_async and not function.is_generator and not waits(function)
         and not _required(program, function)

@@ -8,12 +8,12 @@ from troth.analysis.findings import Edit, Finding, Fix, Span
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At
-    from troth.analysis.findings import Safety
+    from troth.analysis.findings import Confidence, Reason, Safety
     from troth.analysis.program import Program
     from troth.analysis.program.entities import Function
     from troth.analysis.program.sites import Incident
 
-__all__ = ["await_fix", "call_text", "replace_fix", "span", "tell"]
+__all__ = ["await_fix", "call_text", "replace_fix", "span", "tell", "tell_at"]
 
 _LONGEST = 60
 
@@ -56,6 +56,25 @@ def tell(
         site.function.qualname,
         site.callee,
     )
+
+
+def tell_at(
+    program: Program,
+    code: str,
+    name: str,
+    function: Function,
+    at: At,
+    message: str,
+    *,
+    sure: bool,
+    reasons: tuple[Reason, ...],
+    fix: Fix | None = None,
+    subject: str = "",
+) -> Finding:
+    """The finding about the place `at` in `function`, where no promise is made."""
+    where = span(program, function, at)
+    confidence: Confidence = "certain" if sure else "likely"
+    return Finding(code, name, where, message, confidence, reasons, fix, function.qualname, subject or function.name)
 
 
 def await_fix(

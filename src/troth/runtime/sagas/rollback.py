@@ -6,9 +6,8 @@ from typing import Any
 
 from troth.runtime.engine.asks import Step
 from troth.runtime.engine.errors import RunCancelledError, StepFailedError
-from troth.runtime.engine.retry import Retry
 
-__all__ = ["Rollback", "StepFailed", "Undoable", "failure_of", "may_have_happened", "roll_back"]
+__all__ = ["Rollback", "StepFailed", "Undoable", "failure_of", "roll_back"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +38,6 @@ class StepFailed:
 def failure_of(step: str, error: StepFailedError) -> StepFailed:
     """What the engine says of a step that failed."""
     return StepFailed(step, error.type, error.message, str(error.error.get("place") or ""))
-
-
-def may_have_happened(error: StepFailedError, retry: Retry, timeout: float | None) -> bool:
-    """Whether the effect of a step may be there although it failed for good.
-
-    The engine tells of the last attempt. One before it may have been cut off by its timeout as well, so where both a
-    timeout and a retry are set, the answer is yes: undoing what never happened is harmless, leaving it is not.
-    """
-    return error.is_outcome_unknown or (timeout is not None and retry.attempts > 1)
 
 
 @dataclass(frozen=True, slots=True)

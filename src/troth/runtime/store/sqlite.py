@@ -68,7 +68,11 @@ class SqliteStore:
         self.notices = Notices(self._watch)
         self._writer = Writer(self.path, self._connect, self.notices.publish, busy_timeout)
         self._readers = Readers(self._connect_reader)
-        self._prepare()
+        try:
+            self._prepare()
+        except BaseException:
+            self._writer.close()
+            raise
         _open_stores.add(self)
 
     def _prepare(self) -> None:

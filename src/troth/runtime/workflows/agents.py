@@ -1,56 +1,68 @@
-"""Knows how an agent takes one turn as a step of a workflow, whichever color it has.
+"""Knows how an agent answers as a step of a workflow: in a conversation of its own, kept in the run's store.
 
-An agent is an object with `step(turn)` or `async astep(turn)`, or both; of both, the one defined in the more derived
-class is called, so a subclass that overrides only `step` has its `step` called. A plain function is an agent too.
+The step's `prompt` is sent, the agent takes as many steps as it wants, and the last thing it said is the step's output.
+The conversation has the step's key for its id: a step that is tried again, or goes on after a crash, goes on with the
+same talk, and an answer that was already given is not asked for twice. A plain function is an agent too.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from troth.bridge import color_of
-from troth.color import Color
+from troth.errors import MisuseError
+from troth.runtime.engine.current import current_step
+from troth.runtime.workflows.contracts import Contract
 from troth.runtime.workflows.functions import NotFound
 
-__all__ = ["Turn", "turn_of"]
+if TYPE_CHECKING:
+    from troth.runtime.conversations import Conversations
+
+__all__ = ["answering", "code_from", "parsed"]
+
+_TEXTS = ("string", "any")
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What an agent is asked in a step: the step's inputs, by name."""
+def answering(agent: object, name: str, home: "Callable[[], Conversations] | None") -> Callable[..., object]:
+    """The function that lets `agent` answer; a function itself. Raises `NotFound` for what is not an agent."""
+    has_steps = any(hasattr(type(agent), method) for method in ("step", "astep"))
+    if inspect.isroutine(agent) or (callable(agent) and not has_steps and not isinstance(agent, type)):
+        return agent
+    from troth.runtime.agents.decide import decide
 
-    inputs: Mapping[str, object]
+    try:
+        decide(agent)
+    except MisuseError as refused:
+        what, *advice = str(refused).splitlines()
+        raise NotFound(f"the agent {name!r} cannot be used: {what}", advice[-1] if advice else "") from None
+    if home is None:
+        raise NotFound(f"the agent {name!r} needs a runtime to talk in", "Load the workflow with `Runtime.load`.")
 
-    def __getitem__(self, name: str) -> object:
-        return self.inputs[name]
+    async def answer(prompt: str) -> str:
+        conversation = home().open(agent, f"agent:{current_step().key}")
+        said = conversation.messages()
+        if not said:
+            await conversation.asend(prompt)
+        if not said or said[-1].role != "assistant" or said[-1].calls:
+            await conversation.arun()
+        return conversation.messages()[-1].text
+
+    return answer
 
 
-def turn_of(agent: object, name: str) -> Callable[..., object]:
-    """The method of `agent` that takes a turn; a function itself. Raises `NotFound` for what is not an agent."""
+def code_from(agent: object) -> object:
+    """The user's own code in an agent, whose change is a change of the step."""
     if inspect.isroutine(agent):
         return agent
-    methods = {method: getattr(agent, method) for method in ("step", "astep") if callable(getattr(agent, method, None))}
-    if not methods:
-        if callable(agent) and not isinstance(agent, type):
-            return agent
-        raise NotFound(
-            f"the agent {name!r} has neither `step` nor `astep`", "Give it one of them, or register a function."
-        )
-    colors = {method: color_of(found) for method, found in methods.items()}
-    if colors.get("step") is Color.ASYNC:
-        raise NotFound(f"the agent {name!r} has an `async def step`", "Call it `astep`, or make `step` a plain `def`.")
-    if "astep" in colors and colors["astep"] is Color.SYNC:
-        raise NotFound(f"the agent {name!r} has a plain `def astep`", "Call it `step`, or make `astep` an `async def`.")
-    chosen = min(methods, key=lambda method: (_depth(agent, method), method != "astep"))
-    turn: Callable[..., object] = methods[chosen]
-    return turn
+    own = [getattr(type(agent), name, None) for name in ("step", "astep")]
+    return next((method for method in own if method is not None), agent)
 
 
-def _depth(agent: object, method: str) -> int:
-    """How far up the classes of `agent` the method is defined; 0 on the instance itself."""
-    if method in getattr(agent, "__dict__", {}):
-        return 0
-    for depth, cls in enumerate(type(agent).__mro__, 1):
-        if method in vars(cls):
-            return depth
-    return len(type(agent).__mro__) + 1
+def parsed(reply: object, output: Contract | None) -> object:
+    """A reply as its contract wants it: JSON where that is not a text. What is not JSON is left to the contract."""
+    if output is None or output.type in _TEXTS or not isinstance(reply, str):
+        return reply
+    try:
+        return json.loads(reply)
+    except ValueError:
+        return reply

@@ -1,21 +1,19 @@
 """Knows the types that keys of a workflow have: texts, names, durations, conditions, inputs, steps."""
 
-import builtins
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from troth.runtime.engine.retry import ONCE, Retry
-from troth.runtime.workflows.contracts import Contract, contract_schema, read_contract
+from troth.runtime.workflows.contracts import Contract, read_contract
 from troth.runtime.workflows.contracts import read_fields as read_contracts
 from troth.runtime.workflows.durations import DURATION, parse_duration, show_duration
 from troth.runtime.workflows.expressions import Expression, parse_expression
-from troth.runtime.workflows.fields import Desk, Field, dump_fields, fields_schema, read_fields
+from troth.runtime.workflows.fields import Desk
 from troth.runtime.workflows.nodes import ListNode, MapNode, Node, ScalarNode, plain
 from troth.runtime.workflows.paths import NAME
 from troth.runtime.workflows.problems import Unreadable, did_you_mean
-from troth.runtime.workflows.sources import Source, read_source, source_schema
-from troth.runtime.workflows.spec import Target, TargetKind, Undo
+from troth.runtime.workflows.sources import Source, read_source
+from troth.runtime.workflows.spec import Target, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,14 +30,12 @@ __all__ = [
     "Identifier",
     "Names",
     "Number",
-    "RetryType",
     "SourceMap",
     "SourceType",
     "Steps",
     "TargetType",
     "Text",
-    "UndoType",
-    "shared_schemas",
+    "shown",
 ]
 
 
@@ -51,7 +47,7 @@ class Text:
         """The text."""
         if isinstance(node, ScalarNode) and isinstance(node.value, str) and node.value.strip():
             return node.value
-        raise Unreadable(node.mark, f"this has to be a text, not {_shown(node)}")
+        raise Unreadable(node.mark, f"this has to be a text, not {shown(node)}")
 
     def dump(self, value: object) -> object:
         """The text."""
@@ -97,7 +93,7 @@ class Number:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and self.low <= value <= self.high:
             return float(value)
         limits = f"at least {self.low:g}" + (f" and at most {self.high:g}" if self.high != float("inf") else "")
-        raise Unreadable(node.mark, f"this has to be a number, {limits}, not {_shown(node)}")
+        raise Unreadable(node.mark, f"this has to be a number, {limits}, not {shown(node)}")
 
     def dump(self, value: object) -> object:
         """The number."""
@@ -121,7 +117,7 @@ class Count:
         value = plain(node)
         if isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high:
             return value
-        raise Unreadable(node.mark, f"this has to be a whole number from {self.low} to {self.high}, not {_shown(node)}")
+        raise Unreadable(node.mark, f"this has to be a whole number from {self.low} to {self.high}, not {shown(node)}")
 
     def dump(self, value: object) -> object:
         """The number."""
@@ -141,7 +137,7 @@ class Flag:
         value = plain(node)
         if isinstance(value, bool):
             return value
-        raise Unreadable(node.mark, f"this has to be true or false, not {_shown(node)}")
+        raise Unreadable(node.mark, f"this has to be true or false, not {shown(node)}")
 
     def dump(self, value: object) -> object:
         """Which."""
@@ -168,7 +164,7 @@ class Choice:
             return value
         allowed = ", ".join(self.words) + (" or a number" if self.or_count else "")
         advice = did_you_mean(str(value), self.words, kind="word")
-        raise Unreadable(node.mark, f"this has to be one of {allowed}, not {_shown(node)}", advice)
+        raise Unreadable(node.mark, f"this has to be one of {allowed}, not {shown(node)}", advice)
 
     def dump(self, value: object) -> object:
         """The word."""
@@ -192,7 +188,7 @@ class Duration:
             return seconds
         advice = f"Write the unit: `{value}s` or `{value}ms`." if isinstance(value, (int, float)) else ""
         raise Unreadable(
-            node.mark, f"this has to be a span of time like `200ms`, `5s`, `2m`, not {_shown(node)}", advice
+            node.mark, f"this has to be a span of time like `200ms`, `5s`, `2m`, not {shown(node)}", advice
         )
 
     def dump(self, value: object) -> object:
@@ -285,7 +281,7 @@ class SourceMap:
     def read(self, node: Node, desk: Desk) -> dict[str, Source]:
         """Name by name; what cannot be read is noted."""
         if not isinstance(node, MapNode):
-            raise Unreadable(node.mark, f"this has to be a map of names and paths, not {_shown(node)}")
+            raise Unreadable(node.mark, f"this has to be a map of names and paths, not {shown(node)}")
         found: dict[str, Source] = {}
         for entry in node.entries:
             try:
@@ -378,115 +374,8 @@ class Steps:
         return {"type": "array", "items": {"$ref": "#/$defs/step"}}
 
 
-class _ExceptionNames:
-    """Exceptions by name: `ConnectionError`, or `httpx.ConnectError` for one that is not Python's own."""
-
-    def read(self, node: Node, desk: Desk) -> tuple[str, ...]:
-        items = node.items if isinstance(node, ListNode) else (node,)
-        names = []
-        for item in items:
-            name = Text().read(item, desk)
-            known = [one for one, value in vars(builtins).items() if _is_exception(value)]
-            if "." not in name and name not in known:
-                advice = did_you_mean(name, known, kind="exception") if name[:1].isupper() else ""
-                what = f"{name!r} is no exception that Python has; one of your own is written `module.{name}`"
-                raise Unreadable(item.mark, what, advice if advice.startswith("Did") else "")
-            names.append(name)
-        return tuple(names)
-
-    def dump(self, value: object) -> object:
-        return list(cast("Sequence[str]", value))
-
-    def schema(self) -> dict[str, object]:
-        return {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-
-
-def _is_exception(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, Exception)
-
-
-RETRY_FIELDS = (
-    Field("attempts", Count(1, 1000), "how often it is tried in all", required=True),
-    Field("delay", Duration(), "how long is waited before the first retry", default=1.0),
-    Field("backoff", Choice(("fixed", "exponential")), "whether the wait grows", default="exponential"),
-    Field("factor", Number(1.0, 100.0), "how much the wait grows each time", default=2.0),
-    Field("max_delay", Duration(), "the longest wait", default=60.0),
-    Field("jitter", Number(0.0, 1.0), "how much of the wait is left to chance, from 0 to 1", default=0.1),
-    Field("on", _ExceptionNames(), "the exceptions worth another try; all, if absent", default=("Exception",)),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class RetryType:
-    """How often an action is tried: a number, or a map that says more."""
-
-    def read(self, node: Node, desk: Desk) -> Retry:
-        """The policy."""
-        if not isinstance(node, MapNode):
-            attempts = Count(1, 1000).read(node, desk)
-            return ONCE if attempts == 1 else Retry(attempts=attempts, on=("Exception",))
-        values, _ = read_fields(node, RETRY_FIELDS, desk, "`retry`")
-        if values["attempts"] is None:
-            values["attempts"] = 1
-        return Retry(**values)  # type: ignore[arg-type]  # each value was read by the type of its field
-
-    def dump(self, value: object) -> object:
-        """As written at length."""
-        retry = cast("Retry", value)
-        return dump_fields({one.name: getattr(retry, one.name) for one in RETRY_FIELDS}, RETRY_FIELDS)
-
-    def schema(self) -> dict[str, object]:
-        """A number or a map."""
-        return {"$ref": "#/$defs/retry"}
-
-
-_UNDO_RETRY = Retry(attempts=3, on=("Exception",))
-UNDO_FIELDS = (
-    Field("function", TargetType("function"), "the function that takes the effect back"),
-    Field("tool", TargetType("tool"), "or the tool that does"),
-    Field("inputs", SourceMap(), "what it is given; without it, what the step was given"),
-    Field("retry", RetryType(), "how often it is tried; three times, if absent", default=_UNDO_RETRY),
-    Field("timeout", Duration(), "how long one try may take"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class UndoType:
-    """How a step is undone: the name of a function, or a map that says more."""
-
-    def read(self, node: Node, desk: Desk) -> Undo:
-        """The undo."""
-        if not isinstance(node, MapNode):
-            return Undo(TargetType("function").read(node, desk))
-        values, _ = read_fields(node, UNDO_FIELDS, desk, "`undo`")
-        targets = [one for one in (values["function"], values["tool"]) if isinstance(one, Target)]
-        if len(targets) != 1:
-            raise Unreadable(node.mark, "`undo` names one `function` or one `tool`")
-        inputs = cast("Mapping[str, Source] | None", values["inputs"])
-        return Undo(targets[0], inputs, cast("Retry", values["retry"]), cast("float | None", values["timeout"]))
-
-    def dump(self, value: object) -> object:
-        """As written at length."""
-        undo = cast("Undo", value)
-        values = {undo.target.kind: undo.target, "inputs": undo.inputs, "retry": undo.retry, "timeout": undo.timeout}
-        return dump_fields(values, UNDO_FIELDS)
-
-    def schema(self) -> dict[str, object]:
-        """A name or a map."""
-        return {"$ref": "#/$defs/undo"}
-
-
-def shared_schemas() -> dict[str, object]:
-    """The schemas that the types above refer to."""
-    return {
-        "source": source_schema(),
-        "contract": contract_schema(),
-        "retry": {"anyOf": [Count(1, 1000).schema(), fields_schema(RETRY_FIELDS)]},
-        "undo": {"anyOf": [Text().schema(), fields_schema(UNDO_FIELDS)]},
-    }
-
-
-def _shown(node: Node) -> str:
+def shown(node: Node) -> str:
+    """What was written, for a sentence that says what should have been."""
     match node:
         case ListNode():
             return "a list"

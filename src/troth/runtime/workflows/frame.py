@@ -14,7 +14,8 @@ from troth.errors import MisuseError, RunError
 from troth.runtime.engine.asks import Append, Ask, Sleep, Together, Wait
 from troth.runtime.engine.asks import Step as StepAsk
 from troth.runtime.engine.errors import RunCancelledError, StepFailedError, WaitTimeoutError
-from troth.runtime.sagas.rollback import Rollback, StepFailed, Undoable, failure_of, may_have_happened, roll_back
+from troth.runtime.sagas.cut_off import may_have_happened, watched
+from troth.runtime.sagas.rollback import Rollback, StepFailed, Undoable, failure_of, roll_back
 from troth.runtime.workflows.calls import call_for, failing
 from troth.runtime.workflows.durations import show_duration
 from troth.runtime.workflows.failures import BudgetExceededError, WorkflowFailedError, check_inputs, check_output
@@ -124,7 +125,7 @@ class Frame:
             raise
         except (Stopped, StepFailedError, MisuseError, RunError) as error:
             failure = yield from self._failure(step, error)
-            if not kind.retries or _may_have_happened(error, step):
+            if not kind.retries or _may_have_happened(error):
                 self._note(step, None)
             return (yield from self._go_on_without(step, failure, before))
         self._note(step, output)
@@ -187,6 +188,8 @@ class Frame:
         name = self.place(step.id)
         code = self.run.codes.get(name) or self.run.linked.code(target)
         call = call_for(callee, step.output, step.id, self.run.deadline)
+        if step.undo is not None:
+            call = watched(call, callee.action.color)
         timeout = self._time_left(step.timeout)
         return (yield StepAsk(name, call, kwargs=arguments, retry=step.retry, timeout=timeout, code=code))
 
@@ -326,11 +329,11 @@ def _join(succeeded: int, needed: int, failed: Sequence[StepFailed]) -> None:
         raise Stopped(failed[0])
 
 
-def _may_have_happened(error: Exception, step: Step) -> bool:
+def _may_have_happened(error: Exception) -> bool:
     """Whether the effect of an action may be there although it failed."""
     if not isinstance(error, StepFailedError):
         return False
-    return error.type == "OutputContractError" or may_have_happened(error, step.retry, step.timeout)
+    return error.type == "OutputContractError" or may_have_happened(error)
 
 
 def _incomplete(step: str, failure: StepFailed, rollback: Rollback) -> StepFailed:

@@ -7,14 +7,19 @@ looked at before anything runs.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from troth.runtime.sagas.action import Action, WrongColorError, judge
-from troth.runtime.workflows.agents import turn_of
+from troth.runtime.tools.tool import Tool
+from troth.runtime.workflows.agents import answering, code_from
 from troth.runtime.workflows.fingerprint import fingerprint
 from troth.runtime.workflows.functions import NotFound, find_function
 from troth.runtime.workflows.kinds import kind_of
 from troth.runtime.workflows.problems import Problems, did_you_mean, nearest
 from troth.runtime.workflows.spec import Step, Target, WorkflowSpec
+
+if TYPE_CHECKING:
+    from troth.runtime.conversations import Conversations
 
 __all__ = ["Callee", "LinkedWorkflow", "Registry", "link"]
 
@@ -26,6 +31,8 @@ class Registry:
     functions: Mapping[str, Callable[..., object]] = field(default_factory=dict)
     tools: Mapping[str, Callable[..., object]] = field(default_factory=dict)
     agents: Mapping[str, object] = field(default_factory=dict)
+    conversations: "Callable[[], Conversations] | None" = None
+    """Where agents talk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +41,9 @@ class Callee:
 
     target: Target
     action: Action
-    is_turn: bool = False
-    """Whether it is an agent's method, which is given a `Turn`."""
+    code: str | None
+    """The fingerprint of the user's own code in it."""
+    is_agent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +52,6 @@ class LinkedWorkflow:
 
     spec: WorkflowSpec
     callees: Mapping[tuple[str, str], Callee]
-    codes: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
     source: str = ""
     """The file it was read from; empty for one built in Python."""
 
@@ -54,7 +61,8 @@ class LinkedWorkflow:
 
     def code(self, target: Target) -> str | None:
         """The fingerprint of what `target` names, as it is now."""
-        return self.codes.get((target.kind, target.name))
+        callee = self.callees.get((target.kind, target.name))
+        return callee.code if callee is not None else None
 
 
 def link(spec: WorkflowSpec, registry: Registry, folder: Path, problems: Problems) -> LinkedWorkflow:
@@ -69,7 +77,7 @@ def link(spec: WorkflowSpec, registry: Registry, folder: Path, problems: Problem
             callee = _callee(step.undo.target, registry, folder, callees, problems)
             if callee is not None and step.is_whole:
                 _check_undo(callee, step, problems)
-    return LinkedWorkflow(spec, callees, {name: fingerprint(one.action.call) for name, one in callees.items()})
+    return LinkedWorkflow(spec, callees)
 
 
 def _steps(spec: WorkflowSpec) -> Iterator[Step]:
@@ -105,20 +113,19 @@ def _find(target: Target, registry: Registry, folder: Path) -> Callee:
             advice = did_you_mean(target.name, registry.tools, kind="tool")
             raise NotFound(f"this runtime has no tool {target.name!r}", advice)
         call = registry.tools[target.name]
+        if isinstance(call, Tool):
+            call = call.function
     else:
         if target.name not in registry.agents:
             advice = did_you_mean(target.name, registry.agents, kind="agent")
             raise NotFound(f"this runtime has no agent {target.name!r}", advice)
         agent = registry.agents[target.name]
-        call = turn_of(agent, target.name)
-        if call is not agent:
-            return Callee(target, judge(call, f"`{target.name}`"), is_turn=True)
-    return Callee(target, judge(call, f"`{target.name}`"))
+        call = answering(agent, target.name, registry.conversations)
+        return Callee(target, judge(call, f"`{target.name}`"), fingerprint(code_from(agent)), is_agent=True)
+    return Callee(target, judge(call, f"`{target.name}`"), fingerprint(call))
 
 
 def _check_arguments(callee: Callee, given: set[str], target: Target, who: str, problems: Problems) -> None:
-    if callee.is_turn:
-        return
     meant: set[str | None] = set()
     for name in callee.action.surplus(given):
         meant.add(nearest(name, callee.action.takes or ()))

@@ -34,7 +34,7 @@ def load_workflow(source: str | Path | Workflow, registry: Registry | None = Non
     problems = Problems()
     if isinstance(source, Workflow):
         functions = {**given.functions, **source.functions}
-        linked = link(source.spec, Registry(functions, given.tools, given.agents), Path.cwd(), problems)
+        linked = link(source.spec, replace(given, functions=functions), Path.cwd(), problems)
     else:
         path = Path(source)
         spec = _read(path, problems)

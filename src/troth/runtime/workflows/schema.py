@@ -8,8 +8,8 @@ import json
 from importlib import resources
 
 from troth.runtime.workflows.document import WORKFLOW_FIELDS
-from troth.runtime.workflows.field_types import shared_schemas
 from troth.runtime.workflows.fields import fields_schema
+from troth.runtime.workflows.policy_types import shared_schemas
 from troth.runtime.workflows.spec import SCHEMA_VERSION
 from troth.runtime.workflows.steps import step_schema
 

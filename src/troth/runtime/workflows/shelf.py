@@ -68,6 +68,7 @@ class Shelf:
         self._known: dict[str, Known] = {}
         self._specs: dict[str, WorkflowSpec] = {}
         self._accepted: dict[str, tuple[Known, Mapping[str, str]]] = {}
+        self._taken: dict[int, tuple[str, Known]] = {}
         self._registered: set[str] = set()
         self.begun: set[str] = set()
         """Runs that the engine has begun to carry out here."""
@@ -75,6 +76,8 @@ class Shelf:
 
     def take(self, source: Runnable) -> tuple[str, Known, bool]:
         """Read and check what is to be run; answers its name, itself, and whether it was not known before."""
+        if isinstance(source, LinkedWorkflow) and (taken := self._taken.get(id(source))) and taken[1].linked is source:
+            return *taken, False
         known = self._read(source)
         name = known.name
         with self._lock:
@@ -84,6 +87,7 @@ class Shelf:
                 self._register(name)
             if before is None:
                 self._keep(name, known.spec)
+            self._taken[id(known.linked)] = name, known
         return name, known, before is None
 
     def _register(self, name: str) -> None:

@@ -11,13 +11,12 @@ from troth.runtime.workflows.field_types import (
     Flag,
     Identifier,
     Names,
-    RetryType,
     Text,
-    UndoType,
 )
 from troth.runtime.workflows.fields import Desk, Field, dump_fields, fields_schema, read_fields
 from troth.runtime.workflows.kinds import Kind, kind_of, kinds
 from troth.runtime.workflows.nodes import ListNode, MapNode, Node
+from troth.runtime.workflows.policy_types import RetryType, UndoType
 from troth.runtime.workflows.problems import Unreadable, did_you_mean, nearest
 from troth.runtime.workflows.spec import Step
 

@@ -96,16 +96,16 @@ def check(program: Program) -> Iterator[Finding]:
         return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
 
     names = {name.rpartition(".")[2] for name in known}
-    direct = Chains(program.calling, names, lambda call: kind(call) is not None, stops=lambda _: True)
-    for call in direct.ends:
-        if call.caller.is_async and not call.is_awaited:
+    direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True)
+    for call in direct.direct():
+        if not call.is_awaited:
             found = kind(call)
             assert found is not None
             yield _told(
                 program, call, found, f"`{call.text}(…)` waits for {_words(found)} and holds up the loop meanwhile", ()
             )
-    chained = Chains(program.calling, names, lambda call: _reaches(kind(call)), stops=_is_for_a_thread)
-    for link in chained.entered_from_async():
+    chained = Chains(program, names, lambda call: _reaches(kind(call)), stops=_is_for_a_thread)
+    for link in chained.indirect():
         found = kind(link.end)
         assert found is not None
         message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(found)} and holds up the loop"

@@ -77,17 +77,16 @@ def check(program: Program) -> Iterator[Finding]:
     def starts(call: Call) -> bool:
         return any(name in starters for name in names_of(call.callee))
 
-    names = {name.rpartition(".")[2] for name in starters}
-    chains = Chains(program.calling, names, starts, stops=_asks, up_to_a_way_out=True)
-    for call in chains.ends:
-        if call.caller.is_async and not _asks(call.caller):
+    chains = Chains(program, {name.rpartition(".")[2] for name in starters}, starts, stops=_asks, up_to_a_way_out=True)
+    for call in chains.direct():
+        if not _asks(call.caller):
             message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"
             yield Finding(
                 "T601", "loop-in-running-loop", span(program, call.caller, call.at), message, "certain",
                 (Reason(f"`{call.caller.qualname}` is `async def`, so a loop runs it", *call.caller.place),),
                 _await_instead(program, call), call.caller.qualname, call.text,
             )  # fmt: skip
-    for link in chains.entered_from_async():
+    for link in chains.indirect():
         caller = link.call.caller
         message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which raises because a loop is running already"
         yield Finding(

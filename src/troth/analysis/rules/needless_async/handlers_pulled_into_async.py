@@ -52,7 +52,10 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Dispatchers whose await makes handlers async that never wait."""
     pulled = {one.function for one in needless(program) if one.is_pulled}
+    asked = frozenset(program.asked)
     for dispatcher in dispatchers(program):
+        if dispatcher.call.caller.module.path not in asked:
+            continue
         idle = [one for one in dispatcher.handlers if one in pulled]
         if len(idle) < _FEWEST:
             continue

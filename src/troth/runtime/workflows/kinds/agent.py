@@ -1,4 +1,4 @@
-"""Lets an agent take one turn; its inputs are what the turn is about, its output what the agent answers."""
+"""Lets an agent answer a prompt in a conversation of its own; the output is the last thing it said."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ def perform(step: Step, body: AgentBody, frame: "Frame") -> Decision:
 
 KIND = Kind(
     name="agent",
-    says="lets an agent take a turn",
+    says="lets an agent answer",
     body=AgentBody,
     fields=(
         Field("agent", TargetType("agent"), "the agent, by the name the runtime knows it by", required=True),

@@ -122,7 +122,7 @@ def _timeline(steps: Sequence[StepReport], width: int) -> Iterator[str]:
     every = [span_ for step in steps for span_ in step.spans()]
     start, end = min(one[0] for one in every), max(one[1] for one in every)
     whole = max(end - start, 1e-6)
-    left = min(max(len(step.place) for step in steps), 28)
+    left = min(max(len("timeline"), *(len(step.place) for step in steps)), 28)
     room = width - left - 3
     scale = f"0{span(whole):>{room - 1}}"
     yield f"{'timeline':<{left}}  {scale}"

@@ -1,0 +1,105 @@
+"""Knows whether what a function returns can certainly not be awaited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from troth.analysis.facts.model import body_of
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program import library
+from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.library import LibraryClass, LibraryFunction
+from troth.analysis.program.values import Builtin, FunctionValue, Instance, Nothing, TupleOf, members_of
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program.link import Program
+    from troth.analysis.program.values import Value
+
+__all__ = ["gives_no_promise", "is_harmless", "is_no_promise", "library_gives_no_promise"]
+
+_HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final"})
+_AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task", "Deferred")
+_PROMISING = frozenset("agmow")  # flags of library functions whose result may be awaited, or whose color is open
+
+# Modules of the standard library of which no function gives anything that can be awaited.
+_WITHOUT_PROMISES = frozenset(
+    "base64 csv datetime glob hashlib html json math os pathlib pickle random re shutil statistics string struct subprocess"
+    " tempfile textwrap time uuid zlib".split()
+)
+
+
+def gives_no_promise(program: Program, function: Function) -> bool:
+    """Whether calling this plain function gives something that `await` refuses.
+
+    False where anything is left open: an unknown decorator, a body that says nothing, a result nobody can tell.
+    """
+    if function.is_async or any(not is_harmless(program, function, one) for one in function.facts.decorators):
+        return False
+    if function.is_generator:
+        return True
+    if function.is_abstract or program.effects.of(function) != "plain":
+        return False
+    returns = function.facts.returns
+    if returns is not None:
+        declared = program.types.annotated(returns, function.module, function.parent, function.owner)
+        if declared is not None:
+            return is_no_promise(declared, program)
+        if mentions_awaitable(returns, _AWAITABLES):
+            return False
+    if not _returns_something(body_of(function.facts)):
+        return True
+    return is_no_promise(program.inferred(function), program)
+
+
+def library_gives_no_promise(program: Program, function: LibraryFunction) -> bool:
+    """Whether a function of a library gives a builtin object, or nothing, or belongs to a module that knows no promises."""
+    if _PROMISING & set(function.flags):
+        return False
+    if not function.returns:
+        return function.qualname.partition(".")[0] in _WITHOUT_PROMISES and not function.roles
+    result = program.types.written(function.returns)
+    members = members_of(result)
+    return all(isinstance(m, Builtin | TupleOf | Nothing) for m in members) and is_no_promise(result, program)
+
+
+def is_no_promise(value: Value | None, program: Program) -> bool:
+    """Whether every alternative of `value` is known, and none can be awaited."""
+    return all(isinstance(m, Nothing) or (m is not None and _is_result(m, program)) for m in members_of(value))
+
+
+def _is_result(value: Value, program: Program) -> bool:
+    if isinstance(value, Instance) and isinstance(value.cls, Class):
+        order = program.classes.order(value.cls)  # a base in the tables would tell of its `__await__`
+        return None not in order and not any(one is not None and _can_be_awaited(one) for one in order)
+    return never_awaitable(value, program)
+
+
+def _can_be_awaited(cls: Class | LibraryClass) -> bool:
+    if isinstance(cls, LibraryClass):
+        return cls.name in _AWAITABLES or library.member(cls.qualified, "__await__") is not None
+    return "__await__" in cls.methods or any(mentions_awaitable(base, _AWAITABLES) for base in cls.facts.bases)
+
+
+def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
+    """Whether a decorator leaves the color of the function alone."""
+    node = decorator[1] if decorator[0] == "call" else decorator
+    name = node[1] if node[0] == "name" else node[2] if node[0] == "attr" else ""
+    if name in _HARMLESS:
+        return True
+    value = program.static(function.module, function.parent).value(node)
+    if isinstance(value, FunctionValue) and not isinstance(value.function, Function):
+        return semantics().decorators.get(value.function.qualname) == "keeps"
+    return False
+
+
+def _returns_something(node: Any) -> bool:
+    """Whether there is a `return` with a value among the statements; those of functions inside are kept apart."""
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "return":
+        return node[1] is not None
+    if node[0] in ("expr", "assign", "lambda"):
+        return False
+    return any(_returns_something(part) for part in node)

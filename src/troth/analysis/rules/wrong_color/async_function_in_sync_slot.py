@@ -1,0 +1,209 @@
+"""Async function in a sync slot.
+
+What it finds: a coroutine function, or a lambda that returns a coroutine, given to somebody who calls it and never
+awaits: `threading.Thread(target=…)`, `Timer`, `submit`, `Executor.map`, `filter`, `sorted(key=…)`, `signal.signal`,
+`atexit.register`, `call_soon`, `call_later`, `add_done_callback`, `weakref.finalize`, a click command, a celery task.
+Why it matters: the call makes a coroutine and throws it away, so the function never runs; nothing fails, and the warning
+comes from the garbage collector, if at all.
+How to repair: give it a plain function that starts the coroutine: `lambda: asyncio.create_task(work())` on the loop's own
+thread, `lambda: asyncio.run(work())` in a thread or a command.
+How sure the fix is: none is offered; which loop shall run it is for the author to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from troth.analysis.facts.model import body_of
+from troth.analysis.findings import Finding, Reason
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program.calling import names_of
+from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutine, definition_of
+from troth.analysis.program.results import is_harmless
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell_at
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program import Program
+    from troth.analysis.program.calling import Call
+    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.values import Value
+
+CASES = [
+    Case(
+        "the target of a thread",
+        bad="import threading\nasync def work(): ...\ndef main():\n    threading.Thread(target=work).start()  # here\n",
+    ),
+    Case(
+        "a callback of the loop",
+        bad="import asyncio\nclass App:\n    async def stop(self): ...\n    async def main(self):\n"
+        "        asyncio.get_running_loop().call_later(1, self.stop)  # here\n",
+    ),
+    Case(
+        "a lambda",
+        bad="import asyncio\nasync def stop(): ...\nasync def main():\n    loop = asyncio.get_running_loop()\n    loop.call_soon(lambda: stop())  # here\n",
+    ),
+    Case("at exit", bad="import atexit\nasync def close(): ...\natexit.register(close)  # here\n"),
+    Case("a filter", bad="async def is_big(n): ...\ndef main(ns):\n    return list(filter(is_big, ns))  # here\n"),
+    Case(
+        "a map that is summed up", bad="async def size(n): ...\ndef main(ns):\n    return sum(map(size, ns))  # here\n"
+    ),
+    Case(
+        "a pool",
+        bad="from concurrent.futures import ThreadPoolExecutor\nasync def work(n): ...\ndef main():\n    with ThreadPoolExecutor() as pool:\n        pool.submit(work, 1)  # here\n",
+    ),
+    Case("a command", bad="import click\n@click.command()\nasync def main():  # here\n    print(1)\n"),
+    Case(
+        "a plain target",
+        good="import threading\ndef work(): ...\ndef main():\n    threading.Thread(target=work).start()\n",
+    ),
+    Case(
+        "run inside the thread",
+        good="import asyncio, threading\nasync def work(): ...\ndef main():\n    threading.Thread(target=lambda: asyncio.run(work())).start()\n",
+    ),
+    Case(
+        "a task made by the callback",
+        good="import asyncio\nasync def stop(): ...\nasync def main():\n    loop = asyncio.get_running_loop()\n    loop.call_soon(lambda: asyncio.create_task(stop()))\n",
+    ),
+    Case(
+        "a map that is gathered",
+        good="import asyncio\nasync def load(n): ...\nasync def main(ns):\n    return await asyncio.gather(*map(load, ns))\n",
+    ),
+    Case(
+        "asyncio.run in the thread",
+        good="import asyncio, threading\nasync def work(): ...\ndef main():\n    threading.Thread(target=asyncio.run, args=(work(),)).start()\n",
+    ),
+    Case(
+        "a namesake", good="def filter(f, ns): ...\nasync def big(n): ...\ndef main(ns):\n    return filter(big, ns)\n"
+    ),
+    Case(
+        "a command made plain below",
+        good="import asyncio, click, functools\ndef coro(f):\n    @functools.wraps(f)\n    def run(*a, **k):\n        return asyncio.run(f(*a, **k))\n    return run\n"
+        "@click.command()\n@coro\nasync def main():\n    print(1)\n",
+    ),
+    Case(
+        "an async property",
+        good="class A:\n    @property\n    async def size(self):\n        return 1\nasync def main(a: A):\n    return await a.size\n",
+    ),
+]
+
+# What these hand back may still be awaited by somebody: a mock by the code under test, a property by its reader.
+_HANDING_ON = frozenset({"unittest.mock.Mock", "builtins.property"})
+_PASSING = frozenset({"pass_context", "pass_obj", "version_option", "hybrid_property", "hybrid_method"})
+_TAKING_RESULTS = frozenset({"sum", "any", "all", "sorted", "min", "max", "set", "dict", "join", "Counter"})
+
+
+@rule("T402", "async-function-in-sync-slot", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Coroutine functions that nobody will await."""
+    for path in program.asked:
+        module = program.module(path)
+        for index, facts in enumerate(module.facts.functions):
+            called = {callee.rpartition(".")[2] for callee in (*facts.calls, *facts.awaited)} & _names()
+            if called and _may_hand_over(program, body_of(facts)):
+                for call in program.calling.of(module.function(index)):
+                    yield from _judge(program, call)
+            if facts.decorators and facts.flags & 3 == 1:
+                yield from _decorated(program, module, module.function(index))
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(n.rpartition(".")[2] for n, s in semantics().slots.items() if "plain" in s.wants.values())
+
+
+def _may_hand_over(program: Program, node: Any) -> bool:
+    """Whether a call of such a name is given a lambda, or something called like an async function."""
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "call" and len(node) == 5 and _last(node[1]) in _names():
+        given = [*node[2], *(value for _, value in node[3])]
+        if any(_could_be_async(program, one) for one in given):
+            return True
+    return any(_may_hand_over(program, part) for part in node)
+
+
+def _could_be_async(program: Program, node: Node) -> bool:
+    if node[0] == "lambda":
+        return True
+    if node[0] == "call":
+        return any(_could_be_async(program, one) for one in node[2])  # `partial(work, 1)`
+    name = _last(node)
+    return bool(name) and (program.evidence.colors(name)[0] > 0 or name in {"sleep"} or node[0] == "name")
+
+
+def _last(node: Node) -> str:
+    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
+
+
+def _judge(program: Program, call: Call) -> Iterator[Finding]:
+    if call.text.rpartition(".")[2] not in _names():
+        return
+    names = tuple(names_of(call.callee))
+    known = semantics().slots
+    found = next((name for name in names if name in known), None)
+    if (
+        found is None
+        or found in _HANDING_ON
+        or any("asyncio" in name for name in names if name.startswith("apscheduler"))
+    ):
+        return
+    if found == "builtins.map" and not _is_taken_for_results(program, call):
+        return  # a list of coroutines, which somebody may gather
+    wants = known[found].wants
+    for slot, node, value in arguments_of(call):
+        if wants.get(slot) == "plain" and calling_makes_a_coroutine(program, value):
+            yield _told(program, call, node, value, found)
+            return
+
+
+def _is_taken_for_results(program: Program, call: Call) -> bool:
+    return any(
+        one.text.rpartition(".")[2] in _TAKING_RESULTS and any(node == call.node for node in one.node[2])
+        for one in program.calling.of(call.caller)
+    )
+
+
+def _told(program: Program, call: Call, node: Node, value: Value | None, slot: str) -> Finding:
+    function = definition_of(value)
+    name = _last(node) or (function.name if function else "the function")
+    what = "the lambda" if node[0] == "lambda" else f"`{name}`"
+    if function is not None:
+        reasons = (Reason(f"`{function.qualname}` is `async def`", *function.place),)
+    else:
+        reasons = (Reason(f"{what} gives a coroutine when it is called", call.caller.module.path, call.at[0]),)
+    reasons = (*reasons, Reason(f"`{slot}` calls what it is given and never awaits"))
+    message = f"`{call.text}(…)` calls {what} and throws away the coroutine it gets, so its body never runs"
+    return tell_at(
+        program, "T402", "async-function-in-sync-slot", call.caller, call.at, message,
+        sure=function is not None, reasons=reasons, subject=name,
+    )  # fmt: skip
+
+
+def _decorated(program: Program, module: Module, function: Function) -> Iterator[Finding]:
+    """A decorator that wants a plain function, above an async one that nothing below made plain."""
+    scope = program.static(module, function.parent)
+    for decorator in reversed(function.facts.decorators):
+        node = decorator[1] if decorator[0] == "call" else decorator
+        value = scope.value(node)
+        names = tuple(names_of(value))
+        wanted = next((n for n in names if semantics().decorators.get(n) == "wants_plain"), None)
+        if wanted is not None and wanted not in _HANDING_ON and _last(node) not in _PASSING:
+            line, column = function.facts.at[:2]
+            message = (
+                f"`{_last(node)}` calls `{function.qualname}` and never awaits its coroutine, so its body never runs"
+            )
+            reasons = (
+                Reason(f"`{function.qualname}` is `async def`", *function.place),
+                Reason(f"`{wanted}` wants a plain function"),
+            )
+            yield tell_at(
+                program, "T402", "async-function-in-sync-slot", function, (line, column, line, column + len("async def")),
+                message, sure=True, reasons=reasons,
+            )  # fmt: skip
+            return
+        if not is_harmless(program, function, decorator) and _last(node) not in _PASSING:
+            return  # whatever it makes of the function, it is not for us to say

@@ -1,0 +1,125 @@
+"""Async test that never runs.
+
+What it finds: `async def test_…`, `setUp` or `tearDown` in a plain `unittest.TestCase`.
+Why it matters: unittest calls the method, gets a coroutine and drops it: the test is counted as passed and not one line of
+it has run.
+How to repair: derive the class from `unittest.IsolatedAsyncioTestCase`; a `setUp` that waits becomes `asyncSetUp`.
+How sure the fix is: the new base class makes the tests run, which is what they were written for; whether they pass is
+another matter, so it is likely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.program.entities import Class
+from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.results import is_harmless
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell_at
+
+if TYPE_CHECKING:
+    from troth.analysis.program import Program
+    from troth.analysis.program.entities import Function
+
+CASES = [
+    Case(
+        "a test",
+        bad="import unittest\nclass TestStore(unittest.TestCase):\n    async def test_load(self):  # here\n        await load()\n",
+        fixed="import unittest\nclass TestStore(unittest.IsolatedAsyncioTestCase):\n    async def test_load(self):  # here\n        await load()\n",
+    ),
+    Case(
+        "below a base of the project",
+        bad="from unittest import TestCase\nclass Base(TestCase):\n    def setUp(self): ...\nclass TestStore(Base):\n    async def test_load(self):  # here\n        await load()\n",
+    ),
+    Case(
+        "a patched one",
+        bad="import unittest\nfrom unittest.mock import patch\nclass TestStore(unittest.TestCase):\n    @patch('a.b')\n    async def test_load(self, b):  # here\n        await load()\n",
+    ),
+    Case(
+        "an async case",
+        good="import unittest\nclass TestStore(unittest.IsolatedAsyncioTestCase):\n    async def test_load(self):\n        await load()\n",
+    ),
+    Case("pytest's own style", good="class TestStore:\n    async def test_load(self):\n        await load()\n"),
+    Case(
+        "of an unknown base",
+        good="from lib.testing import TestCase\nclass TestStore(TestCase):\n    async def test_load(self):\n        await load()\n",
+    ),
+    Case(
+        "a decorator that runs it",
+        good="import unittest\nfrom lib import gen_test\nclass TestStore(unittest.TestCase):\n    @gen_test\n    async def test_load(self):\n        await load()\n",
+    ),
+    Case(
+        "no test at all",
+        good="import unittest\nclass TestStore(unittest.TestCase):\n    async def load(self):\n        await load()\n",
+    ),
+]
+
+_CALLED = frozenset({"setUp", "tearDown", "setUpClass", "tearDownClass"})
+_RUNNING = ("run", "_callTestMethod", "__call__", "__getattribute__", "__init_subclass__")
+_PLAIN = frozenset({"unittest.TestCase", "unittest.case.TestCase", "builtins.object", "object"})
+
+
+@rule("T408", "async-test-never-runs", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Async tests in plain test cases."""
+    for path in program.asked:
+        module = program.module(path)
+        for index, facts in enumerate(module.facts.functions):
+            if facts.owner < 0 or facts.flags & 3 != 1 or not (facts.name.startswith("test") or facts.name in _CALLED):
+                continue
+            function = module.function(index)
+            owner = module.cls(facts.owner)
+            if _is_plain_case(program, owner) and all(_leaves_it(program, function, d) for d in facts.decorators):
+                yield _told(program, function, owner)
+
+
+def _is_plain_case(program: Program, cls: Class) -> bool:
+    bases = [one for one in program.classes.order(cls) if one is None or isinstance(one, LibraryClass)]
+    if not bases or any(one is None or one.qualified not in _PLAIN for one in bases):
+        return False
+    own = [one for one in program.classes.order(cls) if isinstance(one, Class)]
+    return not any(name in one.methods for one in own for name in _RUNNING)  # a case that runs its tests in its own way
+
+
+def _leaves_it(program: Program, function: Function, decorator: tuple[object, ...]) -> bool:
+    node = decorator[1] if decorator[0] == "call" else decorator
+    assert isinstance(node, tuple)
+    words = {str(part) for part in (node[1:] if node[0] == "name" else (node[2], *(node[1][1:2])))}
+    return "patch" in words or is_harmless(program, function, decorator)
+
+
+def _told(program: Program, function: Function, owner: Class) -> Finding:
+    line, column = function.facts.at[:2]
+    what = "the test passes without running a line of it" if function.name.startswith("test") else "nothing of it runs"
+    message = f"unittest calls `{function.qualname}`, gets a coroutine and drops it: {what}"
+    return tell_at(
+        program, "T408", "async-test-never-runs", function, (line, column, line, column + len("async def")), message, sure=True,
+        reasons=(
+            Reason(f"`{function.qualname}` is `async def`", *function.place),
+            Reason(f"`{owner.name}` is a plain `unittest.TestCase`", *owner.place),
+        ),
+        fix=_fix(program, owner),
+    )  # fmt: skip
+
+
+def _fix(program: Program, owner: Class) -> Fix | None:
+    """The async base class, where the plain one is written out in full."""
+    path = owner.module.path
+    for base in owner.facts.bases:
+        if (
+            base[0] == "attr"
+            and base[1] == ("name", "unittest")
+            and base[2] == "TestCase"
+            and not path.endswith(".ipynb")
+        ):
+            text = program.text(path)
+            start, end = text.offset(base[3][0], base[3][1]), text.offset(base[3][2], base[3][3])
+            return Fix(
+                "derive from the async test case",
+                "likely",
+                (Edit(path, start, end, "unittest.IsolatedAsyncioTestCase"),),
+            )
+    return None

@@ -1,0 +1,215 @@
+"""Awaited plain function.
+
+What it finds: `await f()` where `f` is a plain `def` whose result cannot be awaited; also such a result given to
+`asyncio.create_task`, `gather` or `wait_for`, which want a coroutine.
+Why it matters: the function runs, and then the line raises `TypeError: object … can't be used in 'await' expression`:
+its effect happens, whatever follows does not, and a retry makes it happen again.
+How to repair: take the `await` away, or make the function `async def` if it was meant to wait.
+How sure the fix is: taking away an `await` that always raises is sure where the function is known, and likely where only
+its name speaks for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from troth.analysis.facts.model import ASYNC
+from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program.calling import names_of
+from troth.analysis.program.entities import Function
+from troth.analysis.program.generic import GENERIC
+from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.results import gives_no_promise, library_gives_no_promise
+from troth.analysis.program.values import FunctionValue, Instance, members_of
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell_at
+
+if TYPE_CHECKING:
+    from troth.analysis.program import Program
+    from troth.analysis.program.calling import Call
+
+CASES = [
+    Case(
+        "a function",
+        bad="def load(n: int) -> str:\n    return str(n)\nasync def main():\n    return await load(1)  # here\n",
+        fixed="def load(n: int) -> str:\n    return str(n)\nasync def main():\n    return load(1)  # here\n",
+    ),
+    Case(
+        "a method that returns nothing",
+        bad="class Log:\n    def add(self, text):\n        self.texts.append(text)\nasync def main(log: Log):\n    await log.add('x')  # here\n",
+        fixed="class Log:\n    def add(self, text):\n        self.texts.append(text)\nasync def main(log: Log):\n    log.add('x')  # here\n",
+    ),
+    Case(
+        "the only one of that name",
+        bad="class Purge:\n    def start_purge(self, room) -> str:\n        return 'id'\nasync def main(handler):\n    await handler.start_purge('r')  # here\n",
+    ),
+    Case(
+        "given to a task",
+        bad="import asyncio\ndef work() -> None:\n    print(1)\nasync def main():\n    task = asyncio.create_task(work())  # here\n    await task\n",
+    ),
+    Case("from a library", bad="import json\nasync def main(text):\n    return await json.dumps(text)  # here\n"),
+    Case(
+        "a coroutine handed on",
+        good="async def fetch(): ...\ndef load():\n    return fetch()\nasync def main():\n    await load()\n",
+    ),
+    Case(
+        "annotated as awaitable",
+        good="from typing import Awaitable\ndef load() -> Awaitable[int]:\n    return make()\nasync def main():\n    await load()\n",
+    ),
+    Case(
+        "of unknown result", good="import lib\ndef load():\n    return lib.get()\nasync def main():\n    await load()\n"
+    ),
+    Case(
+        "overridden by an async one",
+        good="class Base:\n    def on(self):\n        return None\nclass Real(Base):\n    async def on(self): ...\nasync def main(b: Base):\n    await b.on()\n",
+    ),
+    Case(
+        "decorated into async",
+        good="from asgiref.sync import sync_to_async\n@sync_to_async\ndef load():\n    return 1\nasync def main():\n    await load()\n",
+    ),
+    Case(
+        "meant for subclasses",
+        good="class Base:\n    def on(self): ...\n    async def go(self):\n        await self.on()\n",
+    ),
+    Case(
+        "either color",
+        good="import inspect\ndef call(f):\n    return None\nasync def main(f):\n    r = call(f)\n    if inspect.isawaitable(r):\n        await r\n",
+    ),
+]
+
+_ASKING = frozenset({"iscoroutinefunction", "isawaitable", "iscoroutine", "maybe_await", "raises", "assertRaises"})
+
+
+@rule("T401", "awaited-plain-function", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Plain functions under `await`."""
+    for path in program.asked:
+        module = program.module(path)
+        for index, facts in enumerate(module.facts.functions):
+            awaits = any(_is_worth_a_look(program, callee) for callee in facts.awaited)
+            called = facts.calls if facts.flags & ASYNC else ()
+            if not awaits and not any(callee.rpartition(".")[2] in _wanting() for callee in (*called, *facts.awaited)):
+                continue
+            if any(callee.rpartition(".")[2] in _ASKING for callee in facts.calls):
+                continue  # it looks at the color itself, or expects the error
+            calls = program.calling.of(module.function(index))
+            by_place = {call.at: call for call in calls}
+            for call in calls:
+                if call.is_awaited:
+                    yield from _judge(program, call, "await")
+                for given in _promises_wanted(call):
+                    inner = by_place.get(given)
+                    if inner is not None:
+                        yield from _judge(program, inner, call.text)
+
+
+def _is_worth_a_look(program: Program, callee: str) -> bool:
+    return " " not in callee and (program.evidence.colors(callee.rpartition(".")[2])[1] > 0 or "." in callee)
+
+
+@cache
+def _wanting() -> frozenset[str]:
+    return frozenset(n.rpartition(".")[2] for n, s in semantics().spawners.items() if s.takes == "coroutine")
+
+
+def _promises_wanted(call: Call) -> Iterator[tuple[int, int, int, int]]:
+    """The places of the calls whose results are given to `call`, which wants coroutines."""
+    if call.text.rpartition(".")[2] not in _wanting() or not call.caller.is_async:
+        return
+    known = semantics().spawners
+    spawner = next((known[name] for name in names_of(call.callee) if name in known), None)
+    if spawner is None or spawner.takes != "coroutine":
+        return
+    for position, node in enumerate(call.node[2]):
+        if node[0] == "call" and ("*" in spawner.parameter or str(position) in spawner.parameter):
+            yield node[-1]
+
+
+def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
+    found = members_of(call.callee)
+    plain = [one for one in found if isinstance(one, FunctionValue)]
+    if len(plain) == len(found) and found:
+        reasons = tuple(_why_plain(program, one) for one in plain)
+        if None in reasons or _is_replaced(program, call):
+            return
+        first = plain[0]
+        sure = len(plain) == 1 and not (isinstance(first.receiver, Instance) and first.receiver.guess)
+        name = first.function.qualname
+        yield _told(program, call, under, name, tuple(r for r in reasons if r is not None), sure=sure)
+    elif call.callee is None and call.node[1][0] == "attr":
+        reason = _by_name(program, call)
+        if reason is not None and not _is_replaced(program, call):
+            yield _told(program, call, under, call.text, (reason,), sure=False)
+
+
+def _why_plain(program: Program, value: FunctionValue) -> Reason | None:
+    function = value.function
+    if isinstance(function, LibraryFunction):
+        if not library_gives_no_promise(program, function):
+            return None
+        return Reason(f"`{function.qualname}` is a plain function that gives `{function.returns}`")
+    if program.overridden_otherwise(function, value.receiver) or not gives_no_promise(program, function):
+        return None
+    return Reason(f"`{function.qualname}` is a plain `def`, and what it returns cannot be awaited", *function.place)
+
+
+def _by_name(program: Program, call: Call) -> Reason | None:
+    """Every definition of the name in the project is plain and gives nothing that can be awaited."""
+    name = call.node[1][2]
+    is_async, plain = program.evidence.colors(name)
+    if is_async or not plain or name in GENERIC or name.startswith("__") or "_" not in name.strip("_"):
+        return None
+    defined = [
+        module.function(index)
+        for module in program.own_modules()
+        for index, facts in enumerate(module.facts.functions)
+        if facts.name == name and facts.owner >= 0
+    ]
+    real = [function for function in defined if not function.is_abstract]
+    if len(defined) != plain or not real or any(not gives_no_promise(program, one) for one in real):
+        return None
+    which = "the only definition" if len(real) == 1 else f"all {len(real)} definitions"
+    return Reason(
+        f"{which} of `{name}` in this project: plain `def`, and nothing that can be awaited comes back", *real[0].place
+    )
+
+
+def _is_replaced(program: Program, call: Call) -> bool:
+    """Whether a test puts something else in the place of the function."""
+    path = call.caller.module.path
+    if "test" not in path and "mock" not in path:
+        return False
+    name = re.escape(call.text.rpartition(".")[2])
+    text = program.text(path).value
+    return re.search(rf"""\.{name}\s*=[^=]|{name}["']|\b{name}=""", text) is not None or "Mock" in text
+
+
+def _told(program: Program, call: Call, under: str, name: str, reasons: tuple[Reason, ...], *, sure: bool) -> Finding:
+    caller = call.caller
+    if under == "await":
+        message = (
+            f"`await {call.text}(…)` raises TypeError: `{name}` is a plain function, whose result cannot be awaited"
+        )
+    else:
+        message = f"`{under}` wants a coroutine, and `{call.text}(…)` gives a result: `{name}` is a plain function"
+    return tell_at(
+        program, "T401", "awaited-plain-function", caller, call.at, message,
+        sure=sure, reasons=reasons, fix=_fix(program, call, sure=sure) if under == "await" else None, subject=call.text,
+    )  # fmt: skip
+
+
+def _fix(program: Program, call: Call, *, sure: bool) -> Fix | None:
+    path = call.caller.module.path
+    if path.endswith(".ipynb"):
+        return None
+    text = program.text(path)
+    start = text.offset(call.at[0], call.at[1])
+    found = re.search(r"\bawait[ \t]+\Z", text.value[max(0, start - 40) : start])
+    if found is None:
+        return None
+    first = start - len(found[0])
+    return Fix("take the await away", "sure" if sure else "likely", (Edit(path, first, start, ""),))

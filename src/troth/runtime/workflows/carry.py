@@ -1,0 +1,127 @@
+"""Knows how to have a run carried out and wait for it: to its end, or to a question for a person.
+
+Sync and async methods are the same but for their awaits. That a run failed is not raised here: its record tells.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from troth.bridge import call
+from troth.runtime.engine import EmbeddedEngine, ResultTimeoutError, RunFailedError
+from troth.runtime.store import RunState
+
+__all__ = ["Carrier"]
+
+log = logging.getLogger("troth.runtime")
+
+_LOOK = 0.2  # seconds between looks at a run that may have come to a question
+
+
+class Carrier:
+    """Carries runs out on an engine. `begun` has the ids of those whose decision the engine has begun to ask."""
+
+    def __init__(self, engine: EmbeddedEngine, begun: set[str]) -> None:
+        self._engine = engine
+        self._begun = begun
+
+    def drive(self, name: str, args: tuple[object, ...], run_id: str, label: str, *, wait: bool) -> None:
+        """Begin a run, or go on with it; `wait=False` comes back when it has come to a question, too."""
+        try:
+            if wait:
+                self._engine.run(name, *args, run_id=run_id, label=label)
+            else:
+                self._engine.start(name, *args, run_id=run_id, label=label)
+                self._watch(run_id)
+        except RunFailedError as failed:
+            log.debug("%s", failed)  # the report tells
+
+    async def adrive(self, name: str, args: tuple[object, ...], run_id: str, label: str, *, wait: bool) -> None:
+        """`drive` for a task. Cancelling it interrupts the run."""
+        try:
+            if wait:
+                await self._interruptible(self._engine.arun(name, *args, run_id=run_id, label=label), run_id)
+            else:
+                await self._engine.astart(name, *args, run_id=run_id, label=label)
+                await self._awatch(run_id)
+        except RunFailedError as failed:
+            log.debug("%s", failed)
+
+    async def _interruptible(self, work: Coroutine[Any, Any, object], run_id: str) -> None:
+        """Await `work`; a cancellation reaches it once the run is being carried out.
+
+        Before that, the engine may have taken the run's lease and not yet have begun to work on it. Cancelled there,
+        the run would stay ours with nobody at work on it. It is a matter of a few turns of the loop.
+        """
+        self._begun.discard(run_id)
+        driving = asyncio.ensure_future(work)
+        try:
+            await asyncio.shield(driving)
+        except asyncio.CancelledError:
+            for _ in range(50):
+                if driving.done() or run_id in self._begun:
+                    break
+                await asyncio.sleep(0.002)
+            driving.cancel()
+            await asyncio.wait([driving])
+            if not driving.cancelled() and (error := driving.exception()) is not None:
+                log.debug("%s", error)  # it ended by itself while we were cancelled; the record has it
+            raise
+
+    def _watch(self, run_id: str) -> None:
+        """Wait until a run is over or has come to a question."""
+        while True:
+            try:
+                self._engine.result(run_id, timeout=_LOOK)
+            except ResultTimeoutError:
+                if not self._is_asking(run_id):
+                    continue
+            return
+
+    async def _awatch(self, run_id: str) -> None:
+        while True:
+            try:
+                await self._engine.aresult(run_id, timeout=_LOOK)
+            except ResultTimeoutError:
+                if not await call(self._is_asking, run_id):
+                    continue
+            return
+
+    def _is_asking(self, run_id: str) -> bool:
+        """Whether the run waits for a person and for nothing else."""
+        run = self._engine.find(run_id)
+        return run is not None and run.state is RunState.WAITING and (run.waiting_for or "").startswith("signal")
+
+    def await_end(self, run_id: str, *, wait: bool) -> None:
+        """Wait for a run that is written down; where nobody carries it out, it is carried out here."""
+        try:
+            if wait:
+                self._engine.result(run_id)
+            else:
+                self._watch(run_id)
+        except RunFailedError as failed:
+            log.debug("%s", failed)
+
+    async def aawait_end(self, run_id: str, *, wait: bool) -> None:
+        """`await_end` for a task."""
+        try:
+            if wait:
+                await self._engine.aresult(run_id)
+            else:
+                await self._awatch(run_id)
+        except RunFailedError as failed:
+            log.debug("%s", failed)
+
+    def settle(self, run_id: str) -> None:
+        """Wait for a run as long as it works and does not wait itself."""
+        while True:
+            try:
+                self._engine.result(run_id, timeout=_LOOK)
+            except ResultTimeoutError:
+                run = self._engine.find(run_id)
+                if run is not None and run.state is not RunState.WAITING:
+                    continue
+            except RunFailedError as failed:
+                log.info("A run that was taken up again did not complete: %s", failed)
+            return
