@@ -85,6 +85,21 @@ CASES = [
         "generators that a framework calls coroutines",
         good="from tornado import gen\n@gen.coroutine\ndef load():\n    yield\ndef main():\n    load()\n",
     ),
+    Case(
+        "a decorator applied by hand",
+        good="from typing import Any, Callable, Coroutine\nHandler = Callable[..., Coroutine[Any, Any, None]]\n"
+        "class App:\n    def get(self, uri: str) -> Handler: ...\ndef main(app: App):\n    app.get('/')(lambda: 1)\n",
+    ),
+    Case(
+        "a plain function that is expected to raise",
+        good="import pytest\nasync def wait(): ...\ndef event(name):\n    if not name:\n        raise ValueError\n    return wait()\n"
+        "def test_event():\n    with pytest.raises(ValueError):\n        event('')\n",
+    ),
+    Case(
+        "an async function that is expected to raise",
+        bad="import pytest\nasync def wait(): ...\n"
+        "def test_event():\n    with pytest.raises(ValueError):\n        wait()  # here\n",
+    ),
 ]
 
 
