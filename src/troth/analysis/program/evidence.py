@@ -8,7 +8,7 @@ and hardly ever used without). Both make a finding likely, never certain; where 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from troth.analysis.findings import Reason
 from troth.analysis.program.calls import callee_text
@@ -42,17 +42,21 @@ class Evidence:
         self._awaited_names: Counter[str] = Counter()
         self._bare: Counter[str] = Counter()
         self._awaited_places: dict[str, tuple[str, int]] = {}
+        self.has_remote_objects = False  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
         self.awaited_twice: set[str] = set()  # functions whose result is awaited as well
 
     def count(self, path: str, functions: tuple[tuple[object, ...], ...]) -> None:
         """Take in what one file says."""
         for f in functions:
+            parent = cast("int", f[2])
+            if f[4] & 1 and parent > 0 and functions[parent][0] == "__getattr__":  # type: ignore[operator]
+                self.has_remote_objects = True
             name, flags, at, calls, awaited = f[0], f[4], f[5], f[9], f[10]
             if flags & 1:  # type: ignore[operator]
                 self._async[name] += 1  # type: ignore[index]
                 if f[3] != -1:
                     self._methods[name] += 1  # type: ignore[index]
-                    if is_test(path) or f[2]:
+                    if is_test(path) or parent:
                         self._rehearsed[name] += 1  # type: ignore[index]
                     owner = f[1].rpartition(".")[0].rpartition(".")[2]  # type: ignore[attr-defined]
                     self._owners.setdefault(name, set()).add(owner.lower())  # type: ignore[arg-type]

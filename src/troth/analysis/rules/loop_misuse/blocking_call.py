@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import ipaddress
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,12 @@ CASES = [
         "    socket.getaddrinfo('127.0.0.1', 80)\n    socket.getnameinfo(host, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)\n",
     ),
     Case("a lookup", bad="import socket\nasync def main(host):\n    socket.getaddrinfo(host, 80)  # here\n"),
+    Case(
+        "a socket that does not block",
+        good="import socket\nasync def main(wait):\n    s = socket.socket()\n    s.setblocking(False)\n    while True:\n"
+        "        try:\n            return s.recv(10)\n        except BlockingIOError:\n            await wait(s)\n",
+    ),
+    Case("put into a queue without a bound", good="import queue\nq = queue.Queue()\nasync def main():\n    q.put(1)\n"),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
     Case(
         "in a thread",
@@ -81,6 +88,7 @@ _DOWN_A_CHAIN = frozenset({"sleep", "network", "subprocess"})
 _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole file at once; `open` and `exists` are quick
 
 
+_NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK")
 _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
 
@@ -154,10 +162,19 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     given |= {keyword.arg: keyword.value for keyword in tree.keywords if keyword.arg}
     if call.text.rpartition(".")[2] in _LOOKUPS and any(_is_numeric(value) for value in given.values()):
         return True
+    if call.text.rpartition(".")[2] == "put" and found.waits_for == "queue":
+        return True  # most queues have no bound, and then nobody waits
+    if any("socket.socket." in name for name in names_of(call.callee)) and _is_nonblocking(program, call):
+        return True
     off = [value.value for name, value in given.items() if name in found.unless and isinstance(value, ast.Constant)]
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
     return is_zero or any(value is False for value in off)
+
+
+def _is_nonblocking(program: Program, call: Call) -> bool:
+    """Whether the file speaks of sockets that do not block; which of them do cannot be seen at the call."""
+    return _NONBLOCKING.search(program.text(call.caller.module.path).value) is not None
 
 
 def _is_numeric(value: ast.expr) -> bool:
