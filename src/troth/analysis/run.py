@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from troth.analysis.parallel import in_processes
 from troth.analysis.program import Program
 from troth.analysis.program.installed import Installed, packages_of
 from troth.analysis.program.interface import callers_of, changed_names, face, importers
-from troth.analysis.rules import all_rules
+from troth.analysis.rules import Rule, all_rules
 from troth.analysis.source.notebook import read_notebook
 from troth.analysis.source.project import Project
 from troth.analysis.source.read import Problem
@@ -49,18 +49,20 @@ def analyse(
     cache: Path | None = None,
     overlay: Mapping[str, bytes] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    on_request: Collection[str] = (),
 ) -> Analysis:
     """Find what the rules have to say about the whole of `project`.
 
     `python` names an interpreter whose installed packages may be read (never imported). `jobs` is the number of
     processes, 0 for as many as pay. `cache` is a folder for facts, shared between runs; None keeps nothing. `overlay`
     gives the contents of files that differ from the disk, by their path in the project. `progress` is told how many
-    files of how many are read.
+    files of how many are read. `on_request` are the codes of rules to be put besides those that are on by default.
     """
     collecting = gc.isenabled()
     gc.disable()  # syntax trees have no cycles that matter, and looking for some costs a fifth of the time
     try:
-        return _analyse(project, python, jobs or _cores(), cache, overlay or {}, progress)
+        rules = [rule for rule in all_rules() if rule.is_default or rule.code in on_request]
+        return _analyse(project, python, jobs or _cores(), cache, overlay or {}, progress, rules)
     finally:
         if collecting:
             gc.enable()
@@ -73,9 +75,10 @@ def _analyse(
     cache: Path | None,
     overlay: Mapping[str, bytes],
     progress: Callable[[int, int], None] | None,
+    rules: Sequence[Rule],
 ) -> Analysis:
     packages = packages_of(project.root, python)
-    context = f"{project.root} {project.source_roots} {packages}"
+    context = f"{project.root} {project.source_roots} {packages} {[rule.code for rule in rules]}"
     kept = store.load(cache, context) if cache is not None else None
     stamps = {path: (0, 0) if path in overlay else store.stamp(project.root / path) for path in project.files}
     old = kept.facts if kept is not None else {}
@@ -94,7 +97,8 @@ def _analyse(
     if kept is not None and not program.unread:
         asked = _outdated(kept, set(read) | (set(old) - set(packed)), facts, program)
         findings = [f for f in kept.findings if f.span.path not in asked and f.span.path in facts]
-    findings += _walk(program, [p for p in project.files if p in facts and (asked is None or p in asked)], jobs)
+    walked = [p for p in project.files if p in facts and (asked is None or p in asked)]
+    findings = _once([*findings, *_walk(program, walked, jobs, rules)])
     if cache is not None and not overlay and (read or kept is None or len(old) != len(packed)):
         store.save(cache, context, store.Kept(stamps, packed, tuple(findings)))
     # A template that only becomes Python when it is filled in is nobody's mistake.
@@ -150,10 +154,9 @@ def _outdated(kept: store.Kept, changed: set[str], facts: Mapping[str, FileFacts
     return outdated
 
 
-def _walk(program: Program, paths: list[str], jobs: int) -> list[Finding]:
+def _walk(program: Program, paths: list[str], jobs: int, rules: Sequence[Rule]) -> list[Finding]:
     """What the rules find in `paths`, with the work spread over processes where that pays."""
     program.prepare()
-    rules = all_rules()
     functions = sum(len(program.module(path).facts.functions) for path in paths)
     count = max(1, min(jobs, functions // _WORTH_A_PROCESS))
     shares: list[list[str]] = [paths[start::count] for start in range(count)]

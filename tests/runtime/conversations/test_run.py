@@ -328,7 +328,7 @@ def test_a_step_that_blocks_its_loop_is_reported_by_the_guard(home):
 
     class Blocks(Agent):
         async def astep(self, conversation):
-            assert blocked.wait(LIMIT)  # holds the loop until the guard has told of it
+            assert blocked.wait(LIMIT)  # holds the loop until the guard has told of it  # troth: allow blocking-call
 
     def sink(incident):
         if not incident.is_loss:

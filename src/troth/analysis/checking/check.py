@@ -32,12 +32,20 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
     known = _known(prepared)
     past = None if request.since is None else _past(request.since, prepared)
     python, cache = prepared.python(), prepared.cache()
+    is_reported = Reported(prepared)
 
     def look_at(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
-        return analyse(project, python=python, jobs=request.jobs, cache=cache, overlay=overlay, progress=progress)
+        return analyse(
+            project,
+            python=python,
+            jobs=request.jobs,
+            cache=cache,
+            overlay=overlay,
+            progress=progress,
+            on_request=is_reported.on_request,
+        )
 
     lines = Lines(root, prepared.overlay)
-    is_reported = Reported(prepared)
     result = look_at(scope.project, prepared.overlay)
     allows = _allows(scope.reported, lines)
     kept, silenced, used = silence(_by_cell(result.findings, lines), allows)

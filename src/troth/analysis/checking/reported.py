@@ -16,6 +16,15 @@ class Reported:
         self._prepared = prepared
         self._by_folder: dict[str, tuple[Settings, Selection]] = {}
 
+    @property
+    def on_request(self) -> tuple[str, ...]:
+        """The codes of rules that are not on by default but selected for some file."""
+        files = self._prepared.scope.reported
+        folders = {path.rpartition("/")[0] for path in files}
+        chosen = [self._of(f"{folder}/x" if folder else "x")[1] for folder in folders]
+        optional = [rule for rule in all_rules() if not rule.is_default]
+        return tuple(rule.code for rule in optional if any(one.takes(rule.code, rule.name) for one in chosen))
+
     def __call__(self, finding: Finding) -> bool:
         """Whether `finding` is reported."""
         path = finding.span.path

@@ -45,10 +45,9 @@ def _find(program: Program) -> Iterator[Dispatcher]:
             if not facts.awaited:
                 continue
             function = module.function(index)
-            by_name = "getattr" in facts.calls
-            if not by_name and not any(_could_pick(callee) for callee in facts.awaited):
+            picked = tuple(_by_parts(program, function)) if "getattr" in facts.calls else ()
+            if not picked and not any(_could_pick(callee, function) for callee in facts.awaited):
                 continue
-            picked = tuple(_by_parts(program, function)) if by_name else ()
             for call in program.calling.of(function):
                 if not call.is_awaited:
                     continue
@@ -59,9 +58,11 @@ def _find(program: Program) -> Iterator[Dispatcher]:
                     yield Dispatcher(call, handlers)
 
 
-def _could_pick(callee: str) -> bool:
+def _could_pick(callee: str, function: Function) -> bool:
     """Whether a callee, as written, may be a variable that holds a handler."""
-    return "." not in callee or callee.endswith("[…]")
+    if callee.endswith("[…]"):
+        return True
+    return "." not in callee and callee not in function.module.bindings and not function.module.inner(0).get(callee)
 
 
 def _own_functions(call: Call) -> Iterator[Function]:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from troth.analysis.program.calling import Call
     from troth.analysis.program.link import Program
 
-__all__ = ["Needless", "needless"]
+__all__ = ["Needless", "needless", "never_waits"]
 
+_FEWEST = 2
 _HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final", "abstractmethod"})
 
 
@@ -37,23 +38,38 @@ class Needless(NamedTuple):
     is_pulled: bool = False
 
 
-def needless(program: Program) -> tuple[Needless, ...]:
-    """Those in the asked files, worked out once for each walk."""
-    known: tuple[tuple[str, ...], tuple[Needless, ...]] | None = getattr(program, "_needless", None)
-    if known is None or known[0] != program.asked:
-        known = program.asked, tuple(_find(program))
-        program._needless = known  # type: ignore[attr-defined]
-    return known[1]
+def needless(program: Program, *, of_surfaces: bool = False) -> tuple[Needless, ...]:
+    """Those in the asked files, worked out once for each walk.
+
+    `of_surfaces` leaves out all but the methods of classes that never wait at all, and the handlers of dispatchers: the
+    others cost a look at every call of theirs.
+    """
+    known: dict[bool, tuple[tuple[str, ...], tuple[Needless, ...]]] = program.__dict__.setdefault("_needless", {})
+    if of_surfaces not in known or known[of_surfaces][0] != program.asked:
+        known[of_surfaces] = program.asked, tuple(_find(program, of_surfaces=of_surfaces))
+    return known[of_surfaces][1]
 
 
-def _find(program: Program) -> list[Needless]:
+def never_waits(cls: Class) -> bool:
+    """Whether the class has async methods, at least two of them public, and none of them ever waits."""
+    methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
+    is_async = [one for one in methods if one.is_async and not one.name.startswith("__")]
+    public = sum(not one.name.startswith("_") for one in is_async)
+    return public >= _FEWEST and not any(one.is_generator or one.is_abstract or waits(one) for one in is_async)
+
+
+def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
+    handlers = {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
     candidates = [
         function
         for module in map(program.module, program.asked)
         for function in (module.function(index) for index in range(1, len(module.facts.functions)))
-        if function.is_async and not function.is_generator and not waits(function)
+        if function.is_async
+        and not function.is_generator
+        and not waits(function)
+        and (not of_surfaces or function in handlers or (function.owner is not None and never_waits(function.owner)))
         and not _required(program, function)
-    ]  # fmt: skip
+    ]
     pulled: dict[Function, list[Call]] = defaultdict(list)
     for dispatcher in dispatchers(program):
         for handler in dispatcher.handlers:

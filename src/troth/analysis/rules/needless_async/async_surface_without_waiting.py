@@ -48,7 +48,7 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Classes that are async and never wait."""
     by_class: dict[Class, list[Needless]] = defaultdict(list)
-    for one in needless(program):
+    for one in needless(program, of_surfaces=True):
         if one.function.owner is not None and not one.is_pulled:
             by_class[one.function.owner].append(one)
     for cls, found in by_class.items():

@@ -51,7 +51,7 @@ CASES = [
 @rule("T303", "handlers-pulled-into-async", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Dispatchers whose await makes handlers async that never wait."""
-    pulled = {one.function for one in needless(program) if one.is_pulled}
+    pulled = {one.function for one in needless(program, of_surfaces=True) if one.is_pulled}
     asked = frozenset(program.asked)
     for dispatcher in dispatchers(program):
         if dispatcher.call.caller.module.path not in asked:
