@@ -7,6 +7,7 @@ and hardly ever used without). Both make a finding likely, never certain; where 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, cast
 
@@ -35,6 +36,7 @@ class Evidence:
         self._rehearsed: Counter[str] = Counter()  # of these, the ones in tests and in functions: fakes and examples
         self._owners: dict[str, set[str]] = {}  # the classes that have them, in lower case
         self._plain: Counter[str] = Counter()
+        self._overriding: dict[str, bool] = {}
         self._places: dict[str, tuple[str, int]] = {}
         self._awaited: Counter[str] = Counter()
         self._awaited_here: Counter[tuple[str, str]] = Counter()
@@ -134,12 +136,31 @@ class Evidence:
             return None
         count, plain = self.colors(name)
         telling = self._methods[name] if is_test(asking) else self._methods[name] - self._rehearsed[name]
-        if not telling or plain:
+        if not telling or plain or self._may_override_a_library(name):
             return None
         path, line = self._places[name]
         which = "the only definition" if count == 1 else f"all {count} definitions"
         verb = "is" if count == 1 else "are"
         return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
+
+    def _may_override_a_library(self, name: str) -> bool:
+        """Whether the only method of that name is in a `GatewayClient(AsyncClient)` of an unknown library.
+
+        The library may well have a plain client with the same method.
+        """
+        if self._methods[name] != 1:
+            return False
+        known = self._overriding.get(name)
+        if known is None:
+            module = self._program.module(self._places[name][0])
+            owner = next((f.owner for f in module.facts.functions if f.name == name and f.owner >= 0), -1)
+            known = False
+            if owner >= 0 and None in self._program.classes.order(module.cls(owner)):
+                facts = module.facts.classes[owner]
+                kind = _last_word(facts.name)
+                known = any(_last_word(callee_text(b).rpartition(".")[2]) == kind for b in facts.bases if kind)
+            self._overriding[name] = known
+        return known
 
     def _fits(self, callee: Node) -> bool:
         """Whether the receiver is called like a class that has the method: `manager` and `EventManager`."""
@@ -217,6 +238,12 @@ def is_test(path: str) -> bool:
     """Whether a file is there to test others."""
     *folders, name = path.split("/")
     return name.startswith(("test_", "conftest")) or name.endswith("_test.py") or bool({"tests", "test"} & {*folders})
+
+
+def _last_word(name: str) -> str:
+    """`Client` of `GatewayKernelClient`."""
+    found = re.findall(r"[A-Z][a-z0-9]+", name)
+    return found[-1] if len(found) > 1 else ""
 
 
 def _tail(callee: str) -> str:

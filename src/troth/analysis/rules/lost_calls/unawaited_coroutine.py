@@ -100,6 +100,16 @@ CASES = [
         bad="import pytest\nasync def wait(): ...\n"
         "def test_event():\n    with pytest.raises(ValueError):\n        wait()  # here\n",
     ),
+    Case(
+        "the namesake of a method that may be a library's",
+        good="from kernels import AsyncKernelClient\nclass GatewayKernelClient(AsyncKernelClient):\n    async def start_channels(self): ...\n"
+        "async def main(manager):\n    kc = manager.client()\n    kc.start_channels()\n",
+    ),
+    Case(
+        "the namesake of a method of the project's own",
+        bad="from kernels import Base\nclass GatewayKernelClient(Base):\n    async def start_channels(self): ...\n"
+        "async def main(manager):\n    kc = manager.client()\n    kc.start_channels()  # here\n",
+    ),
 ]
 
 
