@@ -106,6 +106,8 @@ def _analyse(
     findings = _once([*findings, *fresh])
     if cache is not None and not overlay and (read or kept is None or len(old) != len(packed)):
         store.save(cache, context, store.Kept(stamps, packed, tuple(findings)))
+    # A template that only becomes Python when it is filled in is nobody's mistake.
+    problems = {path: p for path, p in problems.items() if p.newer_syntax or not p.is_template}
     findings += [_unreadable(path, p) for path, p in problems.items() if not p.newer_syntax]
     findings.sort(key=lambda f: (f.span.path, f.span.cell or 0, f.span.line, f.span.column, f.code))
     return Analysis(

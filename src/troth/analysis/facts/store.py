@@ -11,7 +11,7 @@ import pickle
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import cast
 
@@ -79,7 +79,7 @@ def save(folder: Path, context: str, kept: Kept) -> None:
     for path, facts in kept.facts.items():
         changed, size = kept.stamps[path]
         if isinstance(facts, Problem):
-            problems[path] = (changed, size, (facts.line, facts.column, facts.text, facts.newer_syntax))
+            problems[path] = (changed, size, astuple(facts))
             continue
         places[path] = (changed, size, position, position + len(facts))
         blobs.append(facts)

@@ -82,7 +82,7 @@ class Calls:
         if isinstance(func, Lambda):
             return self._fresh(func.evaluate(), node, scope, "a lambda that returns it")
         if isinstance(func, CallableType):
-            return self._annotated(func, node, scope)
+            return None if _decorates(node, values) else self._annotated(func, node, scope)
         if isinstance(func, External):
             promise = self._program.evidence.call(node, scope, external=func.path)
             return promise if promise is not None else External(f"{func.path}()")
@@ -416,6 +416,11 @@ def callee_text(node: Node) -> str:
     if kind == "index":
         return f"{callee_text(node[1])}[…]"
     return "…"
+
+
+def _decorates(node: Node, values: Arguments) -> bool:
+    """Whether the call applies a decorator, as in `app.get("/")(handler)`: which gives a function back."""
+    return node[1][0] == "call" and len(values) == 1 and isinstance(values[0][1], FunctionValue | Lambda)
 
 
 def _guessed(receiver: Value | None) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Reason
+from troth.analysis.program.always import always_called
 from troth.analysis.program.entities import Function
 from troth.analysis.program.values import FunctionValue, members_of
 
@@ -67,12 +68,17 @@ class Chains:
         is_end: Callable[[Call], bool],
         *,
         stops: Callable[[Function], bool],
+        up_to_a_way_out: bool = False,
     ) -> None:
-        """`names` are the last names of the calls it is about; `stops` tells functions that see to it themselves."""
+        """`names` are the last names of the calls it is about; `stops` tells functions that see to it themselves.
+
+        Only calls that a function always makes lead on; with `up_to_a_way_out`, only those before its first way out.
+        """
         self._program = program
         self._names = frozenset(names)
         self._is_end = is_end
         self._stops = stops
+        self._up_to_a_way_out = up_to_a_way_out
         self._ways: dict[Function, Link | None] = {}
         self._defined: frozenset[str] | None = None
 
@@ -123,7 +129,10 @@ class Chains:
         if not mentions and not self._calls_plain_functions(function):
             return None
         shortest: Link | None = None
+        always = always_called(function.facts, up_to_a_way_out=self._up_to_a_way_out)
         for call in self._program.calling.of(function):
+            if call.at not in always:
+                continue
             if self._is_end(call):
                 shortest = Link(call, None)
                 break

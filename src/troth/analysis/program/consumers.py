@@ -147,7 +147,8 @@ class Consumers:
             param = self._param_of(func, function, position, keyword)
             if param is None:  # one of `*args` or `**kwargs`
                 return keyword is None or looks_like_keeper(function.name)
-            return self._fate(function, param[0]) == "kept"
+            fate = self._fate(function, param[0])
+            return fate == "kept" or (fate == "handed over" and looks_like_keeper(function.name))
         return looks_like_keeper(callee_text(node[1]))
 
     @staticmethod

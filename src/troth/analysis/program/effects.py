@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from troth.analysis.facts.model import body_of
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.values import ClassObject, FunctionValue, Instance
+from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
@@ -17,7 +18,8 @@ __all__ = ["Effect", "Effects"]
 Effect = Literal["plain", "coroutine", "generator", "context", "iterator", "syncontext", "unknown"]
 
 _CONTEXTS = frozenset({"asynccontextmanager"})
-_TO_COROUTINE = frozenset({"sync_to_async", "database_sync_to_async", "run_in_executor", "to_thread", "coroutine"})
+_TO_COROUTINE = frozenset({"sync_to_async", "database_sync_to_async", "run_in_executor", "to_thread"})
+_FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper first, others last
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
 
@@ -70,8 +72,8 @@ class Effects:
             return "unknown" if name == "sync_compatible" else "plain"
         if effect == "plain" and name in _TO_COROUTINE:
             return "coroutine"
-        if effect == "iterator" and name == "coroutine":
-            return "coroutine"
+        if name == "coroutine" and effect in {"plain", "iterator"}:
+            return "coroutine" if self._is_of_python(function, node) else "unknown"
         value = self._program.static(function.module, function.parent).value(node)
         if isinstance(value, FunctionValue) and isinstance(value.function, Function):
             return self._through_own(value.function, effect, called=called)
@@ -81,10 +83,17 @@ class Effects:
             return "unknown"  # an object of the project decorates: what it gives back is its own affair
         return effect
 
+    def _is_of_python(self, function: Function, node: Node) -> bool:
+        """Whether `coroutine` is that of `types` or, once, of `asyncio`; tornado's starts the work at once."""
+        value = self._program.static(function.module, function.parent).value(node)
+        if isinstance(value, FunctionValue) and isinstance(value.function, LibraryFunction):
+            return value.function.qualname == "types.coroutine"
+        return isinstance(value, External) and value.path == "asyncio.coroutine"
+
     def _through_class(self, cls: Class, effect: Effect) -> Effect:
         """An object of the class takes the function's place: calling it is calling `__call__`."""
         if "__call__" not in cls.methods:
-            return effect
+            return "unknown"
         inner = cls.module.function(cls.methods["__call__"][-1])
         if inner.is_async:
             return "coroutine"
@@ -100,14 +109,15 @@ class Effects:
             return "generator"
         if verdict in {"plain", "dropped"}:
             return "plain" if effect in {"coroutine", "plain"} else "unknown"
-        # Its body is at hand and cannot be followed: what it makes of the function is not known.
-        return "unknown"
+        # Its body is at hand and cannot be followed: only the signature may still say what it makes of the function.
+        return effect if _promises_the_same(decorator) else "unknown"
 
     def wrapper(self, decorator: Function, *, called: bool = False) -> str:
         """What a decorator of the project makes of what it is given, by its body.
 
         "same" (gives it back, or a wrapper that returns its result), "async" (an async wrapper), "generator", "plain"
-        (runs it), "dropped" (calls it and throws the promise away), "" (cannot tell).
+        (runs it), "dropped" (calls it and throws the promise away), "" (cannot tell: an object, or a wrapper that hands
+        the function to somebody else).
         """
         known = self._wrappers.get(decorator)
         if known is None:
@@ -119,34 +129,44 @@ class Effects:
     def _read_wrapper(self, decorator: Function, depth: int) -> str:
         if decorator.is_async or depth > 2:
             return ""
-        returned = _returned_names(body_of(decorator.facts))
+        verdicts = {self._read_returned(node, decorator, depth) for node in _returned(body_of(decorator.facts))}
+        if len(verdicts) == 1:
+            return verdicts.pop()
+        if "" not in verdicts and ("async" in verdicts or "same" in verdicts):
+            return "same"  # it chooses by the color of what it is given
+        return ""
+
+    def _read_returned(self, node: Node, decorator: Function, depth: int) -> str:
+        """What the decorator gives back at one `return`."""
         inner = {
             f.name: decorator.module.function(i)
             for i, f in enumerate(decorator.module.facts.functions)
             if f.parent == decorator.index and f.owner == -1
         }
         params = {p[0] for p in decorator.facts.params}
-        verdicts: set[str] = set()
-        for name in returned:
-            if name in inner:
-                wrapper = inner[name]
-                takes = [p for p in wrapper.facts.params if p[3] in {"", "/"}]
-                has_inner = any(f.parent == wrapper.index and f.owner == -1 for f in decorator.module.facts.functions)
-                if has_inner and len(takes) == 1 and not wrapper.is_async:
-                    verdicts.add(self._read_wrapper(wrapper, depth + 1))
-                elif wrapper.is_async:
-                    verdicts.add("generator" if wrapper.is_generator else "async")
-                else:
-                    verdicts.add(self._plain_wrapper(wrapper, params))
-            elif name in params:
-                verdicts.add("same")
-            else:
-                verdicts.add("")
-        if len(verdicts) == 1:
-            return verdicts.pop()
-        if "async" in verdicts or "same" in verdicts:
-            return "same"  # it chooses by the color of what it is given
-        return ""
+        while node[0] == "call":
+            callee = node[1]
+            if callee[0] == "name" and callee[1] in inner:  # `return decorate(function)`, from both ways to write it
+                return self._read_wrapper(inner[callee[1]], depth + 1)
+            made = self._program.static(decorator.module, decorator).value(callee)
+            if isinstance(made, FunctionValue) and isinstance(made.function, Function):
+                return "" if made.function is decorator else self.wrapper(made.function)
+            if not node[2] or isinstance(made, ClassObject | Instance):
+                return ""
+            last = callee[1] if callee[0] == "name" else callee[2] if callee[0] == "attr" else ""
+            node = node[2][0] if last in _FIRST_OF else node[2][-1]
+        if node[0] != "name":
+            return ""
+        if node[1] not in inner:
+            return "same" if node[1] in params else ""
+        wrapper = inner[node[1]]
+        takes = [p for p in wrapper.facts.params if p[3] in {"", "/"}]
+        has_inner = any(f.parent == wrapper.index and f.owner == -1 for f in decorator.module.facts.functions)
+        if has_inner and len(takes) == 1 and not wrapper.is_async:
+            return self._read_wrapper(wrapper, depth + 1)
+        if wrapper.is_async:
+            return "generator" if wrapper.is_generator else "async"
+        return self._plain_wrapper(wrapper, params)
 
     def _plain_wrapper(self, wrapper: Function, params: set[str]) -> str:
         """Whether a plain wrapper returns what the wrapped function gives, runs it, or drops it."""
@@ -166,28 +186,40 @@ def _written(function: Function) -> Effect:
     return "iterator" if function.is_generator else "plain"
 
 
-def _returned_names(body: tuple[Node, ...]) -> list[str]:
-    """The names that `return` gives back, through wrapping calls such as `wraps(f)(wrapper)` and casts."""
-    names: list[str] = []
+def _returned(body: tuple[Node, ...]) -> list[Node]:
+    """What `return` gives back, wherever it stands."""
+    found: list[Node] = []
     for statement in body:
-        if statement[0] == "return":
-            node = statement[1]
-            names.append(_innermost(node))
+        if statement[0] == "return" and statement[1] is not None:
+            found += statement[1][2:4] if statement[1][0] == "ifexp" else statement[1:2]
         elif statement[0] in {"if", "while"}:
-            names += _returned_names(statement[2]) + _returned_names(statement[3])
+            found += _returned(statement[2]) + _returned(statement[3])
         elif statement[0] == "with":
-            names += _returned_names(statement[3])
+            found += _returned(statement[3])
         elif statement[0] == "try":
-            names += _returned_names(statement[1]) + _returned_names(statement[3])
-    return names
+            found += _returned(statement[1]) + _returned(statement[3])
+    return found
 
 
-def _innermost(node: Node | None) -> str:
-    while node is not None and node[0] == "call" and node[2]:
-        node = node[2][-1]
-    if node is not None and node[0] == "name":
-        return str(node[1])
-    return ""
+def _promises_the_same(decorator: Function) -> bool:
+    """Whether the signature says that the function comes back as it is: `def register(f: F) -> F`."""
+    returns = decorator.facts.returns
+    if returns is None:
+        return False
+    first = next((p for p in decorator.facts.params if p[0] not in {"self", "cls"}), None)
+    if first is not None and first[1] is not None and _words(first[1]) == _words(returns):
+        return True
+    if returns[0] == "index" and returns[2][0] == "tuple" and len(returns[2][1]) == 2:  # `-> Callable[[F], F]`
+        given, back = returns[2][1]
+        return given[0] == "list" and len(given[1]) == 1 and _words(given[1][0]) == _words(back)
+    return False
+
+
+def _words(node: object) -> object:
+    """An annotation without the places it stands at."""
+    if not isinstance(node, tuple) or all(isinstance(part, int) for part in node):
+        return node if not isinstance(node, tuple) else ()
+    return tuple(_words(part) for part in node)
 
 
 def _fate_of_wrapped(body: tuple[Node, ...], wrapped: set[str]) -> str:

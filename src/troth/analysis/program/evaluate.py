@@ -123,6 +123,7 @@ class Evaluator:
         self.function = function
         self.owner = owner
         self.env: dict[str, Value | None] = {}
+        self.plainly_entered: set[str] = set()  # variables that a plain `with … as` has bound
 
     def value(self, node: Node) -> Value | None:
         """What `node` stands for."""
@@ -227,8 +228,8 @@ class Evaluator:
         if isinstance(base, Builtin | TupleOf | Table):
             return FunctionValue(_builtin_method(base, name), base)
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
-            if name in _OF_COROUTINES:
-                self.keep(base)
+            if name in _OF_COROUTINES or _is_looked_into(base, name):
+                self.keep(base)  # whoever looks inside knows what it is
             else:
                 self.misuse(base, "attribute", at, name)
             return None
@@ -667,6 +668,12 @@ def _builtin_method(base: Value, name: str) -> LibraryFunction:
     if found is None:
         found = _builtins[key] = LibraryFunction(f"builtins.{key}", ("", "", {}))
     return found
+
+
+def _is_looked_into(value: Value, name: str) -> bool:
+    """Whether a private attribute is read of what only its siblings say is a promise: its author knows better."""
+    site = value.site if isinstance(value, Coroutine) else None
+    return site is not None and site.by_siblings and name.startswith("_")
 
 
 def _class_of(value: Value) -> Class | None:

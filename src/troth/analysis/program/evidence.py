@@ -7,8 +7,9 @@ and hardly ever used without). Both make a finding likely, never certain; where 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from troth.analysis.findings import Reason
 from troth.analysis.program.calls import callee_text
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.link import Program
     from troth.analysis.program.sites import Site
 
-__all__ = ["Evidence"]
+__all__ = ["Evidence", "asks_for_color"]
 
 
 class Evidence:
@@ -32,8 +33,10 @@ class Evidence:
         self._program = program
         self._async: Counter[str] = Counter()
         self._methods: Counter[str] = Counter()  # of the async ones, those that a class has
+        self._rehearsed: Counter[str] = Counter()  # of these, the ones in tests and in functions: fakes and examples
         self._owners: dict[str, set[str]] = {}  # the classes that have them, in lower case
         self._plain: Counter[str] = Counter()
+        self._overriding: dict[str, bool] = {}
         self._places: dict[str, tuple[str, int]] = {}
         self._awaited: Counter[str] = Counter()
         self._awaited_here: Counter[tuple[str, str]] = Counter()
@@ -41,16 +44,22 @@ class Evidence:
         self._awaited_names: Counter[str] = Counter()
         self._bare: Counter[str] = Counter()
         self._awaited_places: dict[str, tuple[str, int]] = {}
+        self.has_remote_objects = False  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
         self.awaited_twice: set[str] = set()  # functions whose result is awaited as well
 
     def count(self, path: str, functions: tuple[tuple[object, ...], ...]) -> None:
         """Take in what one file says."""
         for f in functions:
+            parent = cast("int", f[2])
+            if f[4] & 1 and parent > 0 and functions[parent][0] == "__getattr__":  # type: ignore[operator]
+                self.has_remote_objects = True
             name, flags, at, calls, awaited = f[0], f[4], f[5], f[9], f[10]
             if flags & 1:  # type: ignore[operator]
                 self._async[name] += 1  # type: ignore[index]
                 if f[3] != -1:
                     self._methods[name] += 1  # type: ignore[index]
+                    if is_test(path) or parent:
+                        self._rehearsed[name] += 1  # type: ignore[index]
                     owner = f[1].rpartition(".")[0].rpartition(".")[2]  # type: ignore[attr-defined]
                     self._owners.setdefault(name, set()).add(owner.lower())  # type: ignore[arg-type]
                 self._places.setdefault(name, (path, at[0]))  # type: ignore[arg-type, index]
@@ -87,7 +96,10 @@ class Evidence:
         if callee[0] not in {"attr", "name"} or scope.function is None:
             return None
         text = callee_text(callee)
-        reason = self._by_name(callee[2]) if callee[0] == "attr" and not external else None
+        if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
+            return None  # the file that `with open(…) as file` gives is not the one of `async with`
+        path = scope.module.path
+        reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
         if reason is not None and not scope.function.is_async and not self._fits(callee):
             reason = None
         siblings = reason is None
@@ -102,7 +114,7 @@ class Evidence:
 
     def speaks_for(self, name: str, callee: str, function: Function) -> bool:
         """Whether `call` might have something to say about that callee; `name` is "" for one from a library."""
-        if name and self._by_name(name) is not None:
+        if name and self._by_name(name, function.module.path) is not None:
             return True
         return function.is_async and self._by_siblings(callee, function) is not None
 
@@ -119,16 +131,36 @@ class Evidence:
         name = site.callee.rpartition(".")[2]
         return self._awaited_names[name] > 0
 
-    def _by_name(self, name: str) -> Reason | None:
+    def _by_name(self, name: str, asking: str) -> Reason | None:
         if name in GENERIC or name.startswith("__"):
             return None
         count, plain = self.colors(name)
-        if not self._methods[name] or plain:
+        telling = self._methods[name] if is_test(asking) else self._methods[name] - self._rehearsed[name]
+        if not telling or plain or self._may_override_a_library(name):
             return None
         path, line = self._places[name]
         which = "the only definition" if count == 1 else f"all {count} definitions"
         verb = "is" if count == 1 else "are"
         return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
+
+    def _may_override_a_library(self, name: str) -> bool:
+        """Whether the only method of that name is in a `GatewayClient(AsyncClient)` of an unknown library.
+
+        The library may well have a plain client with the same method.
+        """
+        if self._methods[name] != 1:
+            return False
+        known = self._overriding.get(name)
+        if known is None:
+            module = self._program.module(self._places[name][0])
+            owner = next((f.owner for f in module.facts.functions if f.name == name and f.owner >= 0), -1)
+            known = False
+            if owner >= 0 and None in self._program.classes.order(module.cls(owner)):
+                facts = module.facts.classes[owner]
+                kind = _last_word(facts.name)
+                known = any(_last_word(callee_text(b).rpartition(".")[2]) == kind for b in facts.bases if kind)
+            self._overriding[name] = known
+        return known
 
     def _fits(self, callee: Node) -> bool:
         """Whether the receiver is called like a class that has the method: `manager` and `EventManager`."""
@@ -146,24 +178,42 @@ class Evidence:
         path, key = function.module.path, _tail(text)
         awaited, bare = self._awaited_here[path, text], self._bare_here[path, text]
         where = "in this file"
-        if awaited < _FEWEST_HERE or (bare - 1) * 4 > awaited:
+        is_generic = key.rpartition(".")[2] in GENERIC
+        fewest = _FEWEST_OF_LOCAL if is_generic and _is_local(text, function) else _FEWEST_HERE
+        if awaited < fewest or (bare - 1) * 4 > awaited:
             awaited, bare = self._awaited[key], self._bare[key]
             where = "in this project"
-            if awaited < _FEWEST_ANYWHERE or bare > 1 or key.rpartition(".")[2] in GENERIC:
+            if awaited < _FEWEST_ANYWHERE or bare > 1 or is_generic:
                 return None
         place = self._awaited_places[key]
         return Reason(f"`{text}(…)` is awaited in {awaited} other functions {where}", *place)
 
 
 # How many functions have to await the same words: two in one file know what they do; elsewhere the same words may
-# mean another object, so three, and nobody who does otherwise.
+# mean another object, so three, and nobody who does otherwise. The `sock` whose `send` is called may even be another in
+# each function of a file, unless it belongs to the module or to `self`.
 _FEWEST_HERE = 2
+_FEWEST_OF_LOCAL = 3
 _FEWEST_ANYWHERE = 3
+
+
+def _is_local(text: str, function: Function) -> bool:
+    """Whether the receiver is a variable of the function, not one of the module or of an object."""
+    name = text.partition(".")[0]
+    facts = function.module.facts
+    return name not in {"self", "cls"} and not any(
+        name == known for known in (*(i.local for i in facts.imports), *(v[0] for v in facts.variables))
+    )
 
 
 def _asks_for_color(function: Function) -> bool:
     """Whether the function itself looks at the color of what it calls; then a plain call is no accident."""
-    return any(callee.rpartition(".")[2] in _COLOR_QUESTIONS for callee in function.facts.calls)
+    return any(asks_for_color(callee) for callee in function.facts.calls)
+
+
+def asks_for_color(callee: str) -> bool:
+    """Whether a call of that name asks if something is async: `inspect.isawaitable`."""
+    return callee.rpartition(".")[2] in _COLOR_QUESTIONS
 
 
 _COLOR_QUESTIONS = frozenset(
@@ -182,6 +232,18 @@ _COLOR_QUESTIONS = frozenset(
         "is_coroutine_callable",
     ]
 )
+
+
+def is_test(path: str) -> bool:
+    """Whether a file is there to test others."""
+    *folders, name = path.split("/")
+    return name.startswith(("test_", "conftest")) or name.endswith("_test.py") or bool({"tests", "test"} & {*folders})
+
+
+def _last_word(name: str) -> str:
+    """`Client` of `GatewayKernelClient`."""
+    found = re.findall(r"[A-Z][a-z0-9]+", name)
+    return found[-1] if len(found) > 1 else ""
 
 
 def _tail(callee: str) -> str:

@@ -13,6 +13,7 @@ from troth.analysis.facts.model import body_of
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
 from troth.analysis.program.evaluate import Evaluator, _at_of
+from troth.analysis.program.evidence import asks_for_color
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Promise, Site
 from troth.analysis.program.values import (
     AsyncContext,
@@ -121,6 +122,7 @@ class Flow(Evaluator):
         self._globals: set[str] = set()
         self._loops: list[tuple[list[State], list[State]]] = []  # states at `break`, at `continue`
         self._masks: list[int] = []
+        self._expects_error = False  # inside `with pytest.raises(…)`
         self._returned_result = False  # some path returns something that is no promise
         self._closures: list[Node | int] = []
         self._arms = False
@@ -262,6 +264,8 @@ class Flow(Evaluator):
                 continue
             if self.program.consumers.may_await(func, node, position, name):
                 self.keep(value)
+                if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][0] == "name":
+                    self.env[node[2][position][1]] = None  # what it is, is found out at run time
             else:
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
 
@@ -409,7 +413,7 @@ class Flow(Evaluator):
             self._throw_away(node[1][-1])
         else:
             value = self.value(node)
-            if value is not None:
+            if value is not None and not (self._expects_error and _is_made_by_plain_function(value)):
                 self._drop(value, node)
 
     def _drop(self, value: Value, node: Node) -> None:
@@ -472,12 +476,20 @@ class Flow(Evaluator):
                 old = base.args[-1:] if isinstance(base, Builtin) else base.values
                 self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old, value])))
                 self._hold(target[1][1], value)
-            elif looks_like_keeper(callee_text(target[1])):
+            elif looks_like_keeper(callee_text(target[1])) or self._fills_for_caller(target[1]):
                 self.keep(value)
             else:
                 self.hand_over(value, f"`{callee_text(target[1])}[…]`", _at_of(target[1]))
         else:
             self.keep(value)
+
+    def _fills_for_caller(self, container: Node) -> bool:
+        """Whether a plain function puts things into what it was given: it cannot await them, its caller can."""
+        return (
+            not self.function.is_async
+            and container[0] == "name"
+            and any(param[0] == container[1] for param in self.function.facts.params)
+        )
 
     def _is_self(self, name: str) -> bool:
         function: Function | None = self.function
@@ -727,18 +739,23 @@ class Flow(Evaluator):
 
     def s_with(self, statement: Node) -> None:
         _, is_async, items, body, at = statement
-        masked = False
+        masked = expects_error = False
         for node, target in items:
             value = self.value(node)
             self._check_with(value, node, at, is_async=is_async)
             entered = self.entered(value, is_async=is_async)
             if target is not None:
                 self._assign(target, entered) if not holds_promise(entered) else self._assign_item(target, entered)
+            if target is not None and target[0] == "name" and not is_async:
+                self.plainly_entered.add(target[1])
+            expects_error = expects_error or (node[0] == "call" and _last_name(node[1]) in _EXPECTING_ERRORS)
             if node[0] == "call" and _last_name(node[1]) == "suppress":
                 masked = any(_last_name(a) in {"Exception", "BaseException"} for a in node[2])
         if masked:
             self._masks.append(at[0])
+        outside, self._expects_error = self._expects_error, self._expects_error or expects_error
         self.block(body)
+        self._expects_error = outside
         if masked:
             self._masks.pop()
 
@@ -823,7 +840,9 @@ class Flow(Evaluator):
         self.misuse(self.value(statement[2]), "text", None, "the message of an assert")
 
     def s_del(self, statement: Node) -> None:
-        return
+        for target in statement[1]:
+            if target[0] == "name":
+                self.keep(self.env.get(target[1]))  # whoever deletes a promise does not want it
 
     def s_break(self, statement: Node) -> None:
         if self._loops:
@@ -906,6 +925,15 @@ class Flow(Evaluator):
     def returned_result(self) -> bool:
         """Whether some other way out returns a plain result."""
         return self._returned_result
+
+
+def _is_made_by_plain_function(value: Value) -> bool:
+    """Whether a plain function gives the promise: it may raise before it does, an `async def` cannot."""
+    site = value.site if isinstance(value, Coroutine) else None
+    return site is not None and not getattr(site.target, "is_async", True)
+
+
+_EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
 
 def _is_sure(value: Value | None) -> bool:

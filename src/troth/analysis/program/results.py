@@ -10,7 +10,7 @@ from troth.analysis.program import library
 from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
-from troth.analysis.program.values import Builtin, FunctionValue, Instance, Nothing, TupleOf, members_of
+from troth.analysis.program.values import Builtin, Coroutine, FunctionValue, Instance, Nothing, TupleOf, members_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
@@ -45,13 +45,34 @@ def gives_no_promise(program: Program, function: Function) -> bool:
     if returns is not None:
         declared = program.types.annotated(returns, function.module, function.parent, function.owner)
         if declared is not None:
-            return is_no_promise(declared, program)
+            return is_no_promise(declared, program) and not _may_hand_on_a_promise(program, function)
         if mentions_awaitable(returns, _AWAITABLES):
             return False
     body = body_of(function.facts)
     if not _returns_something(body):
         return bool(body[-1][0] != "raise")  # one that never comes back gives nothing at all
     return is_no_promise(program.inferred(function), program)
+
+
+def _may_hand_on_a_promise(program: Program, function: Function) -> bool:
+    """Whether the body may return a promise, whatever the annotation says.
+
+    `def size(self) -> int: return self.execute("SIZE")` is often shared by a plain and an async client.
+    """
+    inferred = program.inferred(function)
+    if inferred is None:
+        return _returns_a_call(body_of(function.facts))
+    return any(isinstance(m, Coroutine) for m in members_of(inferred))
+
+
+def _returns_a_call(node: Any) -> bool:
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "return":
+        return node[1] is not None and node[1][0] in {"call", "name", "ifexp"}
+    if node[0] in ("expr", "assign", "lambda"):
+        return False
+    return any(_returns_a_call(part) for part in node)
 
 
 def library_gives_no_promise(program: Program, function: LibraryFunction) -> bool:

@@ -2,6 +2,7 @@
 
 import ast
 import io
+import re
 import tokenize
 import warnings
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ class Problem:
     column: int
     text: str
     newer_syntax: bool = False
+    is_template: bool = False
 
 
 def parse(data: bytes, *, top_level_await: bool = False) -> ast.Module | Problem:
@@ -27,7 +29,8 @@ def parse(data: bytes, *, top_level_await: bool = False) -> ast.Module | Problem
             warnings.simplefilter("ignore")  # invalid escapes and the like are the file's own affair
             tree = compile(data, "<file>", "exec", flags, dont_inherit=True)
     except SyntaxError as error:
-        return Problem(error.lineno or 1, error.offset or 1, error.msg or "invalid syntax", _is_newer(data, error))
+        place = (error.lineno or 1, error.offset or 1, error.msg or "invalid syntax")
+        return Problem(*place, _is_newer(data, error), is_template=_TEMPLATE.search(data) is not None)
     except UnicodeDecodeError as error:
         return Problem(data[: error.start].count(b"\n") + 1, 1, f"cannot be decoded as {error.encoding}")
     except (ValueError, LookupError) as error:  # null bytes, an unknown coding
@@ -38,6 +41,13 @@ def parse(data: bytes, *, top_level_await: bool = False) -> ast.Module | Problem
     return tree
 
 
+# Marks of Jinja, cookiecutter and their like where Python has no use for them: a line that begins with `{% if x %}`,
+# `# % block` or `{{ name }}`, and a name to be filled in. Inside a line they may be part of somebody's string.
+_TEMPLATE = re.compile(
+    rb"^\s*(?:#\s*)?\{%-?\s*\w+.*%\}|^\s*#\s*%\s*(?:if|for|block|set|filter|extends|include|raw|macro)\b"
+    rb"|^\s*\{\{.*\}\}|^\s*(?:import|from|class|def|async def)\s[\w.]*\{\{",
+    re.MULTILINE,
+)
 _NEWER = ("type ", "except", "match", "t'", 't"', "f'", 'f"', "[", "lazy ")
 
 

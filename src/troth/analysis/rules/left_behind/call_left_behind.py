@@ -32,6 +32,16 @@ CASES = [
         "async def three():\n    db.commit()\n",
     ),
     Case("in a plain function", good=f"{_TWO}def three():\n    db.commit()\n"),
+    Case(
+        "the file of a plain `with`",
+        good="from aiofiles import open as aopen\nasync def one(f):\n    await f.write(1)\nasync def two(f):\n    await f.write(2)\n"
+        "async def three(f):\n    await f.write(3)\nasync def four():\n    with open('x') as f:\n        f.write(4)\n",
+    ),
+    Case(
+        "another socket of the same name",
+        good="async def one(sock):\n    await sock.send(1)\nasync def two(sock):\n    await sock.send(2)\n"
+        "async def three(sock):\n    sock.send(3)\n",
+    ),
 ]
 
 _SILENT = frozenset({"returned", "handed over", "async with", "async iteration", "with", "sometimes awaited"})

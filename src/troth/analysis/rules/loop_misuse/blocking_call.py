@@ -12,6 +12,8 @@ awaited (a lambda); a lock, a database connection or a queue stays with its thre
 from __future__ import annotations
 
 import ast
+import ipaddress
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -62,6 +64,28 @@ CASES = [
         "down a chain",
         bad="import time\ndef wait():\n    time.sleep(5)\ndef work():\n    wait()\nasync def main():\n    work()  # here\n",
     ),
+    Case(
+        "down a chain, in a loop",
+        bad="import time\ndef wait(ready):\n    while not ready():\n        time.sleep(5)\n"
+        "async def main():\n    wait(ready)  # here\n",
+    ),
+    Case(
+        "down a chain, on a branch that need not be taken",
+        good="import socket\ndef node(host, name=None):\n    if host == 'localhost':\n        host = socket.gethostbyname(host)\n"
+        "    return host\nasync def main():\n    node('x')\n",
+    ),
+    Case(
+        "a lookup that only reads numbers",
+        good="import socket\nasync def main(host):\n    socket.getaddrinfo(host, 80, flags=socket.AI_NUMERICHOST)\n"
+        "    socket.getaddrinfo('127.0.0.1', 80)\n    socket.getnameinfo(host, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)\n",
+    ),
+    Case("a lookup", bad="import socket\nasync def main(host):\n    socket.getaddrinfo(host, 80)  # here\n"),
+    Case(
+        "a socket that does not block",
+        good="import socket\nasync def main(wait):\n    s = socket.socket()\n    s.setblocking(False)\n    while True:\n"
+        "        try:\n            return s.recv(10)\n        except BlockingIOError:\n            await wait(s)\n",
+    ),
+    Case("put into a queue without a bound", good="import queue\nq = queue.Queue()\nasync def main():\n    q.put(1)\n"),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
     Case(
         "in a thread",
@@ -87,6 +111,10 @@ _DIRECT = frozenset({"sleep", "network", "subprocess", "lock", "queue", "future"
 _FOR_A_THREAD = frozenset({"network", "subprocess", "file"})
 _DOWN_A_CHAIN = frozenset({"sleep", "network", "subprocess"})
 _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole file at once; `open` and `exists` are quick
+
+
+_NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK")
+_LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
 
 @rule("T602", "blocking-call", cases=CASES)
@@ -159,6 +187,12 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
         return False
     given = {str(position): value for position, value in enumerate(tree.args)}
     given |= {keyword.arg: keyword.value for keyword in tree.keywords if keyword.arg}
+    if call.text.rpartition(".")[2] in _LOOKUPS and any(_is_numeric(value) for value in given.values()):
+        return True
+    if call.text.rpartition(".")[2] == "put" and found.waits_for == "queue":
+        return True  # most queues have no bound, and then nobody waits
+    if any("socket.socket." in name for name in names_of(call.callee)) and _is_nonblocking(program, call):
+        return True
     off = [value.value for name, value in given.items() if name in found.unless and isinstance(value, ast.Constant)]
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
@@ -172,6 +206,27 @@ def _is_perhaps_done(call: Call) -> bool:
     receiver = call.node[1][1] if call.node[1][0] == "attr" else call.node[1]
     asked = any(callee.rpartition(".")[2] in {"done", "wait", "as_completed"} for callee in call.caller.facts.calls)
     return receiver[0] not in {"name", "call"} or asked or bool(call.caller.facts.awaited and receiver[0] == "name")
+
+
+def _is_nonblocking(program: Program, call: Call) -> bool:
+    """Whether the file speaks of sockets that do not block; which of them do cannot be seen at the call."""
+    return _NONBLOCKING.search(program.text(call.caller.module.path).value) is not None
+
+
+def _is_numeric(value: ast.expr) -> bool:
+    """Whether a name lookup is told to ask nobody: by a flag, or because it is given a number or nothing to look up."""
+    if any(isinstance(n, ast.Name | ast.Attribute) and "NUMERIC" in ast.unparse(n) for n in ast.walk(value)):
+        return True
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    return any(isinstance(p, ast.Constant) and isinstance(p.value, str) and _is_address(p.value) for p in parts)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return text == "localhost"
+    return True
 
 
 def _is_for_a_thread(function: Function) -> bool:

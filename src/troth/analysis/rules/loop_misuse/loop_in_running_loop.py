@@ -72,6 +72,11 @@ CASES = [
         "    except RuntimeError:\n        return asyncio.run(f())\n    return None\nasync def main():\n    load()\n",
     ),
     Case(
+        "after a way out that may be taken",
+        good="import asyncio\nasync def f(): ...\ndef load(simulated):\n    if simulated:\n        return\n"
+        "    asyncio.run(f())\nasync def main():\n    load(True)\n",
+    ),
+    Case(
         "in a function inside it that somebody else calls",
         good="import asyncio, threading\nasync def f(): ...\nasync def main():\n    def work():\n        asyncio.run(f())\n"
         "    threading.Thread(target=work).start()\n",
@@ -91,7 +96,7 @@ def check(program: Program) -> Iterator[Finding]:
     def starts(call: Call) -> bool:
         return any(name in starters for name in names_of(call.callee))
 
-    chains = Chains(program, {name.rpartition(".")[2] for name in starters}, starts, stops=_asks)
+    chains = Chains(program, {name.rpartition(".")[2] for name in starters}, starts, stops=_asks, up_to_a_way_out=True)
     for call in chains.direct():
         if not _looks_whether_one_runs(call.caller):
             message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"

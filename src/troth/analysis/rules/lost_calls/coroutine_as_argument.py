@@ -47,6 +47,16 @@ CASES = [
         good="import inspect\nasync def f(): ...\nasync def hold(w):\n    return await w\ndef promise(work):\n    if inspect.iscoroutine(work):\n        return work\n    return hold(work)\n"
         "def run(work):\n    return drive(promise(work))\nfrom lib import drive\nrun(f())\n",
     ),
+    Case(
+        "a runner that leaves the running to somebody unknown",
+        good="from lib import pool\nasync def load(): ...\ndef run_worker(work):\n    start = pool.start\n    return start(work)\n"
+        "async def main():\n    run_worker(load())\n    await load()\n",
+    ),
+    Case(
+        "put where the caller finds it",
+        good="async def body(): ...\nasync def other():\n    await body()\n"
+        "def extract(values, connection):\n    values['body'] = body()\n",
+    ),
 ]
 
 

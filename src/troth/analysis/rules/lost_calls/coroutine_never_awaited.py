@@ -61,6 +61,13 @@ CASES = [
         good="async def f(): ...\nasync def main():\n    x = f()\n    async def later():\n        await x\n    return later\n",
     ),
     Case("closed", good="async def f(): ...\nasync def main():\n    x = f()\n    x.close()\n"),
+    Case(
+        "asked for its color",
+        good="from inspect import isawaitable\nfrom typing import Any, Callable, Coroutine\n"
+        "async def main(handler: Callable[..., Coroutine[Any, Any, list]]):\n    result = handler()\n"
+        "    if isawaitable(result):\n        result = await result\n    print(result[0])\n",
+    ),
+    Case("deleted", good="async def f(): ...\nasync def main():\n    job = f()\n    del job\n"),
 ]
 
 

@@ -59,6 +59,57 @@ CASES = [
         "an object that can be awaited but need not be",
         good="class Job:\n    def __await__(self):\n        yield\ndef start():\n    return Job()\nasync def main():\n    start()\n",
     ),
+    Case(
+        "a decorator that hands the function to somebody else, with and without arguments",
+        good="from functools import partial, wraps\ndef work(method=None, *, name=''):\n    def decorator(method):\n"
+        "        @wraps(method)\n        def decorated(*args):\n            return args[0].run(partial(method, *args), name)\n"
+        "        return decorated\n    return decorator if method is None else decorator(method)\n"
+        "def job(method=None):\n    def decorator(method):\n        def decorated(*args):\n"
+        "            return args[0].run(partial(method, *args))\n        return decorated\n"
+        "    if method is None:\n        return decorator\n    return decorator(method)\n"
+        "class App:\n    @work(name='x')\n    async def load(self): ...\n    @work\n    async def save(self): ...\n"
+        "    @job\n    async def sync(self): ...\n"
+        "    def main(self):\n        self.load()\n        self.save()\n        self.sync()\n",
+    ),
+    Case(
+        "a decorator that makes an object of the function",
+        good="class Task:\n    def __init__(self, function): ...\n    def __call__(self): ...\ndef task(function):\n"
+        "    return Task(function)\n@task\nasync def load(): ...\nasync def main():\n    load()\n",
+    ),
+    Case(
+        "a decorator that says that it changes nothing",
+        bad="from typing import Callable, TypeVar\nfrom lib import known\nF = TypeVar('F')\ndef register(name: str) -> Callable[[F], F]:\n"
+        "    return known.register(name)\n@register('x')\nasync def load(): ...\nasync def main():\n    load()  # here\n",
+    ),
+    Case(
+        "generators that a framework calls coroutines",
+        good="from tornado import gen\n@gen.coroutine\ndef load():\n    yield\ndef main():\n    load()\n",
+    ),
+    Case(
+        "a decorator applied by hand",
+        good="from typing import Any, Callable, Coroutine\nHandler = Callable[..., Coroutine[Any, Any, None]]\n"
+        "class App:\n    def get(self, uri: str) -> Handler: ...\ndef main(app: App):\n    app.get('/')(lambda: 1)\n",
+    ),
+    Case(
+        "a plain function that is expected to raise",
+        good="import pytest\nasync def wait(): ...\ndef event(name):\n    if not name:\n        raise ValueError\n    return wait()\n"
+        "def test_event():\n    with pytest.raises(ValueError):\n        event('')\n",
+    ),
+    Case(
+        "an async function that is expected to raise",
+        bad="import pytest\nasync def wait(): ...\n"
+        "def test_event():\n    with pytest.raises(ValueError):\n        wait()  # here\n",
+    ),
+    Case(
+        "the namesake of a method that may be a library's",
+        good="from kernels import AsyncKernelClient\nclass GatewayKernelClient(AsyncKernelClient):\n    async def start_channels(self): ...\n"
+        "async def main(manager):\n    kc = manager.client()\n    kc.start_channels()\n",
+    ),
+    Case(
+        "the namesake of a method of the project's own",
+        bad="from kernels import Base\nclass GatewayKernelClient(Base):\n    async def start_channels(self): ...\n"
+        "async def main(manager):\n    kc = manager.client()\n    kc.start_channels()  # here\n",
+    ),
 ]
 
 

@@ -64,6 +64,16 @@ CASES = [
         "of unknown result", good="import lib\ndef load():\n    return lib.get()\nasync def main():\n    await load()\n"
     ),
     Case(
+        "shared by a plain and an async client",
+        good="class Commands:\n    def size(self) -> int:\n        return self.execute('SIZE')\nclass Client(Commands):\n"
+        "    async def execute(self, *a): ...\nasync def main(c: Client):\n    await c.size()\n",
+    ),
+    Case(
+        "asked of a remote object",
+        good="class Scheduler:\n    def get_index(self):\n        return 1\nclass Rpc:\n    def __getattr__(self, key):\n"
+        "        async def call(**kw): ...\n        return call\nasync def main(scheduler):\n    await scheduler.get_index()\n",
+    ),
+    Case(
         "overridden by an async one",
         good="class Base:\n    def on(self):\n        return None\nclass Real(Base):\n    async def on(self): ...\nasync def main(b: Base):\n    await b.on()\n",
     ),
@@ -141,7 +151,7 @@ def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
         name = first.function.qualname
         yield _told(program, call, under, name, tuple(r for r in reasons if r is not None), sure=sure)
     elif call.callee is None and call.node[1][0] == "attr":
-        reason = _by_name(program, call)
+        reason = None if program.evidence.has_remote_objects else _by_name(program, call)
         if reason is not None and not _is_replaced(program, call):
             yield _told(program, call, under, call.text, (reason,), sure=False)
 
