@@ -19,7 +19,6 @@ from troth.analysis.run import analyse
 from troth.analysis.source.project import Project
 from troth.analysis.source.syntax import problem_in
 
-ON_REQUEST = {rule.code for rule in all_rules() if not rule.is_default}
 BAD = [
     pytest.param(rule.code, case.bad, id=f"{rule.code}-{case.name}")
     for rule in all_rules()
@@ -35,8 +34,7 @@ def settled(folder: Path, files: dict[str, str], code: str = "") -> Settled:
     project = Project(folder, tuple(sorted(files)))
 
     def look(overlay):
-        found = analyse(project, overlay=overlay).findings
-        return [one for one in found if one.code not in ON_REQUEST - {code}]
+        return analyse(project, overlay=overlay, on_request={code}).findings
 
     return settle(folder, look, lambda one: one.fix is not None)
 
