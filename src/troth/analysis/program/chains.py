@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from troth.analysis.program.calling import Call, Calling
+    from troth.analysis.program.link import Program
 
 __all__ = ["Chains", "Link", "plain_target"]
 
@@ -46,11 +47,17 @@ class Link(NamedTuple):
         return (here,) if self.rest is None else (here, *self.rest.reasons())
 
 
-def plain_target(call: Call) -> Function | None:
-    """The one plain function of the project that the call runs, here and now; None for anything else."""
+def plain_target(call: Call, program: Program | None = None) -> Function | None:
+    """The one plain function of the project that the call runs, here and now; None for anything else.
+
+    With the `program` given, a method that a subclass overrides is nobody's in particular.
+    """
     found = members_of(call.callee)
     if len(found) != 1 or not isinstance(found[0], FunctionValue):
         return None
+    if program is not None and isinstance(found[0].function, Function):
+        if program.overridden_otherwise(found[0].function, found[0].receiver):
+            return None
     function = found[0].function
     if not isinstance(function, Function) or function.is_async or function.is_generator or function.facts.decorators:
         return None
@@ -93,7 +100,7 @@ class Chains:
                 if function in self.ways or not self._may_lead(function):
                     continue
                 for call in self._calling.of(function):
-                    target = plain_target(call)
+                    target = plain_target(call, self._calling.program)
                     if target in fresh:
                         found.setdefault(function, Link(call, fresh[target]))
             fresh = found
@@ -108,7 +115,7 @@ class Chains:
             if not function.is_async or self._stops(function):
                 continue
             for call in self._calling.of(function):
-                target = plain_target(call)
+                target = plain_target(call, self._calling.program)
                 if target is not None and target in self.ways:
                     found.append(Link(call, self.ways[target]))
         return found
