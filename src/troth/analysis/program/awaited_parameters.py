@@ -111,7 +111,7 @@ def _uses(node: Any, wanted: tuple[str, ...], how: str) -> Iterator[tuple[str, A
 def _is(node: Node, wanted: tuple[str, ...]) -> bool:
     if wanted[0] == "name":
         return bool(node == wanted)
-    return node[0] == "attr" and node[2] == wanted[2] and node[1] == ("name", wanted[1])
+    return bool(node[0] == "attr" and node[2] == wanted[2] and node[1] == ("name", wanted[1]))
 
 
 def _last(node: Node) -> str:

@@ -25,8 +25,8 @@ _PROMISING = frozenset("agmow")  # flags of library functions whose result may b
 
 # Modules of the standard library of which no function gives anything that can be awaited.
 _WITHOUT_PROMISES = frozenset(
-    ["base64", "csv", "datetime", "glob", "hashlib", "html", "json", "math", "os", "pathlib", "pickle", "random", "re"]
-    + ["shutil", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap", "time", "uuid", "zlib"]
+    {"base64", "csv", "datetime", "glob", "hashlib", "html", "json", "math", "os", "pathlib", "pickle", "random", "re"}
+    | {"shutil", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap", "time", "uuid", "zlib"}
 )
 
 

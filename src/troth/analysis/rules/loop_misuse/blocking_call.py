@@ -86,6 +86,14 @@ CASES = [
         "        try:\n            return s.recv(10)\n        except BlockingIOError:\n            await wait(s)\n",
     ),
     Case("put into a queue without a bound", good="import queue\nq = queue.Queue()\nasync def main():\n    q.put(1)\n"),
+    Case(
+        "a whole file",
+        bad="from pathlib import Path\nasync def main(folder):\n    return (Path(folder) / 'a').read_text()  # here\n",
+    ),
+    Case(
+        "a program started", bad="import subprocess\nasync def main():\n    return subprocess.Popen(['ls'])  # here\n"
+    ),
+    Case("an async path", good="import anyio\nasync def main(path: anyio.Path):\n    return await path.read_text()\n"),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
     Case(
         "in a thread",
@@ -123,14 +131,14 @@ def check(program: Program) -> Iterator[Finding]:
     known = semantics().blocking
 
     def kind(call: Call) -> Blocking | None:
-        found = next((known[name] for name in names_of(call.callee) if name in known), None)
+        found = next((known[name] for name in names_of(call.callee) if name in known), None) or _also(program, call)
         if found is None or found.waits_for not in _DIRECT or _takes_no_time(program, call, found):
             return None
         if found.waits_for == "future" and _is_perhaps_done(call):
             return None
         return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
 
-    names = {name.rpartition(".")[2] for name in known}
+    names = {name.rpartition(".")[2] for name in known} | {"Popen", *_FILES}
     direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True)
     for call in direct.direct():
         if not call.is_awaited:
@@ -139,7 +147,12 @@ def check(program: Program) -> Iterator[Finding]:
             yield _told(
                 program, call, found, f"`{call.text}(…)` waits for {_words(found)} and holds up the loop meanwhile", ()
             )
-    chained = Chains(program, names, lambda call: _reaches(kind(call)), stops=_is_for_a_thread)
+    chained = Chains(
+        program,
+        names,
+        lambda call: not call.text.endswith("Popen") and _reaches(kind(call)),
+        stops=_is_for_a_thread,
+    )
     for link in chained.indirect():
         found = kind(link.end)
         assert found is not None
@@ -197,6 +210,24 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
     return is_zero or any(value is False for value in off)
+
+
+def _also(program: Program, call: Call) -> Blocking | None:
+    """A program started, or a whole file read or written, by a path that nobody need know the type of."""
+    if "subprocess.Popen" in names_of(call.callee):
+        return Blocking("subprocess", "asyncio.create_subprocess_exec")
+    name = call.text.rpartition(".")[2]
+    if name not in _FILES or call.is_awaited or any(program.evidence.colors(name)) or "test" in call.caller.module.path:
+        return None
+    names = tuple(names_of(call.callee))
+    if (call.callee is None or any(one.startswith("pathlib.") for one in names)) and not _has_async_paths(call.caller):
+        return Blocking("file", "await asyncio.to_thread(…)")
+    return None
+
+
+def _has_async_paths(function: Function) -> bool:
+    """Whether the file knows paths whose methods are awaited."""
+    return any(one.module.partition(".")[0] in {"anyio", "aiopath", "trio"} for one in function.module.facts.imports)
 
 
 def _is_perhaps_done(call: Call) -> bool:

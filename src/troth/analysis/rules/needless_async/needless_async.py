@@ -103,10 +103,10 @@ def _told(program: Program, one: Needless) -> Finding:
     path, line = function.place
     column = len(program.text(path).line(line)) - len(program.text(path).line(line).lstrip()) + 1
     calls = len(one.awaited)
-    what = f"{calls} call{'s' if calls != 1 else ''}"
-    first = one.awaited[0]
-    says = f"`{first.caller.qualname}` awaits it"
-    if one.is_pulled:
+    what = f"{calls} call{'s' if calls != 1 else ''}" if calls else "every call"
+    first = one.awaited[0] if one.awaited else None
+    says = "nobody in this project calls it" if first is None else f"`{first.caller.qualname}` calls it"
+    if one.is_pulled and first is not None:
         says = f"only `await {first.text}(…)` in `{first.caller.qualname}`, which picks it at run time, asks for it"
     return Finding(
         "T301",
@@ -116,7 +116,7 @@ def _told(program: Program, one: Needless) -> Finding:
         "certain" if one.is_sure else "likely",
         (
             Reason(f"there is no `await`, `async for` or `async with` in `{function.qualname}`", path, line),
-            Reason(says, first.caller.module.path, first.at[0]),
+            Reason(says, first.caller.module.path, first.at[0]) if first is not None else Reason(says),
         ),
         free_fix(program, one),
         function.qualname,

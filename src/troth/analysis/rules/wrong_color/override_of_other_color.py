@@ -12,6 +12,7 @@ already. None is offered for the other way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -70,18 +71,7 @@ CASES = [
     ),
 ]
 
-_ASKING = frozenset(
-    {
-        "iscoroutinefunction",
-        "isawaitable",
-        "iscoroutine",
-        "ensure_future",
-        "maybe_await",
-        "maybe_coroutine",
-        "maybe_deferred",
-        "gather",
-    }
-)
+_ASKING = re.compile(r"(?i)async|coro|awaitable|maybe|gather|ensure|future")
 _SHAPELESS = frozenset({"collections.abc.Callable"})
 
 
@@ -141,7 +131,8 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
         return
     calls: dict[Function, Call] = {}
     for caller in program.calling.functions_naming(base.name for base in by_base):
-        if any(callee.rpartition(".")[2] in _ASKING for callee in caller.facts.calls):
+        called = (*caller.facts.calls, *caller.facts.awaited)
+        if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called):
             continue
         for call in program.calling.of(caller):
             for one in members_of(call.callee):
@@ -188,7 +179,7 @@ def _told(program: Program, function: Function, base: Function, call: Call) -> F
         Reason(f"`{base.qualname}` is `{'async def' if base.is_async else 'def'}`", *base.place),
         Reason(f"{who} {does} it through the base", call.caller.module.path, call.at[0]),
     )
-    return _finding(program, function, message, reasons, sure=True)
+    return _finding(program, function, message, reasons, sure=False)
 
 
 def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]:
