@@ -25,8 +25,8 @@ class Proposal(NamedTuple):
     """A plain function that loses calls, and the change of color that would let it await them.
 
     `others` are the functions that would become async with it, nearest callers first; `calls` how many calls would be
-    awaited. At `tops`, further calls from module level, a loop would have to be started. `is_open` says that more callers may
-    exist: calls of that name whose target is not known.
+    awaited. At `tops`, further calls from module level, a loop would have to be started. `is_open` says that more
+    callers may exist: calls of that name whose target is not known.
     """
 
     function: Function
