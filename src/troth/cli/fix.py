@@ -130,7 +130,7 @@ def _tell(settled: "Settled", prepared: "Prepared", *, everything: bool) -> int:
     if lines:
         files = plural(len(settled.changes), "file")
         lines += ["", f"Repaired {plural(len(settled.applied), 'problem')} in {files}", ""]
-    lines += _aftermath(settled, place)
+    lines += _aftermath(settled, left, place)
     lines += render(left, paint=style)
     lines += _proposed(left, place)
     likely = sum(one.fix is not None and one.fix.safety == "likely" for one in left.findings)
@@ -142,14 +142,16 @@ def _tell(settled: "Settled", prepared: "Prepared", *, everything: bool) -> int:
     return Exit.FOUND if left.findings else Exit.CLEAN
 
 
-def _aftermath(settled: "Settled", place: Callable[[str], str]) -> list[str]:
+def _aftermath(settled: "Settled", left: "Report", place: Callable[[str], str]) -> list[str]:
     """What nobody could see before the repair: the call runs now, and its result is not what was expected."""
-    new = settled.aftermath
-    if not new:
+    if not settled.applied or left.program is None:
         return []
-    head = "The repair brought to light, to be looked at by you:"
+    from troth.analysis.fix.aftermath import mistaken
+
+    new = settled.aftermath
     rows = [f"  {place(one.span.path)}:{one.span.line}  {one.code} {one.rule}: {one.message}" for one in new]
-    return [head, *rows, ""]
+    rows += [f"  {place(one.path)}:{one.line}  {one.words()}" for one in mistaken(left.program, settled.applied)]
+    return ["The repair brought to light, to be looked at by you:", *rows, ""] if rows else []
 
 
 def _proposed(left: "Report", place: Callable[[str], str]) -> list[str]:
