@@ -200,6 +200,33 @@ def test_a_method_that_truly_waits(project):
     assert "    async def sync(self):\n        await asyncio.sleep(0)\n        self.save(0)\n" in text
 
 
+def test_needless_async_of_a_whole_tree(project):
+    """What never waits and nobody needs async becomes plain; what waits, or somebody would have to decide, stays."""
+    text = """\
+        import asyncio
+
+        async def size(x):
+            return len(x)
+
+        async def twice(x):
+            return x
+
+        async def slow():
+            await asyncio.sleep(1)
+
+        async def main():
+            await size("a")
+            task = asyncio.create_task(twice(1))
+            await slow()
+            await task
+    """
+    project.write({"src/app.py": dedent(text)})
+    done = project.troth("recolor", "--needless", "src", "--to", "sync")
+    assert done.code == 0, done.out + done.err
+    wanted = dedent(text).replace("async def size", "def size").replace("await size", "size")
+    assert (project.root / "src/app.py").read_text() == wanted
+
+
 KEPT = [
     pytest.param("from fastapi import APIRouter\n\nrouter = APIRouter()\n", "    @router.get('/')\n    async def save(self): ...\n", "", "decorator `@router.get`", id="a route"),
     pytest.param("import functools\n\ndef traced(f):\n    @functools.wraps(f)\n    async def inner(*a):\n        return await f(*a)\n    return inner\n", "    @traced\n    async def save(self): ...\n", "", "whose wrapper is async", id="a decorator with an async wrapper"),
