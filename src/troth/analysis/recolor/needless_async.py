@@ -34,7 +34,7 @@ def plan_needless(
         reasons: dict[str, str] = {}
         for problem in plan.problems:
             reasons[problem.text.rpartition(".")[2]] = f"{problem.path}:{problem.line}: {problem.why}"
-        for site in plan.unknown:
+        for site in (one for one in plan.unknown if one.tree.view.kind in {"code", "notebook"}):
             reasons[site.name] = f"{site.path}:{site.line}: nobody can tell whose `{site.name}` is called there"
         for unable in plan.unable:
             reasons[unable.function.name] = unable.why
