@@ -357,8 +357,8 @@ def test_callers_follow_up_to_entry_points(project):
 THERE_AND_BACK = [
     one
     for one in AWAITED
-    if not any(word in str(one.values[0]) for word in ("asyncio", "later", "await (")) and one.values[0] != one.values[1]
-]
+    if not any(word in str(one.values[0]) for word in ("asyncio", "later", "await ("))
+    and one.values[0] != one.values[1]
 ]
 
 
