@@ -83,6 +83,23 @@ def test_a_call_in_an_async_function(project, before, after):
     assert (project.root / "app.py").read_text() == text.format(after)
 
 
+ODD_FILES = [
+    pytest.param(b"from store import Store\r\n\r\nasync def f(s: Store):\r\n\tawait s.save(1)\r\n", id="CRLF and tabs"),
+    pytest.param(b"\xef\xbb\xbfasync def f(s: 'Store'): await s.save(1)\nfrom store import Store\n", id="byte order mark"),
+    pytest.param(b"# coding: latin-1\nfrom store import Store\n\nasync def f(s: Store): return '\xe4', await s.save(1)\n", id="latin-1"),
+    pytest.param(b"from store import Store\n\nasync def f(s: Store):\n    return '\x0c', await s.save(1)", id="form feed and no last newline"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", ODD_FILES)
+def test_odd_files_keep_every_other_byte(project, data):
+    """Line ends, byte order marks, codings and columns in bytes are the file's own affair."""
+    project.write({"store.py": STORE, "app.py": data})
+    done = project.troth("recolor", "store:Store", "--to", "sync")
+    assert done.code == 0, done.out + done.err
+    assert (project.root / "app.py").read_bytes() == data.replace(b"await ", b"")
+
+
 RUN = [
     pytest.param("asyncio.run(store.count())", "store.count()", id="asyncio.run"),
     pytest.param("asyncio.run(\n        store.count(),\n    )", "store.count()", id="asyncio.run on several lines"),
@@ -200,6 +217,33 @@ def test_a_method_that_truly_waits(project):
     assert "    async def sync(self):\n        await asyncio.sleep(0)\n        self.save(0)\n" in text
 
 
+def test_needless_async_of_a_whole_tree(project):
+    """What never waits and nobody needs async becomes plain; what waits, or somebody would have to decide, stays."""
+    text = """\
+        import asyncio
+
+        async def size(x):
+            return len(x)
+
+        async def twice(x):
+            return x
+
+        async def slow():
+            await asyncio.sleep(1)
+
+        async def main():
+            await size("a")
+            task = asyncio.create_task(twice(1))
+            await slow()
+            await task
+    """
+    project.write({"src/app.py": dedent(text)})
+    done = project.troth("recolor", "--needless", "src", "--to", "sync")
+    assert done.code == 0, done.out + done.err
+    wanted = dedent(text).replace("async def size", "def size").replace("await size", "size")
+    assert (project.root / "src/app.py").read_text() == wanted
+
+
 KEPT = [
     pytest.param("from fastapi import APIRouter\n\nrouter = APIRouter()\n", "    @router.get('/')\n    async def save(self): ...\n", "", "decorator `@router.get`", id="a route"),
     pytest.param("import functools\n\ndef traced(f):\n    @functools.wraps(f)\n    async def inner(*a):\n        return await f(*a)\n    return inner\n", "    @traced\n    async def save(self): ...\n", "", "whose wrapper is async", id="a decorator with an async wrapper"),
@@ -307,6 +351,28 @@ def test_callers_follow_up_to_entry_points(project):
         .replace("asyncio.run(outer())", "outer()")
     )
     assert "table: it is handed around by name" in done.out
+
+
+# Not `await (x.f())`: without its await it looks the same as `(await x.f())`, and comes back as that.
+THERE_AND_BACK = [
+    one
+    for one in AWAITED
+    if not any(word in str(one.values[0]) for word in ("asyncio", "later", "await ("))
+    and one.values[0] != one.values[1]
+]
+
+
+@pytest.mark.parametrize(("before", "after"), THERE_AND_BACK)
+def test_there_and_back(project, before, after):
+    """Every shape of an awaited call comes back byte for byte, whatever parentheses it had."""
+    assert before != after
+    text = f"from store import Store\n\n\nasync def main():\n    store = Store()\n    {before}\n"
+    there = _recolor(project, text)
+    assert there.code == 0, there.out + there.err
+    back = project.troth("recolor", "store:Store", "--to", "async", "--methods", "save,count")
+    assert back.code == 0, back.out + back.err
+    assert (project.root / "app.py").read_text() == text
+    assert (project.root / "store.py").read_text() == STORE
 
 
 def test_the_way_back(project):

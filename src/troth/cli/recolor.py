@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--plan", action="store_true", help="show what would change, and change nothing")
     add("--diff", action="store_true", help="show the change as a diff, and change nothing")
     add("--methods", action="append", metavar="NAMES", help="only these methods of a class")
+    add("--needless", action="store_true", help="TARGETs are folders: make plain what is async there without need")
     add(
         "--cascade",
         choices=("callers", "tests", "all"),
@@ -71,15 +72,16 @@ def run(args: argparse.Namespace) -> int:
     if put_back := recover(root):
         sys.stderr.write(f"An earlier change was cut short; put back as they were: {', '.join(put_back)}\n")
     wish = Wish(
-        tuple(_target(one, cwd, root) for one in args.targets),
+        tuple((_inner if args.needless else _target)(one, cwd, root) for one in args.targets),
         words(args.methods or []),
         args.cascade,
         tuple(_target(one, cwd, root) for one in args.boundary or ()),
         args.run_with,
         None if args.coverage is None else cwd / args.coverage,
         tuple(_inner(one, cwd, root) for one in args.scope or ()),
+        args.needless,
     )
-    if args.to is None:
+    if args.to is None and not args.needless:
         from troth.analysis.recolor.report import surface_as_json, surface_lines
 
         found = plan_surface(prepared.scope.project, wish)
@@ -87,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         return Exit.CLEAN
     from troth.analysis.recolor.report import as_json, text_lines
 
-    plan = plan_recolor(prepared.scope.project, wish, args.to)
+    plan = plan_recolor(prepared.scope.project, wish, args.to or "sync")
     if args.plan:
         _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
         return Exit.CLEAN
@@ -191,6 +193,7 @@ COMMAND = Command(
         Example("troth recolor shop.orders:OrderStore", "the colors of a class, and what each direction would cost"),
         Example("troth recolor shop.orders:OrderStore --to sync --plan", "what would change"),
         Example("troth recolor shop.orders:OrderStore --to sync", "do it"),
+        Example("troth recolor --needless src --plan", "what is async in a folder without need"),
         Example(
             "troth recolor shop.orders:OrderStore --to sync --cascade all --verify 'pytest -q'",
             "and let callers follow",

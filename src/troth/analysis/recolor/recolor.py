@@ -9,6 +9,7 @@ from troth.analysis.program import Program
 from troth.analysis.program.entities import Function
 from troth.analysis.recolor.boundary import find_boundary
 from troth.analysis.recolor.follow import Cascade
+from troth.analysis.recolor.needless_async import needless_functions, plan_needless
 from troth.analysis.recolor.plan import Color, Plan
 from troth.analysis.recolor.sites import Site
 from troth.analysis.recolor.surface import Surface, surface
@@ -35,15 +36,29 @@ class Wish:
     runner: str = "asyncio.run"
     coverage: Path | None = None
     scope: tuple[str, ...] = ()
+    needless: bool = False  # the targets are folders and files, and what is async there without need is meant
+
+    def means(self, path: str) -> bool:
+        """Whether a file lies in one of the targets, where these are folders and files."""
+        return any(path == one or path.startswith(f"{one}/") or not one for one in self.targets)
 
     def covers(self, path: str) -> bool:
         """Whether a file may be changed."""
         return not self.scope or any(path == one or path.startswith(f"{one}/") or not one for one in self.scope)
 
 
+def _named(wish: Wish) -> str:
+    return ", ".join(one or "." for one in wish.targets)
+
+
 def plan_recolor(project: Project, wish: Wish, to: Color) -> Plan:
     """What making the targets `to` comes to."""
     workspace, functions = _read(project, wish)
+    if wish.needless:
+        if to != "sync":
+            raise MisuseError("`--needless` goes with `--to sync`.\nNothing was changed.\nLeave one of them out.")
+        found = needless_functions(workspace.program, wish.means)
+        return _told(plan_needless(workspace, _named(wish), found, wish.cascade, wish.covers), workspace, wish)
     chosen = _chosen(functions, wish, to)
     if not chosen:
         raise MisuseError(
@@ -65,11 +80,15 @@ def plan_surface(project: Project, wish: Wish) -> Surface:
 
 def _read(project: Project, wish: Wish) -> tuple[Workspace, tuple[Function, ...]]:
     def about(program: Program) -> Subject:
+        if wish.needless:
+            return Subject(frozenset(one.name for one in needless_functions(program, wish.means)), {})
         targets = [find_target(program, one) for one in wish.targets]
         names = frozenset(one.name for target in targets for one in target.functions)
         return Subject(names, {name: module for target in targets for module, name in _tops(target)})
 
     workspace = read_workspace(project, about, within=wish.covers)
+    if wish.needless:
+        return workspace, ()
     functions = [one for text in wish.targets for one in find_target(workspace.program, text).functions]
     return workspace, tuple(dict.fromkeys(functions))
 
@@ -102,7 +121,7 @@ def _is_pythons(function: Function) -> bool:
 
 
 def _plan(workspace: Workspace, wish: Wish, functions: Sequence[Function], to: Color) -> Plan:
-    target = ", ".join(wish.targets)
+    target = _named(wish)
     within: Callable[[str], bool] = wish.covers
     if to == "sync":
         plan = plan_sync(workspace, target, functions, wish.cascade, within)
@@ -110,6 +129,12 @@ def _plan(workspace: Workspace, wish: Wish, functions: Sequence[Function], to: C
         boundary = find_boundary(workspace.program, wish.boundary, wish.runner)
         mode = "auto" if _asyncio_mode_is_auto(workspace.root) else "strict"
         plan = plan_async(workspace, target, functions, wish.cascade, boundary, asyncio_mode=mode, within=within)
+    return _told(plan, workspace, wish)
+
+
+def _told(plan: Plan, workspace: Workspace, wish: Wish) -> Plan:
+    """The plan with what is told beside it."""
+    to, within = plan.to, wish.covers
     names = {one.name for one in plan.definitions}
     callers = dict.fromkeys(
         site.caller for site in plan.sites if site.caller is not None and site.tree.view.kind == "code"

@@ -1,6 +1,8 @@
 """Knows how to rewrite one call, and one definition, for a function that becomes async."""
 
 import ast
+import re
+from keyword import iskeyword
 
 from troth.analysis.findings import Edit
 from troth.analysis.recolor.problem import Problem
@@ -51,7 +53,9 @@ def _around(site: Site, before: str, after: str, *, needs_parentheses: bool) -> 
 
 
 def _is_call_bracket(text: str, at: int) -> bool:
-    return at > 0 and (text[at - 1].isalnum() or text[at - 1] in "_)]")
+    """Whether the bracket at `at` belongs to a call, not to an expression in parentheses (`return(x)`)."""
+    word = re.search(r"\w+$", text[max(0, at - 40) : at])
+    return text[at - 1 : at] in {")", "]"} if word is None else not iskeyword(word[0])
 
 
 def _is_there(tree: Tree, node: ast.Call, start: int, end: int) -> bool:

@@ -83,9 +83,11 @@ class Sites:
 def find_sites(workspace: Workspace, functions: Collection[Function]) -> Sites:
     """Every place in the workspace that calls or mentions one of `functions`."""
     wanted = frozenset(functions)
+    if not wanted:
+        return Sites((), (), (), ())
     names = {one.name for one in wanted}
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
-    found: dict[Whose, list[Site]] = {"ours": [], "unknown": [], "mixed": [], "other": []}
+    found: dict[str, list[Site]] = {"ours": [], "unknown": [], "mixed": [], "other": []}
     mentions: list[Mention] = []
     for name, view in sorted(workspace.views.items()):
         if not pattern.search(view.text):
@@ -105,7 +107,12 @@ def find_sites(workspace: Workspace, functions: Collection[Function]) -> Sites:
                 site = Site(tree, node, last, use_of(tree, node, looked.calls), caller, ours)
                 found[whose].append(site)
         mentions += looked.mentions(wanted)
-    return Sites(tuple(found["ours"]), tuple(found["unknown"]), tuple(found["mixed"]), tuple(mentions))
+    calls, unknown, mixed = (tuple(sorted(found[one], key=_order)) for one in ("ours", "unknown", "mixed"))
+    return Sites(calls, unknown, mixed, tuple(mentions))
+
+
+def _order(site: Site) -> tuple[str, int, int]:
+    return site.path, site.line, site.node.col_offset
 
 
 class _Looked:

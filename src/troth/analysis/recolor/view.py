@@ -4,13 +4,13 @@ Everything is analysed as Python; an edit found there is brought back to the pla
 """
 
 import ast
+import warnings
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from troth.analysis.findings import Edit
-from troth.analysis.source.read import Problem, parse
 
 __all__ = ["Kind", "View", "whole_file"]
 
@@ -55,9 +55,18 @@ class View:
         return None if first is None or last is None else Edit(self.path, first, last, self.written(text))
 
     def tree(self) -> ast.Module | None:
-        """Its syntax tree."""
-        tree = parse(self.text.encode("utf-8", "surrogatepass"), top_level_await=self.kind != "code")
-        return None if isinstance(tree, Problem) else tree
+        """Its syntax tree; None where there is none."""
+        flags = ast.PyCF_ONLY_AST | (ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if self.kind != "code" else 0)
+        source = self.text.removeprefix("\ufeff")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                # As text, not as bytes: a coding line in it speaks of the file, and the file is decoded already.
+                tree = compile(source, self.path, "exec", flags, dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        assert isinstance(tree, ast.Module)
+        return tree
 
 
 def whole_file(path: str, text: str) -> View:

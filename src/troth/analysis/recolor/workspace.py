@@ -115,6 +115,8 @@ def read_workspace(
                 views[path] = whole_file(path, decode(data).text)
                 facts[path] = extract(tree)
         subject = about(linked())
+        if not subject.names:
+            return Workspace(project.root, linked(), views, {})
         called = calls_of(subject.names)
         pages: dict[str, str] = {}
         for view in list(views.values()):
