@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
@@ -62,6 +63,16 @@ CASES = [
         "        try:\n            return s.recv(10)\n        except BlockingIOError:\n            await wait(s)\n",
     ),
     Case("put into a queue without a bound", good="import queue\nq = queue.Queue()\nasync def main():\n    q.put(1)\n"),
+    Case(
+        "the result of a future that is on its way",
+        bad="import asyncio\nasync def main(f, loop):\n"
+        "    future = asyncio.run_coroutine_threadsafe(f, loop)\n    return future.result()  # here\n",
+    ),
+    Case(
+        "the result of a future that was waited for",
+        good="import asyncio\nasync def main(f, loop, done):\n"
+        "    future = asyncio.run_coroutine_threadsafe(f, loop)\n    await done.wait()\n    return future.result()\n",
+    ),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
     Case(
         "in a thread",
@@ -162,6 +173,8 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     given |= {keyword.arg: keyword.value for keyword in tree.keywords if keyword.arg}
     if call.text.rpartition(".")[2] in _LOOKUPS and any(_is_numeric(value) for value in given.values()):
         return True
+    if found.waits_for == "future" and not _is_fresh(call):
+        return True
     if call.text.rpartition(".")[2] == "put" and found.waits_for == "queue":
         return True  # most queues have no bound, and then nobody waits
     if any("socket.socket." in name for name in names_of(call.callee)) and _is_nonblocking(program, call):
@@ -170,6 +183,35 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
     return is_zero or any(value is False for value in off)
+
+
+def _is_fresh(call: Call) -> bool:
+    """Whether a future is asked for its result before anything was awaited since it was made.
+
+    Who gets a future from elsewhere, or has awaited meanwhile, may well know that it is done.
+    """
+    receiver = call.node[1][1] if call.node[1][0] == "attr" else call.node[1]
+    if receiver[0] != "name":
+        return bool(receiver[0] == "call")
+    body = body_of(call.caller.facts)
+    made = [line for name, line in _made_by_calls(body) if name == receiver[1] and line <= call.at[0]]
+    return bool(made) and not any(max(made) <= line < call.at[0] for line in _lines_of_awaits(body))
+
+
+def _made_by_calls(node: object) -> Iterator[tuple[str, int]]:
+    if isinstance(node, tuple):
+        if len(node) == 3 and node[0] == "assign" and node[2][0] == "call":
+            yield from ((target[1], node[2][-1][0]) for target in node[1] if target[0] == "name")
+        for part in node:
+            yield from _made_by_calls(part)
+
+
+def _lines_of_awaits(node: object) -> Iterator[int]:
+    if isinstance(node, tuple):
+        if len(node) == 3 and node[0] == "await":
+            yield node[2][0]
+        for part in node:
+            yield from _lines_of_awaits(part)
 
 
 def _is_nonblocking(program: Program, call: Call) -> bool:
