@@ -867,6 +867,9 @@ class Flow(Evaluator):
         if function.owner is None:
             self.env.pop(function.name, None)
             self._capture(index)
+            for inner in body_of(function.facts):
+                if inner[0] == "scope":
+                    self.env.update(dict.fromkeys(inner[1]))  # it may set them whenever it is called
 
     def s_class(self, statement: Node) -> None:
         saved = dict(self.env)

@@ -69,6 +69,11 @@ CASES = [
         "    async def execute(self, *a): ...\nasync def main(c: Client):\n    await c.size()\n",
     ),
     Case(
+        "set by a function inside",
+        good="import threading\nasync def load(): ...\ndef run():\n    result = None\n    def work():\n        nonlocal result\n"
+        "        result = load()\n    threading.Thread(target=work).start()\n    return result\nasync def main():\n    await run()\n",
+    ),
+    Case(
         "asked of a remote object",
         good="class Scheduler:\n    def get_index(self):\n        return 1\nclass Rpc:\n    def __getattr__(self, key):\n"
         "        async def call(**kw): ...\n        return call\nasync def main(scheduler):\n    await scheduler.get_index()\n",
