@@ -148,10 +148,10 @@ def _done(changes: Sequence["Change"], verify: str | None) -> list[str]:
 
 
 def _look(prepared: "Prepared"):  # type: ignore[no-untyped-def]
-    from troth.analysis.checking import analysed
+    from troth.analysis.run import analyse
 
     def look(overlay: Mapping[str, bytes]) -> Sequence["Finding"]:
-        return analysed(prepared.scope.project, overlay=overlay).findings
+        return analyse(prepared.scope.project, overlay=overlay).findings
 
     return look
 

@@ -46,7 +46,7 @@ def notebook_view(path: str, raw: str) -> View | None:
 
         return dumps(text, ensure_ascii=False)[1:-1]
 
-    return View(path, path, "notebook", notebook.text, origin, written)
+    return View(path, path, "notebook", notebook.source, origin, written)
 
 
 def _cells(raw: str) -> Iterator[Iterator[tuple[str, int]]]:

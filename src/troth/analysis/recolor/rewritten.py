@@ -9,6 +9,7 @@ from troth.analysis.edits.write import Change
 from troth.analysis.findings import Edit, Finding
 from troth.analysis.source.encoding import decode
 from troth.analysis.source.notebook import read_notebook
+from troth.analysis.source.read import Problem, parse
 from troth.analysis.source.syntax import problem_in
 from troth.errors import InternalError
 
@@ -35,7 +36,7 @@ def rewritten(root: Path, edits: Sequence[Edit]) -> tuple[Change, ...]:
         if (
             problem is None
             and path.endswith(".ipynb")
-            and len(read_notebook(after).broken) > len(read_notebook(before).broken)
+            and isinstance(_parsed(after), Problem) > isinstance(_parsed(before), Problem)
         ):
             problem = f"{path}: a cell is no longer Python"
         if problem is not None:
@@ -65,3 +66,8 @@ def new_findings(
 
 def _mark(finding: Finding) -> tuple[str, str, str, str]:
     return finding.code, finding.span.path, finding.symbol, finding.subject
+
+
+def _parsed(notebook: bytes) -> object:
+    """The syntax tree of a notebook's cells, or the problem with them."""
+    return parse(read_notebook(notebook).source.encode("utf-8", "surrogatepass"), top_level_await=True)
