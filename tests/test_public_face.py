@@ -45,7 +45,6 @@ FACES = {
         "SagaFailedError",
         "SagaOutcome",
         "SagaState",
-        "Turn",
         "Workflow",
         "arun_workflow",
         "current_step",
