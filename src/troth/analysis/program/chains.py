@@ -55,11 +55,10 @@ def plain_target(call: Call, program: Program | None = None) -> Function | None:
     found = members_of(call.callee)
     if len(found) != 1 or not isinstance(found[0], FunctionValue):
         return None
-    if program is not None and isinstance(found[0].function, Function):
-        if program.overridden_otherwise(found[0].function, found[0].receiver):
-            return None
     function = found[0].function
     if not isinstance(function, Function) or function.is_async or function.is_generator or function.facts.decorators:
+        return None
+    if program is not None and program.overridden_otherwise(function, found[0].receiver):
         return None
     return function
 
@@ -75,7 +74,7 @@ class Chains:
         *,
         stops: Callable[[Function], bool],
     ) -> None:
-        """`names` are the last names of the calls it is about; `stops` tells functions that take care of it themselves."""
+        """`names` are the last names of these calls; `stops` tells functions that take care of it themselves."""
         self._calling = calling
         self._is_end = is_end
         self._stops = stops
