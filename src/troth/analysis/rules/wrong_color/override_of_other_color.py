@@ -132,7 +132,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
     calls: dict[Function, Call] = {}
     for caller in program.calling.functions_naming(base.name for base in by_base):
         called = (*caller.facts.calls, *caller.facts.awaited)
-        if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called):
+        if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called) or _looks_at_results(program, caller):
             continue
         for call in program.calling.of(caller):
             for one in members_of(call.callee):
@@ -151,6 +151,11 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
             for function in functions:
                 if not _is_a_twin(seen, function):
                     yield _told(program, function, base, seen)
+
+
+def _looks_at_results(program: Program, caller: Function) -> bool:
+    """`isinstance(result, Awaitable)`: the caller takes both."""
+    return re.search(r"(?i)awaitable|iscoro", program.text(caller.module.path).cut(*caller.facts.at)) is not None
 
 
 def _is_super(call: Call) -> bool:
