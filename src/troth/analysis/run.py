@@ -123,9 +123,12 @@ def _link(
     project: Project, facts: Mapping[str, FileFacts], overlay: Mapping[str, bytes], installed: Installed
 ) -> Program:
     texts: dict[str, Text] = {}
+    own = frozenset(project.files)
 
     def data_of(path: str) -> bytes:
-        return overlay[path] if path in overlay else (project.root / path).read_bytes()
+        if path in overlay:
+            return overlay[path]
+        return (project.root / path).read_bytes() if path in own else installed.data(path)
 
     def text_of(path: str) -> Text:
         if path not in texts:
@@ -186,7 +189,8 @@ def _walk(program: Program, paths: list[str], jobs: int, rules: Sequence[Rule]) 
         returning |= names
         for path, indices in done.items():
             walked[path] = [*walked.get(path, []), *indices]
-    return _once(findings)
+    own = frozenset(program.paths)
+    return _once(f for f in findings if f.span.path in own)  # what is wrong inside a library is not ours to tell
 
 
 def _once(findings: Iterable[Finding]) -> list[Finding]:

@@ -44,6 +44,15 @@ class Installed:
             self._modules[dotted] = self._read(dotted)
         return self._modules[dotted]
 
+    def data(self, path: str) -> bytes:
+        """The bytes of a file of a package, by its path below `site-packages`; none where it is gone."""
+        for folder in self._folders:
+            try:
+                return (folder / path).read_bytes()
+            except OSError:
+                continue
+        return b""
+
     def _read(self, dotted: str) -> Module | None:
         inside = dotted.replace(".", "/")
         for folder in self._folders:
