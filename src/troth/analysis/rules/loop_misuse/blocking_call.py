@@ -73,6 +73,15 @@ CASES = [
         good="import asyncio\nasync def main(f, loop, done):\n"
         "    future = asyncio.run_coroutine_threadsafe(f, loop)\n    await done.wait()\n    return future.result()\n",
     ),
+    Case(
+        "a queue that is asked first",
+        good="import queue\nclass Out:\n    def __init__(self):\n        self.buffer = queue.Queue()\n    async def main(self):\n"
+        "        if not self.buffer.empty():\n            return self.buffer.get()\n",
+    ),
+    Case(
+        "a program that was killed",
+        good="import subprocess\nasync def main():\n    p = subprocess.Popen(['ls'])\n    p.kill()\n    p.wait()\n",
+    ),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
     Case(
         "in a thread",
@@ -100,6 +109,7 @@ _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole fil
 
 
 _NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK")
+_SETTLING = ("empty", "qsize", "kill", "is_alive")  # who asks or says so first does not wait afterwards
 _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
 
@@ -174,6 +184,8 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     if call.text.rpartition(".")[2] in _LOOKUPS and any(_is_numeric(value) for value in given.values()):
         return True
     if found.waits_for == "future" and not _is_fresh(call):
+        return True
+    if any(f"{call.text.rpartition('.')[0]}.{question}" in call.caller.facts.calls for question in _SETTLING):
         return True
     if call.text.rpartition(".")[2] == "put" and found.waits_for == "queue":
         return True  # most queues have no bound, and then nobody waits
