@@ -149,3 +149,50 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(project, monkeypatch, 
     assert app.run(["fix"]) == 2
     assert "changed on disk" in capsys.readouterr().err
     assert (project / "app.py").read_bytes() == b"# mine\n"
+
+
+def test_findings_that_share_a_fix_count_each(project, capsys):
+    """Two lines that take one coroutine for its result are two problems for `check`, and two for `fix`."""
+    (project / "app.py").write_text(
+        "from store import Store\nasync def main(store: Store, n):\n    data = store.load()\n    if n:\n        return data.a\n    return [1, data.b]\n"
+    )
+    app.run(["check"])
+    announced = capsys.readouterr().out
+    app.run(["fix"])
+    count = announced.split("`troth fix` repairs ")[1].split(",")[0]
+    assert f"Repaired {count} problem" in capsys.readouterr().out
+
+
+def test_a_change_of_color_is_proposed_with_its_size(project, capsys):
+    """Where a plain function loses the call, who would have to change with it is said; hiding the loss is not."""
+    (project / "app.py").write_text(
+        "from store import Store\ndef record(store: Store):\n    store.save(1)\ndef main():\n    record(Store())\n"
+    )
+    assert app.run(["fix", "--all"]) == 1
+    out = capsys.readouterr().out
+    assert "troth recolor app:record --to async" in out
+    assert "1 caller (`main`)" in out
+    assert "_ =" not in out
+
+
+@pytest.mark.parametrize(
+    ("cls", "use", "told"),
+    [
+        pytest.param("class Stats:\n    n: int\n", "stats['n']", True, id="an object taken for a dict"),
+        pytest.param("class Stats:\n    n: int\n", "stats.get('n')", True, id="by a method of dicts"),
+        pytest.param("class Stats:\n    n: int\n", "stats.n", False, id="used as what it is"),
+        pytest.param("class Stats(dict): ...\n", "stats['n']", False, id="a dict"),
+        pytest.param("from lib import Base\nclass Stats(Base): ...\n", "stats['n']", False, id="a base nobody knows"),
+    ],
+)
+def test_the_aftermath_is_shown_in_the_same_run(project, capsys, cls, use, told):
+    """The call runs now, and what it gives is not what the next line takes it for."""
+    (project / "store.py").write_text(f"{cls}class Store:\n    async def stats(self) -> Stats: ...\n")
+    (project / "app.py").write_text(
+        f"from store import Store\nasync def main(store: Store):\n    stats = store.stats()\n    print({use})\n"
+    )
+    app.run(["fix"])
+    out = capsys.readouterr().out
+    assert "Repaired 1 problem" in out
+    said = f"app.py:4  the await is there now; `{use.partition('(')[0]}` takes it for a dict, and it is a `Stats`"
+    assert (said in out) == told

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from troth.analysis.edits.in_notebook import in_notebooks
 from troth.analysis.facts import store
 from troth.analysis.facts.gather import gather, source_of
 from troth.analysis.facts.model import FileFacts
@@ -98,7 +99,11 @@ def _analyse(
         asked = _outdated(kept, set(read) | (set(old) - set(packed)), facts, program)
         findings = [f for f in kept.findings if f.span.path not in asked and f.span.path in facts]
     walked = [p for p in project.files if p in facts and (asked is None or p in asked)]
-    findings = _once([*findings, *_walk(program, walked, jobs, rules)])
+    fresh = in_notebooks(
+        _walk(program, walked, jobs, rules),
+        lambda path: overlay[path] if path in overlay else (project.root / path).read_bytes(),
+    )
+    findings = _once([*findings, *fresh])
     if cache is not None and not overlay and (read or kept is None or len(old) != len(packed)):
         store.save(cache, context, store.Kept(stamps, packed, tuple(findings)))
     # A template that only becomes Python when it is filled in is nobody's mistake.

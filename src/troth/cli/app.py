@@ -22,6 +22,7 @@ __all__ = ["COMMANDS", "load", "parser_of", "run"]
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("troth.cli.check", "find calls that never happen"),
     "fix": ("troth.cli.fix", "repair what check finds"),
+    "recolor": ("troth.cli.recolor", "change the color of a function or a class, with every call"),
     "explain": ("troth.cli.explain", "tell about a rule, or find the calls behind a log"),
     "mutate": ("troth.cli.mutate", "plant sync/async mismatches in a copy and see who notices"),
     "init": ("troth.cli.init", "write a first workflow that runs"),

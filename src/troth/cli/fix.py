@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from troth.analysis.checking import Prepared
     from troth.analysis.findings import Finding
     from troth.analysis.fix.settle import Settled
+    from troth.analysis.report.content import Report
 
 __all__ = ["COMMAND"]
 
@@ -129,7 +130,9 @@ def _tell(settled: "Settled", prepared: "Prepared", *, everything: bool) -> int:
     if lines:
         files = plural(len(settled.changes), "file")
         lines += ["", f"Repaired {plural(len(settled.applied), 'problem')} in {files}", ""]
+    lines += _aftermath(settled, left, place)
     lines += render(left, paint=style)
+    lines += _proposed(left, place)
     likely = sum(one.fix is not None and one.fix.safety == "likely" for one in left.findings)
     if likely and not everything:
         lines.append(
@@ -137,6 +140,33 @@ def _tell(settled: "Settled", prepared: "Prepared", *, everything: bool) -> int:
         )
     say(lines)
     return Exit.FOUND if left.findings else Exit.CLEAN
+
+
+def _aftermath(settled: "Settled", left: "Report", place: Callable[[str], str]) -> list[str]:
+    """What nobody could see before the repair: the call runs now, and its result is not what was expected."""
+    if not settled.applied or left.program is None:
+        return []
+    from troth.analysis.fix.aftermath import mistaken
+
+    new = settled.aftermath
+    rows = [f"  {place(one.span.path)}:{one.span.line}  {one.code} {one.rule}: {one.message}" for one in new]
+    rows += [f"  {place(one.path)}:{one.line}  {one.words()}" for one in mistaken(left.program, settled.applied)]
+    return ["The repair brought to light, to be looked at by you:", *rows, ""] if rows else []
+
+
+def _proposed(left: "Report", place: Callable[[str], str]) -> list[str]:
+    """The changes of color that would repair what no fix can: where the caller is a plain `def`."""
+    if left.program is None or not left.findings:
+        return []
+    from troth.analysis.fix.proposal import proposals
+
+    lines = []
+    for one in proposals(left.program, left.findings):
+        path, line = one.function.place
+        where = f"{place(path)}:{line}  `{one.function.qualname}` is a plain `def` and loses {one.lost}"
+        command = f"`troth recolor {one.target} --to async`" if "<" not in one.target else "a change of its color"
+        lines.append(f"{where}: {command} {one.words()}")
+    return ["", "What a change of color would repair:", *lines] if lines else []
 
 
 COMMAND = Command(

@@ -64,6 +64,7 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
         silenced=sum(map(is_reported, silenced)),
         newer_syntax=newer,
         since=request.since,
+        program=result.program,
     )
     return report if prepared.baseline is None else _beside_baseline(report, everything, known, prepared)
 

@@ -11,7 +11,7 @@ __all__ = ["diff"]
 
 def diff(change: Change) -> Iterator[str]:
     """The lines of the diff, each with its own line ending as it is in the file."""
-    before, after = decode(change.before).text, decode(change.after).text
+    before, after = decode(change.before, change.path).text, decode(change.after, change.path).text
     lines = unified_diff(_lines(before), _lines(after), f"a/{change.path}", f"b/{change.path}")
     for line in lines:
         if line.endswith("\n"):

@@ -87,14 +87,14 @@ class Calling:
     """The calls of functions, each walked once."""
 
     def __init__(self, program: Program) -> None:
-        self._program = program
+        self.program = program
         self._known: dict[Function, tuple[Call, ...]] = {}
 
     def of(self, function: Function) -> tuple[Call, ...]:
         """The calls that `function` makes itself, in the order of the text; those of functions inside it are theirs."""
         known = self._known.get(function)
         if known is None:
-            walk = _Recorder(self._program, function)
+            walk = _Recorder(self.program, function)
             walk.run()
             known = self._known[function] = tuple(call for _, call in sorted(walk.calls.items()))
         return known
@@ -102,7 +102,7 @@ class Calling:
     def functions_naming(self, names: Iterable[str]) -> Iterator[Function]:
         """The functions of the project in which a callee's last name is one of `names`."""
         wanted = frozenset(names)
-        for module in self._program.own_modules():
+        for module in self.program.own_modules():
             for index, facts in enumerate(module.facts.functions):
                 if any(c.rpartition(".")[2] in wanted for c in facts.calls) or any(
                     c.rpartition(".")[2] in wanted for c in facts.awaited

@@ -47,12 +47,21 @@ class Link(NamedTuple):
         return (here,) if self.rest is None else (here, *self.rest.reasons())
 
 
-def plain_target(call: Call) -> Function | None:
-    """The one plain function of the project that the call runs, here and now; None for anything else."""
+def plain_target(call: Call, program: Program | None = None) -> Function | None:
+    """The one plain function of the project that the call runs, here and now; None for anything else.
+
+    With the `program` given, a method that a subclass overrides is nobody's in particular.
+    """
     found = members_of(call.callee)
     if len(found) != 1 or not isinstance(found[0], FunctionValue):
         return None
     function = found[0].function
+    if (
+        program is not None
+        and isinstance(function, Function)
+        and program.overridden_otherwise(function, found[0].receiver)
+    ):
+        return None
     if not isinstance(function, Function) or function.is_async or function.is_generator or function.facts.decorators:
         return None
     return function
@@ -104,7 +113,7 @@ class Chains:
             if self._stops(function) or not self._calls_plain_functions(function):
                 continue
             for call in self._program.calling.of(function):
-                target = plain_target(call)
+                target = plain_target(call, self._program)
                 way = None if target is None else self._way(target, _LONGEST)
                 if way is not None:
                     yield Link(call, way)
@@ -136,7 +145,7 @@ class Chains:
             if self._is_end(call):
                 shortest = Link(call, None)
                 break
-            target = plain_target(call)
+            target = plain_target(call, self._program)
             way = None if target is None else self._way(target, left - 1)
             if way is not None and (shortest is None or way.length + 1 < shortest.length):
                 shortest = Link(call, way)

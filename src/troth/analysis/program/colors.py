@@ -44,17 +44,11 @@ def calling_makes_a_coroutine(program: Program, value: Value | None) -> bool:
 def calling_gives_nothing_to_await(program: Program, value: Value | None) -> bool:
     """Whether whoever calls `value` certainly gets something that cannot be awaited."""
     if isinstance(value, Lambda):
-        return value.body[0] != "call" and is_no_promise(value.evaluate(), program) or _is_plain_call(program, value)
+        return is_no_promise(value.evaluate(), program)
     if not isinstance(value, FunctionValue) or not isinstance(value.function, Function):
         return False
     function = value.function
     return not program.overridden_otherwise(function, value.receiver) and gives_no_promise(program, function)
-
-
-def _is_plain_call(program: Program, value: Lambda) -> bool:
-    """`lambda: print(1)`: what it calls gives nothing that can be awaited."""
-    result = value.evaluate()
-    return result is not None and is_no_promise(result, program)
 
 
 def definition_of(value: Value | None) -> Function | None:

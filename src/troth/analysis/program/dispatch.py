@@ -59,10 +59,18 @@ def _find(program: Program) -> Iterator[Dispatcher]:
 
 
 def _could_pick(callee: str, function: Function) -> bool:
-    """Whether a callee, as written, may be a variable that holds a handler."""
+    """Whether a callee, as written, may be a variable of the function that holds a handler."""
     if callee.endswith("[…]"):
         return True
-    return "." not in callee and callee not in function.module.bindings and not function.module.inner(0).get(callee)
+    module = function.module
+    if "." in callee or callee in module.bindings:
+        return False
+    around: Function | None = function
+    while around is not None:  # a parameter is somebody else's choice, and a function inside is known
+        if callee in module.inner(around.index) or any(param[0] == callee for param in around.facts.params):
+            return False
+        around = around.parent
+    return True
 
 
 def _own_functions(call: Call) -> Iterator[Function]:

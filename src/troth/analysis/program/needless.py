@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from troth.analysis.facts.model import body_of
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.awaits import waits
@@ -23,6 +24,25 @@ if TYPE_CHECKING:
 __all__ = ["Needless", "needless", "never_waits"]
 
 _FEWEST = 2
+_RUNNING = frozenset({"run", "run_until_complete", "run_async", "async_to_sync"})
+_TAGS = frozenset(
+    {
+        "call",
+        "expr",
+        "assign",
+        "annassign",
+        "return",
+        "await",
+        "list",
+        "tuple",
+        "set",
+        "dict",
+        "comp",
+        "lambda",
+        "yield",
+    }
+    | {"yieldfrom", "star", "ifexp", "attr", "index", "compare", "binop", "and", "or", "not", "if", "for", "with"}
+)
 _HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final", "abstractmethod"})
 
 
@@ -36,6 +56,8 @@ class Needless(NamedTuple):
     awaited: tuple[Call, ...]
     is_sure: bool
     is_pulled: bool = False
+    is_seen: bool = True
+    """Whether calls were seen, and all of them await: else nobody was seen to call it, or a call lost its coroutine."""
 
 
 def needless(program: Program, *, of_surfaces: bool = False) -> tuple[Needless, ...]:
@@ -89,12 +111,50 @@ def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
         if function.is_abstract or function.name in handed_around:
             continue
         calls = [call for one in family for call in sites.get(one, ())]
+        if any(not call.is_awaited and _hands_on(program, call) for call in calls):
+            continue  # its coroutine goes to somebody who needs one
         if not calls or any(not call.is_awaited for call in calls):
-            continue  # nobody calls it, or somebody hands its coroutine on: it may have to be async
+            if not (function.owner is None and function.parent is None and _is_entry(function)):
+                found.append(Needless(function, tuple(dict.fromkeys(calls)), is_sure=False, is_seen=False))
+            continue
         closed = function.owner is None or program.classes.is_complete(function.owner)
         sure = closed and len(family) == 1 and not unknown.get(function.name)
         found.append(Needless(function, tuple(dict.fromkeys(calls)), sure))
     return found
+
+
+def _hands_on(program: Program, call: Call) -> bool:
+    """Whether the coroutine that a call makes goes to somebody who may need one: a task, a list, whoever called us."""
+    body = body_of(call.caller.facts)
+    around = _around(body, call.node, ())
+    if around is None or around[0] in {"expr", "assign", "annassign"}:
+        return False
+    if around[0] == "call":
+        taker = next((one for one in program.calling.of(call.caller) if one.at == around[-1]), None)
+        last = taker.text.rpartition(".")[2] if taker is not None else ""
+        return not (last in _RUNNING or (taker is not None and isinstance(taker.callee, ClassObject)))
+    return True
+
+
+def _around(node: Any, wanted: Node, parent: Node) -> Node | None:
+    """The node that has `wanted` for a part; keywords of a call belong to it."""
+    if not isinstance(node, tuple):
+        return None
+    if node == wanted:
+        return parent
+    is_node = bool(node) and isinstance(node[0], str) and node[0] in _TAGS
+    for part in node:
+        found = _around(part, wanted, node if is_node else parent)
+        if found is not None:
+            return found
+    return None
+
+
+def _is_entry(function: Function) -> bool:
+    """Whether a function nobody calls is found by its name: a command, a hook, a script's `main`."""
+    return function.name in {"main", "setup", "teardown", "handler", "lifespan"} or function.name.startswith(
+        ("async_", "on_", "handle_")
+    )
 
 
 def _families(program: Program, functions: list[Function]) -> dict[Function, list[Function]]:

@@ -25,8 +25,8 @@ _PROMISING = frozenset("agmow")  # flags of library functions whose result may b
 
 # Modules of the standard library of which no function gives anything that can be awaited.
 _WITHOUT_PROMISES = frozenset(
-    "base64 csv datetime glob hashlib html json math os pathlib pickle random re shutil statistics string struct subprocess"
-    " tempfile textwrap time uuid zlib".split()
+    {"base64", "csv", "datetime", "glob", "hashlib", "html", "json", "math", "os", "pathlib", "pickle", "random", "re"}
+    | {"shutil", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap", "time", "uuid", "zlib"}
 )
 
 
@@ -48,8 +48,9 @@ def gives_no_promise(program: Program, function: Function) -> bool:
             return is_no_promise(declared, program) and not _may_hand_on_a_promise(program, function)
         if mentions_awaitable(returns, _AWAITABLES):
             return False
-    if not _returns_something(body_of(function.facts)):
-        return True
+    body = body_of(function.facts)
+    if not _returns_something(body):
+        return bool(body[-1][0] != "raise")  # one that never comes back gives nothing at all
     return is_no_promise(program.inferred(function), program)
 
 
@@ -75,7 +76,7 @@ def _returns_a_call(node: Any) -> bool:
 
 
 def library_gives_no_promise(program: Program, function: LibraryFunction) -> bool:
-    """Whether a function of a library gives a builtin object, or nothing, or belongs to a module that knows no promises."""
+    """Whether a function of a library gives a builtin object, or nothing, or its whole module knows no promises."""
     if _PROMISING & set(function.flags):
         return False
     if not function.returns:

@@ -8,6 +8,7 @@ from troth.analysis.source.lines import Lines
 
 if TYPE_CHECKING:
     from troth.analysis.fingerprint import Mark
+    from troth.analysis.program import Program
     from troth.analysis.report.rulebook import RulePage
 
 __all__ = ["Report", "plural"]
@@ -32,6 +33,7 @@ class Report(NamedTuple):
     repaired: "tuple[Mark, ...]" = ()
     newer_syntax: tuple[str, ...] = ()
     since: str | None = None
+    program: "Program | None" = None  # answers what is asked beyond the findings
 
 
 def plural(count: int, word: str) -> str:

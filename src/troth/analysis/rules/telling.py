@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Finding, Fix, Span
+from troth.analysis.rules.standing import standing
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["await_fix", "call_text", "replace_fix", "span", "tell", "tell_at"]
 
 _LONGEST = 60
+_PARENTHESISED = 2  # edits: an `await` with its parentheses; more of them turn a generator into a list
 
 
 def span(program: Program, function: Function, at: At) -> Span:
@@ -77,27 +79,25 @@ def tell_at(
     return Finding(code, name, where, message, confidence, reasons, fix, function.qualname, subject or function.name)
 
 
-def await_fix(
-    program: Program, incident: Incident, *, safety: Safety | None = None, parentheses: bool = False
-) -> Fix | None:
-    """`await` put before the call; nothing outside `async def`, nor in notebooks, whose text is kept in JSON."""
+def await_fix(program: Program, incident: Incident, *, safety: Safety | None = None) -> Fix | None:
+    """`await` put before the call, as the place asks for it; nothing where the place cannot await.
+
+    Nothing either where the same variable is awaited further on: the call would be awaited twice.
+    """
     site = incident.site
-    path = site.function.module.path
-    if not site.function.is_async or path.endswith(".ipynb") or site.function.index == 0:
+    here = standing(program, site.function.module.path, site.at)
+    edits = here.awaited() if here is not None else None
+    if here is None or edits is None or here.is_awaited_later:
         return None
-    text = program.text(path)
-    start, end = text.offset(site.at[0], site.at[1]), text.offset(site.at[2], site.at[3])
-    sure: Safety = safety or ("sure" if incident.sure and site.sure else "likely")
-    if parentheses:
-        return Fix("await the call", sure, (Edit(path, start, start, "(await "), Edit(path, end, end, ")")))
-    return Fix("await the call", sure, (Edit(path, start, start, "await "),))
+    sure: Safety = safety or ("sure" if incident.sure and site.sure and len(edits) <= _PARENTHESISED else "likely")
+    return Fix("await the call", sure, edits)
 
 
 def replace_fix(program: Program, incident: Incident, title: str, keyword: str) -> Fix | None:
-    """`async` put before the `for` or `with` at the place of the incident."""
+    """`async` put before the `for` or `with` at the place of the incident; a cell of a notebook may say so, too."""
     site = incident.site
     path = site.function.module.path
-    if not site.function.is_async or path.endswith(".ipynb"):
+    if not site.function.is_async and not (site.function.index == 0 and path.endswith(".ipynb")):
         return None
     start = program.text(path).offset(incident.at[0], incident.at[1])
     return Fix(title, "sure" if incident.sure and site.sure else "likely", (Edit(path, start, start, keyword),))

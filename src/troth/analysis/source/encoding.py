@@ -1,4 +1,4 @@
-"""Knows how to turn the bytes of a Python file into text and back, byte for byte."""
+"""Knows how to turn the bytes of a source file into text and back, byte for byte."""
 
 import codecs
 import io
@@ -20,13 +20,13 @@ class Decoded:
         return text.encode(self.encoding)
 
 
-def decode(data: bytes) -> Decoded:
-    """Read `data` as Python would: by its byte order mark, its coding line, or as UTF-8.
+def decode(data: bytes, path: str = "") -> Decoded:
+    """Read `data` as Python would: by its byte order mark, its coding line, or as UTF-8; a notebook is always UTF-8.
 
     A byte order mark stays in the text as its first character: offsets into the text are offsets into the file. Raises
     `SyntaxError` for an unknown coding and `UnicodeDecodeError` for bytes that are not in it.
     """
-    if data.startswith(codecs.BOM_UTF8):
+    if data.startswith(codecs.BOM_UTF8) or path.endswith(".ipynb"):
         return Decoded(data.decode("utf-8"), "utf-8")
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     return Decoded(data.decode(encoding), encoding)

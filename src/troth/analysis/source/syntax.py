@@ -1,8 +1,9 @@
 """Knows whether a file still holds a program, without keeping anything of it."""
 
 import ast
-import json
 import warnings
+
+from troth.analysis.source.notebook import read_notebook
 
 __all__ = ["problem_in"]
 
@@ -13,9 +14,8 @@ def problem_in(path: str, data: bytes) -> str | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape in somebody's string is not our subject
             if path.endswith(".ipynb"):
-                json.loads(data)
-            else:
-                compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+                data = read_notebook(data).source.encode()
+            compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError) as problem:
         return f"{path}: {problem}"
     return None

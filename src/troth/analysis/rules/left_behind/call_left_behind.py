@@ -57,5 +57,5 @@ def check(program: Program) -> Iterator[Finding]:
         message = (
             f"`{call}` is not awaited although its siblings are: if it makes a coroutine as they do, it never runs"
         )
-        fix = await_fix(program, incident, parentheses=incident.kind in {"attribute", "subscript"})
+        fix = await_fix(program, incident)
         yield tell(program, "T201", "call-left-behind", incident, message, fix=fix)

@@ -5,7 +5,8 @@ whole text) in an `async def`, or in a plain function that an `async def` calls.
 Why it matters: while it waits, the loop stands still: no other request, timer or heartbeat is served.
 How to repair: await the async twin that the finding names, or hand the call to a thread: `await asyncio.to_thread(…)`.
 How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure; handing a call to a thread is likely, because code
-bound to its thread must not move.
+bound to its thread must not move. Neither is offered in a file that does not import asyncio, nor where nothing can be
+awaited (a lambda); a lock, a database connection or a queue stays with its thread.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains
+from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import span
 
 if TYPE_CHECKING:
@@ -34,6 +36,27 @@ CASES = [
         "sleep",
         bad="import asyncio\nimport time\nasync def main():\n    time.sleep(1)  # here\n",
         fixed="import asyncio\nimport time\nasync def main():\n    await asyncio.sleep(1)  # here\n",
+    ),
+    Case(
+        "sleep by another name",
+        bad="import asyncio\nfrom time import sleep\nasync def main():\n    return [sleep(n) for n in (1, 2)]  # here\n",
+        fixed="import asyncio\nfrom time import sleep\nasync def main():\n    return [await asyncio.sleep(n) for n in (1, 2)]  # here\n",
+    ),
+    Case(
+        "handed to a thread",
+        bad="import asyncio\nimport requests\nasync def main(url, **more):\n    return requests.get(url, timeout=3, **more).json()['a']  # here\n",
+        fixed="import asyncio\nimport requests\nasync def main(url, **more):\n"
+        "    return (await asyncio.to_thread(requests.get, url, timeout=3, **more)).json()['a']  # here\n",
+    ),
+    Case(
+        "over several lines",
+        bad="import asyncio\nimport subprocess\nasync def main():\n    done = subprocess.run(\n        ['ls'],  # all\n        check=True,\n    )\n    return done\n",
+        fixed="import asyncio\nimport subprocess\nasync def main():\n    done = await asyncio.to_thread(subprocess.run,\n        ['ls'],  # all\n        check=True,\n    )\n    return done\n",
+    ),
+    Case(
+        "no arguments",
+        bad="import asyncio\nimport requests\nasync def main():\n    return requests.get()  # here\n",
+        fixed="import asyncio\nimport requests\nasync def main():\n    return await asyncio.to_thread(requests.get)  # here\n",
     ),
     Case("network", bad="import requests\nasync def main():\n    return requests.get('http://x')  # here\n"),
     Case("subprocess", bad="import subprocess\nasync def main():\n    subprocess.run(['ls'])  # here\n"),
@@ -80,8 +103,16 @@ CASES = [
     ),
     Case(
         "a program that was killed",
-        good="import subprocess\nasync def main():\n    p = subprocess.Popen(['ls'])\n    p.kill()\n    p.wait()\n",
+        good="import subprocess\nasync def main(p: subprocess.Popen):\n    p.kill()\n    p.wait()\n",
     ),
+    Case(
+        "a whole file",
+        bad="from pathlib import Path\nasync def main(folder):\n    return (Path(folder) / 'a').read_text()  # here\n",
+    ),
+    Case(
+        "a program started", bad="import subprocess\nasync def main():\n    return subprocess.Popen(['ls'])  # here\n"
+    ),
+    Case("an async path", good="import anyio\nasync def main(path: anyio.Path):\n    return await path.read_text()\n"),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
     Case(
         "in a thread",
@@ -104,6 +135,7 @@ CASES = [
 ]
 
 _DIRECT = frozenset({"sleep", "network", "subprocess", "lock", "queue", "future", "database", "file"})
+_FOR_A_THREAD = frozenset({"network", "subprocess", "file"})
 _DOWN_A_CHAIN = frozenset({"sleep", "network", "subprocess"})
 _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole file at once; `open` and `exists` are quick
 
@@ -119,12 +151,14 @@ def check(program: Program) -> Iterator[Finding]:
     known = semantics().blocking
 
     def kind(call: Call) -> Blocking | None:
-        found = next((known[name] for name in names_of(call.callee) if name in known), None)
+        found = next((known[name] for name in names_of(call.callee) if name in known), None) or _also(program, call)
         if found is None or found.waits_for not in _DIRECT or _takes_no_time(program, call, found):
+            return None
+        if found.waits_for == "future" and _is_perhaps_done(call):
             return None
         return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
 
-    names = {name.rpartition(".")[2] for name in known}
+    names = {name.rpartition(".")[2] for name in known} | {"Popen", *_FILES}
     direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True)
     for call in direct.direct():
         if not call.is_awaited:
@@ -133,7 +167,12 @@ def check(program: Program) -> Iterator[Finding]:
             yield _told(
                 program, call, found, f"`{call.text}(…)` waits for {_words(found)} and holds up the loop meanwhile", ()
             )
-    chained = Chains(program, names, lambda call: _reaches(kind(call)), stops=_is_for_a_thread)
+    chained = Chains(
+        program,
+        names,
+        lambda call: not call.text.endswith("Popen") and _reaches(kind(call)),
+        stops=_is_for_a_thread,
+    )
     for link in chained.indirect():
         found = kind(link.end)
         assert found is not None
@@ -183,8 +222,6 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     given |= {keyword.arg: keyword.value for keyword in tree.keywords if keyword.arg}
     if call.text.rpartition(".")[2] in _LOOKUPS and any(_is_numeric(value) for value in given.values()):
         return True
-    if found.waits_for == "future" and not _is_fresh(call):
-        return True
     if any(f"{call.text.rpartition('.')[0]}.{question}" in call.caller.facts.calls for question in _SETTLING):
         return True
     if call.text.rpartition(".")[2] == "put" and found.waits_for == "queue":
@@ -197,33 +234,31 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     return is_zero or any(value is False for value in off)
 
 
-def _is_fresh(call: Call) -> bool:
-    """Whether a future is asked for its result before anything was awaited since it was made.
+def _also(program: Program, call: Call) -> Blocking | None:
+    """A program started, or a whole file read or written, by a path that nobody need know the type of."""
+    if "subprocess.Popen" in names_of(call.callee):
+        return Blocking("subprocess", "asyncio.create_subprocess_exec")
+    name = call.text.rpartition(".")[2]
+    if name not in _FILES or call.is_awaited or any(program.evidence.colors(name)) or "test" in call.caller.module.path:
+        return None
+    names = tuple(names_of(call.callee))
+    if (call.callee is None or any(one.startswith("pathlib.") for one in names)) and not _has_async_paths(call.caller):
+        return Blocking("file", "await asyncio.to_thread(…)")
+    return None
 
-    Who gets a future from elsewhere, or has awaited meanwhile, may well know that it is done.
-    """
+
+def _has_async_paths(function: Function) -> bool:
+    """Whether the file knows paths whose methods are awaited."""
+    return any(one.module.partition(".")[0] in {"anyio", "aiopath", "trio"} for one in function.module.facts.imports)
+
+
+def _is_perhaps_done(call: Call) -> bool:
+    """Whether a future's result may be there already: one that is kept for long, or was asked or waited for before."""
+    if any(node[-1] == call.at for node, _ in waits_for_own_loop(call.caller.facts)):
+        return True  # worse than blocking: the rule about the own loop tells of it
     receiver = call.node[1][1] if call.node[1][0] == "attr" else call.node[1]
-    if receiver[0] != "name":
-        return bool(receiver[0] == "call")
-    body = body_of(call.caller.facts)
-    made = [line for name, line in _made_by_calls(body) if name == receiver[1] and line <= call.at[0]]
-    return bool(made) and not any(max(made) <= line < call.at[0] for line in _lines_of_awaits(body))
-
-
-def _made_by_calls(node: object) -> Iterator[tuple[str, int]]:
-    if isinstance(node, tuple):
-        if len(node) == 3 and node[0] == "assign" and node[2][0] == "call":
-            yield from ((target[1], node[2][-1][0]) for target in node[1] if target[0] == "name")
-        for part in node:
-            yield from _made_by_calls(part)
-
-
-def _lines_of_awaits(node: object) -> Iterator[int]:
-    if isinstance(node, tuple):
-        if len(node) == 3 and node[0] == "await":
-            yield node[2][0]
-        for part in node:
-            yield from _lines_of_awaits(part)
+    asked = any(callee.rpartition(".")[2] in {"done", "wait", "as_completed"} for callee in call.caller.facts.calls)
+    return receiver[0] not in {"name", "call"} or asked or bool(call.caller.facts.awaited and receiver[0] == "name")
 
 
 def _is_nonblocking(program: Program, call: Call) -> bool:
@@ -253,16 +288,24 @@ def _is_for_a_thread(function: Function) -> bool:
 
 
 def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
-    path = call.caller.module.path
-    if path.endswith(".ipynb") or found.twin != "asyncio.sleep" or call.text != "time.sleep":
+    """The async twin of a sleep, a thread for what waits for somebody else; both only where the file has asyncio.
+
+    Locks, database connections and what else belongs to its thread stay where they are.
+    """
+    module = call.caller.module
+    if not any(i.module == i.local == "asyncio" and i.name is None and not i.scope for i in module.facts.imports):
         return None
-    if not any(
-        i.module == "asyncio" and i.name is None and i.local == "asyncio" and not i.scope
-        for i in call.caller.module.facts.imports
-    ):
+    here = standing(program, module.path, call.at)
+    if here is None or not isinstance(here.node, ast.Call):
         return None
-    text = program.text(path)
-    callee_end = call.node[1][-1]
-    start = text.offset(call.at[0], call.at[1])
-    end = text.offset(callee_end[2], callee_end[3])
-    return Fix("await asyncio.sleep instead", "sure", (Edit(path, start, end, "await asyncio.sleep"),))
+    _, callee = here.offsets(here.node.func)
+    if found.twin == "asyncio.sleep":
+        named = Edit(here.path, here.start, callee, "asyncio.sleep")
+        edits = here.awaited("await ", named)
+        return Fix("await asyncio.sleep instead", "sure", edits) if edits is not None else None
+    if found.waits_for not in _FOR_A_THREAD or here.text[callee : callee + 1] != "(":
+        return None
+    has_arguments = here.node.args or here.node.keywords
+    comma = "" if not has_arguments else "," if here.text[callee + 1].isspace() else ", "
+    edits = here.awaited("await asyncio.to_thread(", Edit(here.path, callee, callee + 1, comma))
+    return Fix("hand it to a thread: `await asyncio.to_thread(…)`", "likely", edits) if edits is not None else None

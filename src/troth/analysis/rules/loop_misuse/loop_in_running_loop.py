@@ -12,6 +12,7 @@ async function itself.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import span
 
 if TYPE_CHECKING:
@@ -37,11 +39,26 @@ CASES = [
         "on the loop object",
         bad="import asyncio\nasync def f(): ...\nasync def main():\n"
         "    loop = asyncio.get_event_loop()\n    loop.run_until_complete(f())  # here\n",
+        fixed="import asyncio\nasync def f(): ...\nasync def main():\n"
+        "    loop = asyncio.get_event_loop()\n    await f()  # here\n",
+    ),
+    Case(
+        "its result is used at once",
+        bad="import asyncio\nasync def f(): ...\nasync def main():\n    return asyncio.run(\n        f(),\n    )['a']\n",
+        fixed="import asyncio\nasync def f(): ...\nasync def main():\n    return (await f())['a']\n",
     ),
     Case(
         "down a chain",
         bad="import asyncio\nasync def f(): ...\ndef load():\n    return asyncio.run(f())\ndef get():\n    return load()\n"
         "async def main():\n    return get()  # here\n",
+    ),
+    Case(
+        "in a loop of its own",
+        bad="import asyncio\nasync def f(): ...\nasync def main():\n    loop = asyncio.new_event_loop()\n    loop.run_until_complete(f())  # here\n",
+    ),
+    Case(
+        "where loops may be nested",
+        good="import asyncio, nest_asyncio\nnest_asyncio.apply()\nasync def f(): ...\nasync def main():\n    asyncio.run(f())\n",
     ),
     Case("at the top", good="import asyncio\nasync def f(): ...\ndef main():\n    asyncio.run(f())\n"),
     Case(
@@ -72,6 +89,8 @@ _ASKING = frozenset({"get_running_loop", "_get_running_loop", "is_running", "new
 @rule("T601", "loop-in-running-loop", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Loops started where one runs."""
+    if _allows_nesting(program):
+        return
     starters = {name for name, way in semantics().runs_a_loop.items() if way == "runs"}
 
     def starts(call: Call) -> bool:
@@ -79,7 +98,7 @@ def check(program: Program) -> Iterator[Finding]:
 
     chains = Chains(program, {name.rpartition(".")[2] for name in starters}, starts, stops=_asks, up_to_a_way_out=True)
     for call in chains.direct():
-        if not _asks(call.caller):
+        if not _looks_whether_one_runs(call.caller):
             message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"
             yield Finding(
                 "T601", "loop-in-running-loop", span(program, call.caller, call.at), message, "certain",
@@ -96,19 +115,30 @@ def check(program: Program) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _looks_whether_one_runs(function: Function) -> bool:
+    """In `async def` a loop runs whatever loop is made or fetched; only a branch on `is_running` is never taken."""
+    return any(callee.rpartition(".")[2] == "is_running" for callee in function.facts.calls)
+
+
+def _allows_nesting(program: Program) -> bool:
+    """Whether the project patches asyncio so that loops may be nested."""
+    return any(one.module == "nest_asyncio" for module in program.own_modules() for one in module.facts.imports)
+
+
 def _asks(function: Function) -> bool:
     """Whether the function looks for a running loop itself, or makes one of its own."""
     return any(callee.rpartition(".")[2] in _ASKING for callee in function.facts.calls)
 
 
 def _await_instead(program: Program, call: Call) -> Fix | None:
-    node, path = call.node, call.caller.module.path
-    if call.text not in {"asyncio.run", "run"} or len(node[2]) != 1 or node[3] or path.endswith(".ipynb"):
+    if call.text not in {"asyncio.run", "run"} and not call.text.endswith(".run_until_complete"):
         return None
-    argument = node[2][0]
-    if argument[0] != "call":
+    here = standing(program, call.caller.module.path, call.at)
+    if here is None or not isinstance(here.node, ast.Call) or len(here.node.args) != 1 or here.node.keywords:
         return None
-    text = program.text(path)
-    start, end = text.offset(call.at[0], call.at[1]), text.offset(call.at[2], call.at[3])
-    inner = text.offset(argument[-1][0], argument[-1][1]), text.offset(argument[-1][2], argument[-1][3])
-    return Fix("await it instead", "sure", (Edit(path, start, inner[0], "await "), Edit(path, inner[1], end, "")))
+    (given,) = here.node.args
+    if not isinstance(given, ast.Call | ast.Name | ast.Attribute):
+        return None  # `await` binds tighter than what else there is
+    start, end = here.offsets(given)
+    edits = here.awaited("await ", Edit(here.path, here.start, start, ""), Edit(here.path, end, here.end, ""))
+    return Fix("await it instead", "sure" if isinstance(given, ast.Call) else "likely", edits) if edits else None

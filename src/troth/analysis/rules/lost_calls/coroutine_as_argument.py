@@ -70,5 +70,5 @@ def check(program: Program) -> Iterator[Finding]:
         if incident.kind == "returned inside":
             incident.detail = "whoever gets the collection of results"
         message = f"`{call}` is given as a coroutine to {incident.detail}: `{incident.site.target_name}` never runs"
-        fix = await_fix(program, incident, parentheses=False)
+        fix = await_fix(program, incident)
         yield tell(program, "T108", "coroutine-as-argument", incident, message, fix=fix)

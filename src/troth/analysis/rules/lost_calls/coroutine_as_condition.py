@@ -46,5 +46,5 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in program.incidents_of("condition"):
         call = call_text(program, incident)
         message = f"`{call}` is a coroutine, which is always true: the condition decides nothing and `{incident.site.target_name}` never runs"
-        fix = await_fix(program, incident, parentheses=False)
+        fix = await_fix(program, incident)
         yield tell(program, "T104", "coroutine-as-condition", incident, message, fix=fix)

@@ -39,5 +39,5 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in program.incidents_of("text"):
         call = call_text(program, incident)
         message = f"`{call}` is turned into text as a coroutine object ({incident.detail}): `{incident.site.target_name}` never runs"
-        fix = await_fix(program, incident, parentheses=False)
+        fix = await_fix(program, incident)
         yield tell(program, "T107", "coroutine-as-text", incident, message, fix=fix)

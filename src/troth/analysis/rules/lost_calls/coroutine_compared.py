@@ -38,5 +38,5 @@ def check(program: Program) -> Iterator[Finding]:
         message = (
             f"`{call}` is compared as a coroutine object, not by its result: `{incident.site.target_name}` never runs"
         )
-        fix = await_fix(program, incident, parentheses=False)
+        fix = await_fix(program, incident)
         yield tell(program, "T105", "coroutine-compared", incident, message, fix=fix)

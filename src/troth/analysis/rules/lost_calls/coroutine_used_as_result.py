@@ -74,5 +74,5 @@ def check(program: Program) -> Iterator[Finding]:
             continue
         call = call_text(program, incident)
         message = f"`{call}` {_SAYS[incident.kind]} before it is awaited: `{incident.site.target_name}` never runs"
-        fix = await_fix(program, incident, parentheses=incident.kind in {"attribute", "subscript"})
+        fix = await_fix(program, incident)
         yield tell(program, "T106", "coroutine-used-as-result", incident, message, fix=fix)

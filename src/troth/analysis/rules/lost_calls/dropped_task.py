@@ -2,13 +2,16 @@
 
 What it finds: `asyncio.create_task(…)`, `ensure_future(…)` or `gather(…)` whose result nobody keeps.
 Why it matters: the event loop holds tasks weakly, so the work may be collected half done, and its errors reach nobody.
-How sure the fix is: none is offered; keep the task, await it, or use a task group.
+How to repair: keep the task until it is done, await it, or use a task group.
+How sure the fix is: likely; it keeps the task in a set that the class or the module has for tasks, or in a new one, and
+awaits a `gather`. Whether somebody should rather wait for the work, or for its errors, only you know.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.rules.keeping import keep_fix
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import call_text, tell
 
@@ -18,12 +21,37 @@ if TYPE_CHECKING:
     from troth.analysis.findings import Finding
     from troth.analysis.program import Program
 
+_HOME = "_background_tasks: set[asyncio.Task[object]] = set()  # the loop itself holds tasks only weakly"
 CASES = [
     Case(
         "create_task",
         bad="import asyncio\nasync def f(): ...\nasync def main():\n    asyncio.create_task(f())  # here\n",
+        fixed=f"import asyncio\n\n{_HOME}\n\nasync def f(): ...\nasync def main():\n    task = asyncio.create_task(f())  # here\n"
+        "    _background_tasks.add(task)\n    task.add_done_callback(_background_tasks.discard)\n",
     ),
-    Case("gather", bad="import asyncio\nasync def f(): ...\nasync def main():\n    asyncio.gather(f(), f())  # here\n"),
+    Case(
+        "over several lines",
+        bad="from asyncio import create_task\r\n\r\nasync def f(n): ...\r\nasync def main(task):\r\n    if task:\r\n"
+        "        create_task(\r\n            f(task),\r\n        )\r\n",
+        fixed=f"from asyncio import create_task\r\n\r\n{_HOME}\r\n\r\n".replace("asyncio.Task[object]", "object")
+        + "async def f(n): ...\r\nasync def main(task):\r\n    if task:\r\n"
+        "        background_task = create_task(\r\n            f(task),\r\n        )\r\n"
+        "        _background_tasks.add(background_task)\r\n"
+        "        background_task.add_done_callback(_background_tasks.discard)\r\n",
+    ),
+    Case(
+        "where the class keeps tasks",
+        bad="import asyncio\nclass Bot:\n    def __init__(self):\n        self.tasks: set[asyncio.Task[None]] = set()\n"
+        "    async def run(self): ...\n    def start(self):\n        asyncio.create_task(self.run())  # here\n",
+        fixed="import asyncio\nclass Bot:\n    def __init__(self):\n        self.tasks: set[asyncio.Task[None]] = set()\n"
+        "    async def run(self): ...\n    def start(self):\n        task = asyncio.create_task(self.run())  # here\n"
+        "        self.tasks.add(task)\n        task.add_done_callback(self.tasks.discard)\n",
+    ),
+    Case(
+        "gather",
+        bad="import asyncio\nasync def f(): ...\nasync def main():\n    asyncio.gather(f(), f())  # here\n",
+        fixed="import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather(f(), f())  # here\n",
+    ),
     Case(
         "kept",
         good="import asyncio\nasync def f(): ...\nasync def main():\n    task = asyncio.create_task(f())\n    await task\n",
@@ -43,4 +71,4 @@ def check(program: Program) -> Iterator[Finding]:
         message = (
             f"nobody keeps what `{call}` returns, so the work may be collected half done and its errors reach nobody"
         )
-        yield tell(program, "T112", "dropped-task", incident, message)
+        yield tell(program, "T112", "dropped-task", incident, message, fix=keep_fix(program, incident))

@@ -32,9 +32,6 @@ CASES = [
 ]
 
 
-_PARENTHESES = frozenset({"attribute", "subscript"})
-
-
 @rule("T113", "masked-lost-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Misused coroutines whose error nobody would see."""
@@ -47,5 +44,5 @@ def check(program: Program) -> Iterator[Finding]:
             f"`{call}` is used before it is awaited, and the broad handler at line {incident.masked_line} hides the error: "
             f"`{incident.site.target_name}` never runs and nobody notices"
         )
-        fix = await_fix(program, incident, parentheses=incident.kind in _PARENTHESES)
+        fix = await_fix(program, incident)
         yield tell(program, "T113", "masked-lost-call", incident, message, fix=fix)

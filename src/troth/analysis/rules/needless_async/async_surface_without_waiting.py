@@ -49,7 +49,7 @@ def check(program: Program) -> Iterator[Finding]:
     """Classes that are async and never wait."""
     by_class: dict[Class, list[Needless]] = defaultdict(list)
     for one in needless(program, of_surfaces=True):
-        if one.function.owner is not None and not one.is_pulled:
+        if one.function.owner is not None and not one.is_pulled and one.is_seen:
             by_class[one.function.owner].append(one)
     for cls, found in by_class.items():
         methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]

@@ -5,22 +5,27 @@ methods found with `getattr`), where at least three handlers are async for that 
 Why it matters: one await makes all of them async, and each is a call that can be lost.
 How to repair: await only what can be awaited, `result = handler(message)` and `if inspect.isawaitable(result): await
 result`; then the handlers that never wait can be plain functions. `troth check --select T301` lists them.
-How sure the fix is: none is offered here, because it touches many functions at once.
+How sure the fix is: likely, because it touches many functions at once: the dispatcher takes both colors, and those of its
+handlers that nobody else mentions become plain.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.dispatch import dispatchers
 from troth.analysis.program.needless import needless
+from troth.analysis.rules.freeing import dispatch_fix
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import span
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import At
     from troth.analysis.program import Program
+    from troth.analysis.program.entities import Function
 
 _FEWEST = 3
 
@@ -29,11 +34,21 @@ CASES = [
     Case(
         "by name",
         bad=f"class Bot:\n{_HANDLERS}    async def on(self, kind, m):\n        handler = getattr(self, f'handle_{{kind}}', None)\n        if handler:\n            await handler(m)  # here\n",
+        fixed=f"import inspect\n\n\nclass Bot:\n{_HANDLERS.replace('async ', '')}    async def on(self, kind, m):\n        handler = getattr(self, f'handle_{{kind}}', None)\n        if handler:\n            result = handler(m)  # here\n            if inspect.isawaitable(result):\n                await result\n",
     ),
     Case(
         "out of a table",
         bad=f"class Bot:\n{_HANDLERS}    def __init__(self):\n        self.table = {{'a': self.handle_a, 'b': self.handle_b, 'c': self.handle_c}}\n"
         "    async def on(self, kind, m):\n        handler = self.table.get(kind)\n        if handler is not None:\n            await handler(m)  # here\n",
+        fixed=f"import inspect\n\n\nclass Bot:\n{_HANDLERS.replace('async ', '')}    def __init__(self):\n        self.table = {{'a': self.handle_a, 'b': self.handle_b, 'c': self.handle_c}}\n"
+        "    async def on(self, kind, m):\n        handler = self.table.get(kind)\n        if handler is not None:\n            result = handler(m)  # here\n            if inspect.isawaitable(result):\n                await result\n",
+    ),
+    Case(
+        "the result is given on",
+        bad=f"import inspect\nclass Bot:\n{_HANDLERS}    async def on(self, kind, m):\n        handler = getattr(self, f'handle_{{kind}}')\n        return await handler(m)  # here\n\n    async def other(self, m):\n        await self.handle_a(m)\n",
+        fixed="import inspect\nclass Bot:\n"
+        + _HANDLERS.replace("async ", "").replace("def handle_a", "async def handle_a")
+        + "    async def on(self, kind, m):\n        handler = getattr(self, f'handle_{kind}')\n        result = handler(m)  # here\n        if inspect.isawaitable(result):\n            result = await result\n        return result\n\n    async def other(self, m):\n        await self.handle_a(m)\n",
     ),
     Case(
         "handlers that wait",
@@ -53,6 +68,10 @@ def check(program: Program) -> Iterator[Finding]:
     """Dispatchers whose await makes handlers async that never wait."""
     pulled = {one.function for one in needless(program, of_surfaces=True) if one.is_pulled}
     asked = frozenset(program.asked)
+    by_handler: dict[Function, set[At]] = defaultdict(set)
+    for dispatcher in dispatchers(program):
+        for handler in dispatcher.handlers:
+            by_handler[handler].add(dispatcher.call.at)
     for dispatcher in dispatchers(program):
         if dispatcher.call.caller.module.path not in asked:
             continue
@@ -62,8 +81,9 @@ def check(program: Program) -> Iterator[Finding]:
         call = dispatcher.call
         named = ", ".join(f"`{one.name}`" for one in idle[:3]) + (f" and {len(idle) - 3} more" if len(idle) > 3 else "")
         reasons = [Reason(f"`{one.qualname}` never waits", *one.place) for one in idle[:5]]
+        fix = dispatch_fix(program, dispatcher, [one for one in idle if len(by_handler[one]) == 1])
         yield Finding(
             "T303", "handlers-pulled-into-async", span(program, call.caller, call.at),
             f"`await {call.text}(…)` makes {len(idle)} of {len(dispatcher.handlers)} handlers async that never wait: {named}",
-            "likely", tuple(reasons), None, call.caller.qualname, call.text,
+            "likely", tuple(reasons), fix, call.caller.qualname, call.text,
         )  # fmt: skip

@@ -4,7 +4,8 @@ What it finds: an `async def`, function or method, that never waits: no `await`,
 nobody who needs it to be async: no base, Protocol, framework, route, fixture, table or callback.
 Why it matters: every caller has to await it and become async itself; one that forgets the await loses the call in silence.
 How to repair: drop the `async`, and the `await` at every call: `troth recolor` does both, everywhere at once.
-How sure the fix is: none is offered here, because a change of color touches every caller.
+How sure the fix is: likely, and only asked for with `troth fix --all --select T301`; it changes the function and all of its
+calls, or nothing where one of them is not known for certain. Code outside the project that awaits it would break.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason, Span
 from troth.analysis.program.needless import needless
+from troth.analysis.rules.freeing import free_fix
 from troth.analysis.rules.registry import Case, rule
 
 if TYPE_CHECKING:
@@ -23,7 +25,19 @@ if TYPE_CHECKING:
 CASES = [
     Case(
         "a function",
-        bad="async def add(a, b):  # here\n    return a + b\nasync def main():\n    return await add(1, 2)\n",
+        bad="async def add(a, b):  # here\n    return a + b\nasync def main():\n    await wait()\n    return await add(1, 2)\nasync def wait():\n    async with lock: ...\n",
+        fixed="def add(a, b):  # here\n    return a + b\nasync def main():\n    await wait()\n    return add(1, 2)\nasync def wait():\n    async with lock: ...\n",
+    ),
+    Case(
+        "in another file",
+        bad={
+            "sums.py": "async def add(a, b) -> list[int]:  # here\n    return [a, b]\n",
+            "use.py": "from sums import add\nasync def main(r):\n    await r.go()\n    return (await add(1, 2))[0] + (await add(\n        3,\n        4,\n    ))[0]\n",
+        },
+        fixed={
+            "sums.py": "def add(a, b) -> list[int]:  # here\n    return [a, b]\n",
+            "use.py": "from sums import add\nasync def main(r):\n    await r.go()\n    return add(1, 2)[0] + (add(\n        3,\n        4,\n    ))[0]\n",
+        },
     ),
     Case(
         "a method",
@@ -89,10 +103,10 @@ def _told(program: Program, one: Needless) -> Finding:
     path, line = function.place
     column = len(program.text(path).line(line)) - len(program.text(path).line(line).lstrip()) + 1
     calls = len(one.awaited)
-    what = f"{calls} call{'s' if calls != 1 else ''}"
-    first = one.awaited[0]
-    says = f"`{first.caller.qualname}` awaits it"
-    if one.is_pulled:
+    what = f"{calls} call{'s' if calls != 1 else ''}" if calls else "every call"
+    first = one.awaited[0] if one.awaited else None
+    says = "nobody in this project calls it" if first is None else f"`{first.caller.qualname}` calls it"
+    if one.is_pulled and first is not None:
         says = f"only `await {first.text}(…)` in `{first.caller.qualname}`, which picks it at run time, asks for it"
     return Finding(
         "T301",
@@ -102,9 +116,9 @@ def _told(program: Program, one: Needless) -> Finding:
         "certain" if one.is_sure else "likely",
         (
             Reason(f"there is no `await`, `async for` or `async with` in `{function.qualname}`", path, line),
-            Reason(says, first.caller.module.path, first.at[0]),
+            Reason(says, first.caller.module.path, first.at[0]) if first is not None else Reason(says),
         ),
-        None,
+        free_fix(program, one),
         function.qualname,
         function.name,
     )

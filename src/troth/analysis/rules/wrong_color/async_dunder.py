@@ -70,12 +70,48 @@ CASES = [
 ]
 
 _FAILING = frozenset(
-    "__init__ __len__ __bool__ __iter__ __next__ __str__ __repr__ __hash__ __int__ __float__ __index__ __bytes__ __format__"
-    " __length_hint__ __aiter__ __await__ __dir__".split()
+    [
+        "__init__",
+        "__len__",
+        "__bool__",
+        "__iter__",
+        "__next__",
+        "__str__",
+        "__repr__",
+        "__hash__",
+        "__int__",
+        "__float__",
+        "__index__",
+        "__bytes__",
+        "__format__",
+        "__length_hint__",
+        "__aiter__",
+        "__await__",
+        "__dir__",
+    ]
 )
 _LOSING = frozenset(
-    "__del__ __enter__ __exit__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __contains__ __setattr__ __delattr__ __setitem__"
-    " __delitem__ __set__ __delete__ __post_init__ __init_subclass__ __set_name__".split()
+    [
+        "__del__",
+        "__enter__",
+        "__exit__",
+        "__eq__",
+        "__ne__",
+        "__lt__",
+        "__le__",
+        "__gt__",
+        "__ge__",
+        "__contains__",
+        "__setattr__",
+        "__delattr__",
+        "__setitem__",
+        "__delitem__",
+        "__set__",
+        "__delete__",
+        "__post_init__",
+        "__init_subclass__",
+        "__set_name__",
+    ]
 )
 _AWAITED = frozenset({"__aenter__", "__aexit__", "__anext__"})
 

@@ -132,7 +132,7 @@ def _could_be_async(program: Program, node: Node) -> bool:
     if node[0] == "call":
         return any(_could_be_async(program, one) for one in node[2])  # `partial(work, 1)`
     name = _last(node)
-    return bool(name) and (program.evidence.colors(name)[0] > 0 or name in {"sleep"} or node[0] == "name")
+    return bool(name) and (program.evidence.colors(name)[0] > 0 or node[0] == "name")
 
 
 def _last(node: Node) -> str:
@@ -172,10 +172,10 @@ def _told(program: Program, call: Call, node: Node, value: Value | None, slot: s
     name = _last(node) or (function.name if function else "the function")
     what = "the lambda" if node[0] == "lambda" else f"`{name}`"
     if function is not None:
-        reasons = (Reason(f"`{function.qualname}` is `async def`", *function.place),)
+        why = Reason(f"`{function.qualname}` is `async def`", *function.place)
     else:
-        reasons = (Reason(f"{what} gives a coroutine when it is called", call.caller.module.path, call.at[0]),)
-    reasons = (*reasons, Reason(f"`{slot}` calls what it is given and never awaits"))
+        why = Reason(f"{what} gives a coroutine when it is called", call.caller.module.path, call.at[0])
+    reasons = (why, Reason(f"`{slot}` calls what it is given and never awaits"))
     message = f"`{call.text}(…)` calls {what} and throws away the coroutine it gets, so its body never runs"
     return tell_at(
         program, "T402", "async-function-in-sync-slot", call.caller, call.at, message,

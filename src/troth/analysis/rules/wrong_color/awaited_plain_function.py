@@ -20,7 +20,6 @@ from troth.analysis.facts.model import ASYNC
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
-from troth.analysis.program.entities import Function
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.results import gives_no_promise, library_gives_no_promise
@@ -29,6 +28,7 @@ from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import FunctionFacts
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
 
@@ -174,6 +174,8 @@ def _why_plain(program: Program, value: FunctionValue) -> Reason | None:
 
 def _by_name(program: Program, call: Call) -> Reason | None:
     """Every definition of the name in the project is plain and gives nothing that can be awaited."""
+    if _has_remote_objects(program):
+        return None
     name = call.node[1][2]
     is_async, plain = program.evidence.colors(name)
     if is_async or not plain or name in GENERIC or name.startswith("__") or "_" not in name.strip("_"):
@@ -190,6 +192,25 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     which = "the only definition" if len(real) == 1 else f"all {len(real)} definitions"
     return Reason(
         f"{which} of `{name}` in this project: plain `def`, and nothing that can be awaited comes back", *real[0].place
+    )
+
+
+def _has_remote_objects(program: Program) -> bool:
+    """Whether some `__getattr__` makes async methods up: whatever is called on such an object goes elsewhere."""
+    known: bool | None = getattr(program, "_remote_objects", None)
+    if known is None:
+        known = any(
+            facts.name in {"__getattr__", "__getattribute__"} and _makes_async(module.facts.functions, index)
+            for module in program.own_modules()
+            for index, facts in enumerate(module.facts.functions)
+        )
+        program._remote_objects = known  # type: ignore[attr-defined]
+    return known
+
+
+def _makes_async(functions: tuple[FunctionFacts, ...], index: int) -> bool:
+    return any(one.parent == index and one.flags & ASYNC for one in functions) or bool(
+        {"partial", "functools.partial"} & set(functions[index].calls)
     )
 
 

@@ -1,0 +1,106 @@
+"""Knows what it would take to await in a plain function: who would have to become async with it."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from troth.analysis.program.entities import Function
+from troth.analysis.program.values import FunctionValue, members_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from troth.analysis.findings import Finding
+    from troth.analysis.program import Program
+    from troth.analysis.program.calling import Call
+
+__all__ = ["Proposal", "proposals"]
+
+_LOST = ("T1", "T2")  # the families whose repair is an `await`
+_MOST = 200  # functions; what spreads further is nothing to propose
+
+
+class Proposal(NamedTuple):
+    """A plain function that loses calls, and the change of color that would let it await them.
+
+    `others` are the functions that would become async with it, nearest callers first; `calls` how many calls would be
+    awaited. At `tops`, further calls from module level, a loop would have to be started. `is_open` says that more
+    callers may exist: calls of that name whose target is not known.
+    """
+
+    function: Function
+    lost: int
+    others: tuple[Function, ...]
+    calls: int
+    tops: int
+    is_open: bool
+
+    @property
+    def target(self) -> str:
+        """The function as `troth recolor` takes it."""
+        return f"{self.function.module.name}:{self.function.qualname}"
+
+    def words(self) -> str:
+        """The size of the change, in one sentence."""
+        name = self.function.name
+        parts = [f"makes `{name}` async"]
+        if self.others:
+            named = ", ".join(f"`{one.name}`" for one in self.others[:3])
+            more = f" and {len(self.others) - 3} more" if len(self.others) > 3 else ""
+            callers = f"{len(self.others)} caller" + ("s" if len(self.others) != 1 else "")
+            parts.append(f"with it {callers} ({named}{more})")
+        calls = f"{self.calls} call" + ("s" if self.calls != 1 else "")
+        parts.append(f"awaits {calls}" if self.calls else "changes no call, because nothing in the project calls it")
+        if self.tops:
+            parts.append(
+                "starts a loop at " + ("1 call" if self.tops == 1 else f"{self.tops} calls") + " at module level"
+            )
+        said = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
+        return f"{said}; others may call it, too" if self.is_open else said
+
+
+def proposals(program: Program, findings: Iterable[Finding]) -> list[Proposal]:
+    """One for each plain function in which a call is lost that no fix can await, in the order of the findings."""
+    lost = Counter(
+        (one.span.path, one.symbol) for one in findings if one.fix is None and one.code.startswith(_LOST) and one.symbol
+    )
+    found: list[Proposal] = []
+    for (path, symbol), count in lost.items():
+        function = _named(program, path, symbol)
+        if function is not None and not function.is_async and not function.is_generator:
+            found.append(_size(program, function, count))
+    return found
+
+
+def _named(program: Program, path: str, symbol: str) -> Function | None:
+    module = next((one for one in program.own_modules() if one.path == path), None)
+    if module is None or path.endswith(".ipynb"):
+        return None
+    numbers = range(1, len(module.facts.functions))
+    return next((module.function(one) for one in numbers if module.facts.functions[one].qualname == symbol), None)
+
+
+def _size(program: Program, function: Function, lost: int) -> Proposal:
+    others: dict[Function, None] = {}
+    calls = tops = 0
+    is_open = False
+    todo = deque([function])
+    while todo and len(others) < _MOST:
+        callee = todo.popleft()
+        for caller in program.calling.functions_naming({callee.name}):
+            for call in _calls(program, caller, callee.name):
+                targets = [one.function for one in members_of(call.callee) if isinstance(one, FunctionValue)]
+                if callee not in targets:
+                    is_open = is_open or call.callee is None
+                    continue
+                tops += caller.index == 0
+                calls += caller.index != 0
+                if caller.index != 0 and not caller.is_async and caller is not function and caller not in others:
+                    others[caller] = None
+                    todo.append(caller)
+    return Proposal(function, lost, tuple(others), calls, tops, is_open)
+
+
+def _calls(program: Program, caller: Function, name: str) -> Iterator[Call]:
+    return (one for one in program.calling.of(caller) if one.text.rpartition(".")[2] == name)

@@ -1,0 +1,118 @@
+"""Knows which parameters of a project's functions are called and awaited, so that they want an async function.
+
+A parameter counts where every call of it is awaited on the spot or given to somebody who awaits
+(`wait_for(executor())`), in the function itself, in a function inside it, or, kept as an attribute, anywhere in its
+class; and where nobody asks for its color first.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from troth.analysis.facts.model import body_of
+from troth.analysis.program.entities import Class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from troth.analysis.facts.model import At, Node
+    from troth.analysis.program.entities import Function
+    from troth.analysis.program.link import Program
+
+__all__ = ["AwaitedParameter", "awaited_parameters"]
+
+_AWAITING = frozenset(
+    {"wait_for", "shield", "create_task", "ensure_future", "gather", "start_soon", "run_until_complete"}
+)
+_ASKING = re.compile(r"(?i)is_?async|is_?coro|is_?awaitable|maybe|callable_is|async_callable")
+
+
+class AwaitedParameter(NamedTuple):
+    """A parameter, and the place where what it is given is called and awaited."""
+
+    function: Function
+    name: str
+    path: str
+    at: At
+
+
+def awaited_parameters(program: Program) -> dict[tuple[Function, str], AwaitedParameter]:
+    """All of them, worked out once for a program."""
+    known: dict[tuple[Function, str], AwaitedParameter] | None = getattr(program, "_awaited_parameters", None)
+    if known is None:
+        known = {(one.function, one.name): one for one in _find(program)}
+        program._awaited_parameters = known  # type: ignore[attr-defined]
+    return known
+
+
+def _find(program: Program) -> Iterator[AwaitedParameter]:
+    for module in program.own_modules():
+        for index, facts in enumerate(module.facts.functions):
+            params = {param[0] for param in facts.params if param[3] not in {"*", "**"}}
+            if facts.owner >= 0 and facts.name == "__init__":
+                yield from _kept(module.function(index), module.cls(facts.owner))
+            around = (
+                [facts, *(f for f in module.facts.functions if f.parent == index and f.owner == -1)] if params else []
+            )
+            called = {callee for f in around for callee in (*f.calls, *f.awaited)} & params
+            if called and not any(_asks(f.calls) for f in around):
+                for name in sorted(called):
+                    uses = [use for f in around for use in _uses(body_of(f), ("name", name), "")]
+                    if uses and all(how == "awaited" for how, _ in uses):
+                        yield AwaitedParameter(module.function(index), name, module.path, uses[0][1])
+
+
+def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
+    """`self.on_error = on_error` in the constructor, and `await self.on_error()` elsewhere in the class."""
+    receiver = init.facts.params[0][0] if init.facts.params else ""
+    params = {param[0] for param in init.facts.params}
+    methods = [cls.module.function(index).facts for indexes in cls.methods.values() for index in indexes]
+    for attribute, index, _, value in cls.facts.self_attributes:
+        if index != init.index or value is None or value[0] != "name" or value[1] not in params:
+            continue
+        written = f"{receiver}.{attribute}"
+        if not any(written in method.awaited or written in method.calls for method in methods):
+            continue
+        if any(_asks(method.calls) for method in methods):
+            continue
+        if sum(1 for one in cls.facts.self_attributes if one[0] == attribute) > 1:
+            continue  # set again elsewhere
+        uses = [use for method in methods for use in _uses(body_of(method), ("attr", receiver, attribute), "")]
+        if uses and all(how == "awaited" for how, _ in uses):
+            yield AwaitedParameter(init, value[1], cls.module.path, uses[0][1])
+
+
+def _asks(calls: tuple[str, ...]) -> bool:
+    return any(_ASKING.search(callee.rpartition(".")[2]) for callee in calls)
+
+
+def _uses(node: Any, wanted: tuple[str, ...], how: str) -> Iterator[tuple[str, At]]:
+    """Every call of the wanted name, with "awaited" or "" for how its value is used."""
+    if not isinstance(node, tuple) or not node:
+        return
+    if node[0] == "await" and len(node) == 3:
+        yield from _uses(node[1], wanted, "awaited")
+        return
+    if node[0] == "call" and len(node) == 5:
+        if _is(node[1], wanted):
+            yield how, node[-1]
+        passing = "awaited" if _last(node[1]) in _AWAITING else ""
+        yield from _uses(node[1], wanted, "")
+        for argument in (*node[2], *(value for _, value in node[3])):
+            if _is(argument, wanted):
+                yield "handed on", node[-1]  # to somebody who may run it in a thread, or ask for its color
+            yield from _uses(argument, wanted, passing)
+        return
+    for part in node:
+        yield from _uses(part, wanted, "")
+
+
+def _is(node: Node, wanted: tuple[str, ...]) -> bool:
+    if wanted[0] == "name":
+        return bool(node == wanted)
+    return bool(node[0] == "attr" and node[2] == wanted[2] and node[1] == ("name", wanted[1]))
+
+
+def _last(node: Node) -> str:
+    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""

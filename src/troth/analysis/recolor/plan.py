@@ -1,0 +1,58 @@
+"""Knows what a recolor comes to: what changes, what stays and why, and what somebody has to decide first."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from troth.analysis.findings import Edit
+from troth.analysis.program.entities import Function
+from troth.analysis.recolor.problem import Problem
+from troth.analysis.recolor.sites import Mention, Site
+
+__all__ = ["Color", "Listed", "Plan", "Waits"]
+
+Color = Literal["sync", "async"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Listed:
+    """A place that is named and left as it is."""
+
+    path: str
+    line: int
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """A function that cannot take the color, with the place in it that says so."""
+
+    function: Function
+    why: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything a recolor would do. It can be carried out if `is_clear`."""
+
+    target: str
+    to: Color
+    definitions: tuple[Function, ...]
+    followers: tuple[Function, ...]
+    sites: tuple[Site, ...]
+    edits: tuple[Edit, ...]
+    unable: tuple[Waits, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    unknown: tuple[Site, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    stays: tuple[Listed, ...] = ()
+    texts: tuple[Listed, ...] = ()
+    wrong_colors: tuple[Listed, ...] = ()
+    untested: tuple[Site, ...] | None = None
+    notes: tuple[Listed, ...] = field(default=())
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether nothing stands in the way but namesakes that may be left."""
+        return not (self.unable or self.problems)

@@ -1,0 +1,174 @@
+"""Knows how to get from targets to a plan: read the project, find the functions, plan one direction or both."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from troth.analysis.mutate.coverage import read_coverage
+from troth.analysis.program import Program
+from troth.analysis.program.entities import Function
+from troth.analysis.recolor.boundary import find_boundary
+from troth.analysis.recolor.follow import Cascade
+from troth.analysis.recolor.needless_async import needless_functions, plan_needless
+from troth.analysis.recolor.plan import Color, Plan
+from troth.analysis.recolor.sites import Site
+from troth.analysis.recolor.surface import Surface, surface
+from troth.analysis.recolor.target import Target, find_target
+from troth.analysis.recolor.texts import left_in_text
+from troth.analysis.recolor.to_async import plan_async
+from troth.analysis.recolor.to_sync import plan_sync
+from troth.analysis.recolor.workspace import Subject, Workspace, read_workspace
+from troth.analysis.recolor.wrong_color import wrong_colors
+from troth.analysis.source.project import Project
+from troth.errors import MisuseError
+
+__all__ = ["Wish", "plan_recolor", "plan_surface"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a user wants recolored, and how far. `scope` are folders and files; outside nothing is changed."""
+
+    targets: tuple[str, ...]
+    methods: tuple[str, ...] = ()
+    cascade: Cascade = "none"
+    boundary: tuple[str, ...] = ()
+    runner: str = "asyncio.run"
+    coverage: Path | None = None
+    scope: tuple[str, ...] = ()
+    needless: bool = False  # the targets are folders and files, and what is async there without need is meant
+
+    def means(self, path: str) -> bool:
+        """Whether a file lies in one of the targets, where these are folders and files."""
+        return any(path == one or path.startswith(f"{one}/") or not one for one in self.targets)
+
+    def covers(self, path: str) -> bool:
+        """Whether a file may be changed."""
+        return not self.scope or any(path == one or path.startswith(f"{one}/") or not one for one in self.scope)
+
+
+def _named(wish: Wish) -> str:
+    return ", ".join(one or "." for one in wish.targets)
+
+
+def plan_recolor(project: Project, wish: Wish, to: Color) -> Plan:
+    """What making the targets `to` comes to."""
+    workspace, functions = _read(project, wish)
+    if wish.needless:
+        if to != "sync":
+            raise MisuseError("`--needless` goes with `--to sync`.\nNothing was changed.\nLeave one of them out.")
+        found = needless_functions(workspace.program, wish.means)
+        return _told(plan_needless(workspace, _named(wish), found, wish.cascade, wish.covers), workspace, wish)
+    chosen = _chosen(functions, wish, to)
+    if not chosen:
+        raise MisuseError(
+            f"Nothing in {', '.join(wish.targets)} has another color than {to}.\nNothing was changed.\n"
+            "`troth recolor TARGET --plan` shows the colors it has."
+        )
+    return _plan(workspace, wish, chosen, to)
+
+
+def plan_surface(project: Project, wish: Wish) -> Surface:
+    """The colors of the targets, and what each direction would cost."""
+    workspace, functions = _read(project, wish)
+    return surface(
+        tuple(one for one in functions if not _is_pythons(one)),
+        _plan(workspace, wish, _chosen(functions, wish, "sync"), "sync"),
+        _plan(workspace, wish, _chosen(functions, wish, "async"), "async"),
+    )
+
+
+def _read(project: Project, wish: Wish) -> tuple[Workspace, tuple[Function, ...]]:
+    def about(program: Program) -> Subject:
+        if wish.needless:
+            return Subject(frozenset(one.name for one in needless_functions(program, wish.means)), {})
+        targets = [find_target(program, one) for one in wish.targets]
+        names = frozenset(one.name for target in targets for one in target.functions)
+        return Subject(names, {name: module for target in targets for module, name in _tops(target)})
+
+    workspace = read_workspace(project, about, within=wish.covers)
+    if wish.needless:
+        return workspace, ()
+    functions = [one for text in wish.targets for one in find_target(workspace.program, text).functions]
+    return workspace, tuple(dict.fromkeys(functions))
+
+
+def _tops(target: Target) -> list[tuple[str, str]]:
+    """The names that a snippet about the target may use without an import, each with its module."""
+    if target.cls is not None:
+        return [(target.cls.module.name, target.cls.name)]
+    owners = [one.owner or one for one in target.functions]
+    return [(one.module.name, one.name) for one in owners]
+
+
+def _chosen(functions: Sequence[Function], wish: Wish, to: Color) -> tuple[Function, ...]:
+    named = set(wish.methods)
+    missing = named - {one.name for one in functions}
+    if missing:
+        raise MisuseError(
+            f"`--methods` names {', '.join(sorted(missing))}, which {', '.join(wish.targets)} does not have.\n"
+            f"Nothing was changed.\nThere are {', '.join(sorted({one.name for one in functions}))}."
+        )
+    return tuple(
+        one
+        for one in functions
+        if one.is_async != (to == "async") and (one.name in named if named else not _is_pythons(one))
+    )
+
+
+def _is_pythons(function: Function) -> bool:
+    return function.name.startswith("__") and function.name.endswith("__")
+
+
+def _plan(workspace: Workspace, wish: Wish, functions: Sequence[Function], to: Color) -> Plan:
+    target = _named(wish)
+    within: Callable[[str], bool] = wish.covers
+    if to == "sync":
+        plan = plan_sync(workspace, target, functions, wish.cascade, within)
+    else:
+        boundary = find_boundary(workspace.program, wish.boundary, wish.runner)
+        mode = "auto" if _asyncio_mode_is_auto(workspace.root) else "strict"
+        plan = plan_async(workspace, target, functions, wish.cascade, boundary, asyncio_mode=mode, within=within)
+    return _told(plan, workspace, wish)
+
+
+def _told(plan: Plan, workspace: Workspace, wish: Wish) -> Plan:
+    """The plan with what is told beside it."""
+    to, within = plan.to, wish.covers
+    names = {one.name for one in plan.definitions}
+    callers = dict.fromkeys(
+        site.caller for site in plan.sites if site.caller is not None and site.tree.view.kind == "code"
+    )
+    texts = [*(left_in_text(workspace, names, to) if names and to == "sync" else ())]
+    return replace(
+        plan,
+        texts=tuple(one for one in texts if within(one.path)),
+        wrong_colors=tuple(sorted(set(wrong_colors(workspace.program, callers)))),
+        untested=_untested(plan, wish, workspace.root),
+    )
+
+
+def _untested(plan: Plan, wish: Wish, root: Path) -> tuple[Site, ...] | None:
+    if wish.coverage is None:
+        return None
+    coverage = read_coverage(wish.coverage, root)
+    return tuple(
+        site
+        for site in plan.sites
+        if site.tree.view.kind == "code"
+        and not coverage.is_reached(site.path, site.line, site.node.end_lineno or site.line)
+    )
+
+
+def _asyncio_mode_is_auto(root: Path) -> bool:
+    """Whether pytest-asyncio takes every async test by itself, so that a test needs no mark."""
+    import re
+
+    for name in ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini"):
+        try:
+            text = (root / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if re.search(r"""asyncio_mode\s*=\s*["']?auto""", text):
+            return True
+    return False

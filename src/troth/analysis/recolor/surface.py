@@ -1,0 +1,33 @@
+"""Knows the colors of a surface: which side is consistent, and what each direction would cost."""
+
+from dataclasses import dataclass
+
+from troth.analysis.program.entities import Function
+from troth.analysis.recolor.plan import Color, Plan
+
+__all__ = ["Surface", "surface"]
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """The methods of a target by color, and the plan of each direction."""
+
+    methods: tuple[tuple[Function, Color, str], ...]  # with what keeps it from the other color, if anything does
+    to_sync: Plan
+    to_async: Plan
+
+    @property
+    def consistent(self) -> Color:
+        """The color that all of it can have: async if something truly waits, else sync."""
+        return "async" if self.to_sync.unable else "sync"
+
+
+def surface(functions: tuple[Function, ...], to_sync: Plan, to_async: Plan) -> Surface:
+    """What is known about `functions`."""
+    waits = {one.function: one.why for one in to_sync.unable}
+    cannot = {one.function: one.why for one in to_async.unable}
+    rows: list[tuple[Function, Color, str]] = []
+    for one in functions:
+        color: Color = "async" if one.is_async else "sync"
+        rows.append((one, color, (waits if one.is_async else cannot).get(one, "")))
+    return Surface(tuple(rows), to_sync, to_async)

@@ -1,0 +1,75 @@
+"""Knows what a target names: `package.module:Class`, `:function`, `:Class.method`, or a file and the same."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from troth.analysis.program import Program
+from troth.analysis.program.entities import Class, Function, Module
+from troth.analysis.program.values import ClassObject, FunctionValue, members_of
+from troth.errors import MisuseError
+
+__all__ = ["Target", "find_target"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is recolored: a class's methods, or functions. `cls` is the class of a class target."""
+
+    text: str
+    functions: tuple[Function, ...]
+    cls: Class | None = None
+    module: Module | None = None
+
+
+def find_target(program: Program, text: str) -> Target:
+    """The functions behind `text`; `MisuseError` says what is there if it names nothing."""
+    where, _, what = text.partition(":")
+    module = _module(program, where)
+    if module is None:
+        near = get_close_matches(where, [one.name for one in program.own_modules()], n=3, cutoff=0.6)
+        hint = f" Did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
+        raise MisuseError(
+            f"No module of the project is called {where!r}.{hint}\nNothing was changed.\n"
+            "A target is `package.module:Class`, `package.module:function`, `package.module:Class.method` or "
+            "`path/to/file.py:Class`."
+        )
+    if not what:
+        functions = [module.function(index) for index in range(1, len(module.facts.functions))]
+        return Target(text, tuple(one for one in functions if one.parent is None), None, module)
+    head, _, method = what.partition(".")
+    for one in members_of(program.names.at_module(module, head) if program.names.binds(module, head) else None):
+        if isinstance(one, ClassObject) and isinstance(one.cls, Class):
+            return _of_class(text, one.cls, method)
+        if isinstance(one, FunctionValue) and isinstance(one.function, Function) and not method:
+            return Target(text, (one.function,))
+    known = sorted(module.bindings)
+    near = get_close_matches(head, known, n=3, cutoff=0.5)
+    raise MisuseError(
+        f"{module.path} has no class or function {head!r}.\nNothing was changed.\n"
+        + (f"Did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else f"It has {', '.join(known[:12])}.")
+    )
+
+
+def _of_class(text: str, cls: Class, method: str) -> Target:
+    if not method:
+        functions = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
+        return Target(text, tuple(functions), cls)
+    if method not in cls.methods:
+        near = get_close_matches(method, cls.methods, n=3, cutoff=0.5)
+        raise MisuseError(
+            f"`{cls.name}` ({cls.place[0]}:{cls.place[1]}) has no method {method!r} of its own.\nNothing was changed.\n"
+            f"{'Did you mean ' + ' or '.join(near) + '?' if near else 'It has ' + ', '.join(cls.methods) + '.'}"
+        )
+    return Target(text, tuple(cls.module.function(index) for index in cls.methods[method]))
+
+
+def _module(program: Program, where: str) -> Module | None:
+    tidy = where.removeprefix("./")
+    if tidy in program.paths:
+        return program.module(tidy)
+    found = program.finder.find(where, "") if where and "/" not in where else None
+    if found is None:
+        return None
+    if found.endswith(".pyi") and found[:-1] in program.paths:
+        found = found[:-1]  # a stub describes; the module beside it is the thing itself
+    return program.module(found)

@@ -1,0 +1,183 @@
+"""Knows how to plan that functions become plain: their definitions, their calls, and callers that wait no more."""
+
+import ast
+from collections.abc import Callable, Collection, Sequence
+
+from troth.analysis.findings import Edit
+from troth.analysis.program.entities import Function
+from troth.analysis.program.mentions import mentioned
+from troth.analysis.recolor.family import family
+from troth.analysis.recolor.follow import Cascade, in_scope, kept_by
+from troth.analysis.recolor.mocks import mocks_made_plain
+from troth.analysis.recolor.plan import Listed, Plan, Waits
+from troth.analysis.recolor.problem import Problem
+from troth.analysis.recolor.required import required_by
+from troth.analysis.recolor.rewrite_sync import definition_made_plain, site_made_plain
+from troth.analysis.recolor.sites import Site, Sites, find_sites
+from troth.analysis.recolor.test_marks import marks_dropped
+from troth.analysis.recolor.tree import Definition, Tree, Waiting, waiting_in
+from troth.analysis.recolor.use import CONSUMES
+from troth.analysis.recolor.workspace import Workspace
+
+__all__ = ["plan_sync"]
+
+
+class _Round:
+    """What changing a set of functions does: edits by site, what cannot be changed, and the waiting that goes."""
+
+    def __init__(self, sites: Sites) -> None:
+        self.sites = sites
+        ours = {site.node for site in sites.calls}
+        self.edits: dict[Site, list[Edit]] = {}
+        self.problems: dict[Site, Problem] = {}
+        self.gone: set[ast.AST] = set()
+        for site in sites.calls:
+            found = site_made_plain(site, ours)
+            if isinstance(found, Problem):
+                self.problems[site] = found
+            else:
+                self.edits[site] = found[0]
+                self.gone.update(found[1])
+        self.unknown = tuple(site for site in sites.unknown if site.use.kind in CONSUMES)
+        for site in sites.mixed:
+            if site.use.kind in CONSUMES:
+                why = "its receiver may be of another class too, whose method keeps its color"
+                self.problems[site] = Problem(site.path, site.line, site.text, why)
+
+
+def plan_sync(
+    workspace: Workspace,
+    target: str,
+    functions: Sequence[Function],
+    cascade: Cascade,
+    within: Callable[[str], bool] = lambda _path: True,
+) -> Plan:
+    """The plan for `functions`, and for those that `cascade` lets follow."""
+    program = workspace.program
+    definitions = tuple(one for one in family(program, functions) if _has_color(workspace, one))
+    first = set(definitions)
+    changed: set[Function] = set(definitions)
+    stays: dict[Function, str] = {}
+    current = _Round(find_sites(workspace, changed))
+    unable = tuple(_unable(workspace, definitions, current.gone))
+    while cascade != "none":
+        new = _ready(workspace, current, changed, stays, cascade)
+        if not new:
+            break
+        trial = _Round(find_sites(workspace, changed | set(new)))
+        bad = _spoiled(trial, set(new))
+        stays |= bad
+        good = set(new) - bad.keys()
+        if good:
+            changed |= good
+            current = trial if not bad else _Round(find_sites(workspace, changed))
+    edits: list[Edit] = [one for found in current.edits.values() for one in found]
+    by_tree: dict[Tree, list[Definition]] = {}
+    for function in changed:
+        where = workspace.definition(function)
+        if where is not None:
+            edits += definition_made_plain(*where)
+            by_tree.setdefault(where[0], []).append(where[1])
+    for tree, nodes in by_tree.items():
+        edits += marks_dropped(tree, nodes)
+    mocked, odd_mocks = mocks_made_plain(workspace, definitions)
+    problems = [one for site, one in current.problems.items() if within(site.path)]
+    for mention in current.sites.mentions:
+        if mention.is_known and within(mention.path):
+            to = f"given to `{mention.to}`" if mention.to else "handed around as a value"
+            why = f"the function itself is {to}; whoever calls it may await what it returns"
+            problems.append(Problem(mention.path, mention.line, ast.unparse(mention.node), why))
+    return Plan(
+        target,
+        "sync",
+        definitions,
+        tuple(sorted(changed - first, key=lambda one: one.place)),
+        tuple(site for site in current.sites.calls if within(site.path)),
+        tuple(one for one in dict.fromkeys([*edits, *mocked]) if within(one.path)),
+        unable,
+        tuple(sorted(problems)),
+        tuple(site for site in current.unknown if within(site.path)),
+        current.sites.mentions,
+        tuple(sorted(Listed(*one.place, one.qualname, why) for one, why in stays.items())),
+        notes=tuple(odd_mocks),
+    )
+
+
+def _has_color(workspace: Workspace, function: Function) -> bool:
+    """Whether there is something to change: an `async def`, or an abstract method that is annotated as awaitable."""
+    where = workspace.definition(function)
+    return where is not None and (function.is_async or bool(definition_made_plain(*where)))
+
+
+def _unable(workspace: Workspace, functions: Sequence[Function], gone: Collection[ast.AST]) -> list[Waits]:
+    found = []
+    for function in functions:
+        if function.is_async and function.is_generator:
+            found.append(Waits(function, "is an async generator", function.place[1]))
+            continue
+        left = _left(workspace, function, gone)
+        if left:
+            node = left[0]
+            line = node.iter.lineno if isinstance(node, ast.comprehension) else node.lineno
+            what = f"`{ast.unparse(node).splitlines()[0]}`" if not isinstance(node, ast.comprehension) else "in a loop"
+            found.append(Waits(function, f"truly waits: {what}", line))
+        elif function.name.startswith("__") and function.name.endswith("__"):
+            found.append(Waits(function, "is called by Python itself, which awaits it", function.place[1]))
+        elif why := required_by(workspace.program, function, functions):
+            found.append(Waits(function, why, function.place[1]))
+    return found
+
+
+def _left(workspace: Workspace, function: Function, gone: Collection[ast.AST]) -> list[Waiting]:
+    """Where `function` still waits."""
+    where = workspace.definition(function)
+    if where is None:
+        return []
+    left = [one for one in waiting_in(where[1]) if one not in gone]
+    return sorted(left, key=lambda one: one.iter.lineno if isinstance(one, ast.comprehension) else one.lineno)
+
+
+def _ready(
+    workspace: Workspace,
+    current: _Round,
+    changed: Collection[Function],
+    stays: dict[Function, str],
+    cascade: Cascade,
+) -> list[Function]:
+    """The functions that wait no more and are free to follow."""
+    callers = {site.caller for site in current.edits if site.caller is not None and site.tree.view.kind == "code"}
+    free = []
+    for function in callers:
+        if function in changed or function in stays or not function.is_async or not in_scope(function, cascade):
+            continue
+        if not _left(workspace, function, current.gone):
+            free.append(function)
+    program = workspace.program
+    handed = mentioned(program, {one.name for one in free})
+    ready = []
+    for function in free:
+        why = kept_by(program, function, handed)
+        kin = [one for one in family(program, [function]) if one is not function]
+        if why is None and any(one.is_async and _left(workspace, one, current.gone) for one in kin):
+            why = "another method of that name in its family still waits"
+        if why is not None:
+            stays[function] = why
+        else:
+            ready += [function, *(one for one in kin if _has_color(workspace, one))]
+    return ready
+
+
+def _spoiled(trial: _Round, new: Collection[Function]) -> dict[Function, str]:
+    """Those of `new` that are called somewhere in a way that cannot follow."""
+    bad: dict[Function, str] = {}
+    for site, problem in trial.problems.items():
+        for function in site.functions:
+            if function in new:
+                bad[function] = f"{problem.path}:{problem.line}: {problem.why}"
+    by_name: dict[str, list[Function]] = {}
+    for function in new:
+        by_name.setdefault(function.name, []).append(function)
+    for site in trial.unknown:
+        for function in by_name.get(site.name, ()):
+            bad[function] = f"{site.path}:{site.line}: nobody can tell whose `{site.name}` is called there"
+    return bad

@@ -1,0 +1,155 @@
+"""Knows how to read a project for a recolor: every piece of Python in it, linked, docs and notebooks included."""
+
+import gc
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from troth.analysis.facts.extract import extract
+from troth.analysis.facts.model import FileFacts
+from troth.analysis.program import Program
+from troth.analysis.program.entities import Function
+from troth.analysis.recolor.notebooks import notebook_view
+from troth.analysis.recolor.snippets import docstring_views, markdown_view
+from troth.analysis.recolor.tree import Definition, Tree
+from troth.analysis.recolor.view import View, whole_file
+from troth.analysis.source.encoding import decode
+from troth.analysis.source.listing import is_foreign, is_hidden
+from troth.analysis.source.project import Project
+from troth.analysis.source.read import Problem, parse
+from troth.analysis.source.text import Text
+
+__all__ = ["Subject", "Workspace", "calls_of", "read_workspace"]
+
+_PAGES = (".md", ".markdown", ".mdx")
+
+
+class Workspace:
+    """The program, and the texts it was read from. `pages` are all texts outside Python that name a method."""
+
+    def __init__(self, root: Path, program: Program, views: Mapping[str, View], pages: Mapping[str, str]) -> None:
+        self.root = root
+        self.program = program
+        self.views = views
+        self.pages = pages
+        self._trees: dict[str, Tree | None] = {}
+
+    def tree(self, name: str) -> Tree | None:
+        """The tree of a view; None where it has none."""
+        if name not in self._trees:
+            view = self.views.get(name)
+            module = None if view is None else view.tree()
+            self._trees[name] = None if view is None or module is None else Tree(view, module)
+        return self._trees[name]
+
+    def definition(self, function: Function) -> tuple[Tree, Definition] | None:
+        """Where a function is written."""
+        tree = self.tree(function.module.path)
+        node = None if tree is None else tree.definitions.get(function.facts.at)
+        return None if tree is None or node is None else (tree, node)
+
+    def function(self, tree: Tree, node: Definition) -> Function | None:
+        """The function of the program that is written there."""
+        from troth.analysis.facts.expressions import at
+
+        module = self.program.module(tree.view.name)
+        wanted = at(node)
+        for index, facts in enumerate(module.facts.functions):
+            if facts.at == wanted and index:
+                return module.function(index)
+        return None
+
+
+def calls_of(names: Collection[str]) -> re.Pattern[str]:
+    """Finds a call of one of `names` in any text."""
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\s*\(")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What text is searched for: calls of `names`. Snippets need not import what is in `implied` (name to module)."""
+
+    names: frozenset[str]
+    implied: Mapping[str, str]
+
+
+def read_workspace(
+    project: Project,
+    about: Callable[[Program], Subject],
+    *,
+    within: Callable[[str], bool] = lambda _path: True,
+) -> Workspace:
+    """Read all files. `about` says, once the Python files are read, which mentions in text matter.
+
+    `within` keeps pages outside the scope out.
+    """
+    views: dict[str, View] = {}
+    facts: dict[str, FileFacts] = {}
+    texts: dict[str, Text] = {}
+
+    def text_of(path: str) -> Text:
+        if path not in texts:
+            texts[path] = Text(views[path].text if path in views else "")
+        return texts[path]
+
+    def linked() -> Program:
+        return Program(tuple(views), project.source_roots, facts.get, text_of)
+
+    def take(view: View) -> None:
+        tree = view.tree()
+        if tree is not None:
+            views[view.name] = view
+            facts[view.name] = extract(tree, top_level_await=view.kind != "code")
+
+    collecting = gc.isenabled()
+    gc.disable()  # syntax trees have no cycles that matter, and looking for some costs a fifth of the time
+    try:
+        for path in project.files:
+            if path.endswith(".ipynb"):
+                continue
+            data = (project.root / path).read_bytes()
+            tree = parse(data)
+            if not isinstance(tree, Problem):
+                views[path] = whole_file(path, decode(data).text)
+                facts[path] = extract(tree)
+        subject = about(linked())
+        if not subject.names:
+            return Workspace(project.root, linked(), views, {})
+        called = calls_of(subject.names)
+        pages: dict[str, str] = {}
+        for view in list(views.values()):
+            module = view.tree() if called.search(view.text) else None
+            if module is not None:
+                for inner in docstring_views(view.path, view.text, module, subject.implied, called):
+                    take(inner)
+        notebooks = (path for path in project.files if path.endswith(".ipynb"))
+        for path in filter(within, [*notebooks, *_pages(project.root)]):
+            try:
+                page = (project.root / path).read_bytes().decode("utf-8")
+            except UnicodeDecodeError:
+                continue  # neither a notebook nor Markdown in an odd coding can be edited safely
+            if not called.search(page):
+                continue
+            if path.endswith(".ipynb"):
+                found = notebook_view(path, page)
+            else:
+                pages[path] = page
+                found = markdown_view(path, page, subject.implied)
+            if found is not None:
+                take(found)
+    finally:
+        if collecting:
+            gc.enable()
+    return Workspace(project.root, linked(), views, pages)
+
+
+def _pages(root: Path) -> Iterator[str]:
+    for folder, inner, files in os.walk(root):
+        here = os.path.relpath(folder, root).replace(os.sep, "/")
+        here = "" if here == "." else here
+        inner[:] = sorted(one for one in inner if not is_foreign(one))
+        pages = [one for one in sorted(files) if one.endswith(_PAGES)]
+        if pages and not is_hidden(root, here):
+            yield from (f"{here}/{one}" if here else one for one in pages)

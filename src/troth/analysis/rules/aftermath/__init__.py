@@ -1,0 +1,1 @@
+"""Aftermath: what is still wrong once the await is there."""

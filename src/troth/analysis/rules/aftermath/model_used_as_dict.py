@@ -1,0 +1,198 @@
+"""Model used as a dict.
+
+What it finds: `result.get("k")` or `result["k"]` where `result` comes from a call of the project that gives a dataclass or
+pydantic model without such methods.
+Why it matters: it raises AttributeError or TypeError as soon as the call really happens. While the `await` was missing, or
+an `except` hid the error, nobody noticed; adding the `await` brings it to light.
+How to repair: read the attribute: `result.k`.
+How sure the fix is: the attribute in the place of the key is sure where the model has a field of that name and no default
+was asked for; else none is offered.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.objects import accesses
+from troth.analysis.program.values import Instance
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell_at
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import At
+    from troth.analysis.program import Program
+    from troth.analysis.program.entities import Module
+
+_USER = "from dataclasses import dataclass\n@dataclass\nclass User:\n    name: str\nasync def load() -> User:\n    return User('a')\n"
+CASES = [
+    Case(
+        "get",
+        bad=_USER + "async def main():\n    user = await load()\n    return user.get('name')  # here\n",
+        fixed=_USER + "async def main():\n    user = await load()\n    return user.name  # here\n",
+    ),
+    Case(
+        "a key",
+        bad=_USER + "async def main():\n    user = await load()\n    return user['name']  # here\n",
+        fixed=_USER + "async def main():\n    user = await load()\n    return user.name  # here\n",
+    ),
+    Case("the attribute", good=_USER + "async def main():\n    user = await load()\n    return user.name\n"),
+    Case(
+        "made a dict first",
+        good=_USER
+        + "from dataclasses import asdict\nasync def main():\n    user = await load()\n    return asdict(user)['name']\n",
+    ),
+    Case(
+        "a model with keys",
+        good=_USER.replace(
+            "    name: str\n", "    name: str\n    def get(self, k): ...\n    def __getitem__(self, k): ...\n"
+        )
+        + "async def main():\n    user = await load()\n    return user.get('name'), user['name']\n",
+    ),
+    Case(
+        "a real dict",
+        good="async def load() -> dict:\n    return {}\nasync def main():\n    user = await load()\n    return user.get('name')\n",
+    ),
+]
+
+_MODELS = frozenset({"BaseModel", "SQLModel"})
+
+
+@rule("T801", "model-used-as-dict", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Models that are asked for keys."""
+    giving = _functions_giving_models(program)
+    if not giving:
+        return
+    for path in program.asked:
+        module = program.module(path)
+        for index, facts in enumerate(module.facts.functions):
+            called = {callee.rpartition(".")[2] for callee in (*facts.awaited, *facts.calls)}
+            if facts.flags & 1 and called & giving and index:
+                yield from _judge(program, module, module.function(index))
+
+
+def _functions_giving_models(program: Program) -> frozenset[str]:
+    known: frozenset[str] | None = getattr(program, "_functions_giving_models", None)
+    if known is None:
+        models = {
+            c.name
+            for module in program.own_modules()
+            for c in module.facts.classes
+            if any(_last(d) == "dataclass" for d in c.decorators)
+            or any(_last(b) in _MODELS or _last(b).endswith(("Model", "Base")) for b in c.bases)
+        }
+        known = frozenset(
+            f.name
+            for module in program.own_modules()
+            for f in module.facts.functions
+            if f.flags & 1 and f.returns is not None and _mentioned(f.returns) & models
+        )
+        program._functions_giving_models = known  # type: ignore[attr-defined]
+    return known
+
+
+def _mentioned(node: object) -> set[str]:
+    if isinstance(node, tuple):
+        return {word for part in node for word in _mentioned(part)}
+    return {node.strip("'\"")} if isinstance(node, str) else set()
+
+
+def _last(node: tuple[object, ...]) -> str:
+    if node[0] == "call":
+        node = node[1]  # type: ignore[assignment]
+    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
+
+
+def _judge(program: Program, module: Module, function: Function) -> Iterator[Finding]:
+    text = program.text(module.path)
+    tree: ast.AST | None = None
+    for one in accesses(program, function):
+        if (
+            one.node[:1] != ("name",)
+            or not isinstance(one.base, Instance)
+            or one.base.guess
+            or not isinstance(one.base.cls, Class)
+        ):
+            continue
+        cls, variable = one.base.cls, one.node[1]
+        if variable in function.params or not _is_model(program, cls):
+            continue
+        if (
+            one.how == "attribute"
+            and one.name == "get"
+            and program.classes.has(cls, "get") is not True
+            and "get" not in cls.annotations
+        ):
+            tree = tree or ast.parse(text.value)
+            yield from _told(program, function, cls, _gets(tree, variable, one.at))
+        elif one.how == "item" and program.classes.has(cls, "__getitem__") is not True:
+            tree = tree or ast.parse(text.value)
+            yield from _told(program, function, cls, _items(tree, variable, one.name, function))
+
+
+def _is_model(program: Program, cls: Class) -> bool:
+    """A dataclass or pydantic model whose bases are all known, and none of which behaves like a dict."""
+    order = program.classes.order(cls)
+    if None in order or any(
+        isinstance(one, Class) and {"__getattr__", "__getitem__", "get"} & one.methods.keys() for one in order
+    ):
+        return False
+    libraries = [one.qualified for one in order if isinstance(one, LibraryClass)]
+    if any(not one.startswith(("pydantic.", "sqlmodel.", "typing.", "abc.", "builtins.")) for one in libraries):
+        return False
+    is_dataclass = any(_last(d) == "dataclass" for one in order if isinstance(one, Class) for d in one.facts.decorators)
+    return is_dataclass or any(one.rpartition(".")[2] in _MODELS for one in libraries)
+
+
+def _gets(tree: ast.AST, variable: str, at: At | None) -> Iterator[tuple[ast.expr, str, bool]]:
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+            and isinstance(node.func.value, ast.Name) and node.func.value.id == variable and at is not None
+            and (node.func.lineno, node.func.col_offset) == at[:2] and node.args
+            and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
+        ):  # fmt: skip
+            yield node, node.args[0].value, len(node.args) == 1
+
+
+def _items(tree: ast.AST, variable: str, key: str, function: Function) -> Iterator[tuple[ast.expr, str, bool]]:
+    first, last = function.facts.at[0], function.facts.at[2]
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == variable
+            and isinstance(node.slice, ast.Constant) and node.slice.value == key and first <= node.lineno <= last
+        ):  # fmt: skip
+            yield node, key, isinstance(node.ctx, ast.Load)
+
+
+def _told(
+    program: Program, function: Function, cls: Class, places: Iterator[tuple[ast.expr, str, bool]]
+) -> Iterator[Finding]:
+    path = function.module.path
+    for node, key, is_simple in places:
+        at = (node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
+        written = ast.unparse(node)
+        message = f"`{written}` treats a `{cls.name}` as a dict: it is a model without keys, and this raises"
+        text, fix = program.text(path), None
+        variable = written.partition("[" if isinstance(node, ast.Subscript) else ".")[0]
+        if is_simple and key in cls.annotations and not path.endswith(".ipynb"):
+            edit = Edit(path, text.offset(*at[:2]), text.offset(*at[2:]), f"{variable}.{key}")
+            fix = Fix("read the attribute", "sure", (edit,))
+        reason = Reason(f"`{variable}` is a `{cls.name}`, which has attributes", *cls.place)
+        yield tell_at(
+            program,
+            "T801",
+            "model-used-as-dict",
+            function,
+            at,
+            message,
+            sure=False,
+            reasons=(reason,),
+            fix=fix,
+            subject=written,
+        )

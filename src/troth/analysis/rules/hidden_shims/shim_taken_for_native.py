@@ -1,0 +1,133 @@
+"""Shim taken for native.
+
+What it finds: a check for a capability (`hasattr(agent, "astep")`, `iscoroutinefunction(agent.astep)`) on a class whose
+base has that async method already, as a shim that only hands its plain twin to a thread (`await asyncio.to_thread(self.step)`).
+Why it matters: the check is always true: every subclass, the purely sync ones included, is taken for natively async. A
+router that prefers async sends all of them through threads, and one that falls back to sync never does.
+How to repair: ask whether the class overrides the shim: `type(agent).astep is not Base.astep`.
+How sure the fix is: none is offered; the base has to be imported where the question is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from troth.analysis.facts.model import body_of
+from troth.analysis.findings import Finding, Reason
+from troth.analysis.program.entities import Class
+from troth.analysis.program.values import ClassObject, Instance
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell_at
+
+if TYPE_CHECKING:
+    from troth.analysis.program import Program
+    from troth.analysis.program.calling import Call
+    from troth.analysis.program.entities import Function
+
+_BASE = "import asyncio\nclass Agent:\n    def step(self):\n        return 1\n    async def astep(self):\n        return await asyncio.to_thread(self.step)\n"
+CASES = [
+    Case("hasattr", bad=_BASE + "def is_native(agent: Agent):\n    return hasattr(agent, 'astep')  # here\n"),
+    Case(
+        "the color of it",
+        bad=_BASE
+        + "import inspect\ndef is_native(agent: Agent):\n    return inspect.iscoroutinefunction(agent.astep)  # here\n",
+    ),
+    Case(
+        "whether it is overridden",
+        good=_BASE + "def is_native(agent: Agent):\n    return type(agent).astep is not Agent.astep\n",
+    ),
+    Case(
+        "a native one",
+        good="class Agent:\n    def step(self):\n        return 1\n    async def astep(self):\n        return await self.ask()\ndef is_native(agent: Agent):\n    return hasattr(agent, 'astep')\n",
+    ),
+    Case("of an unknown object", good=_BASE + "def is_native(agent):\n    return hasattr(agent, 'astep')\n"),
+]
+
+_OFFLOADING = frozenset({"to_thread", "run_in_executor", "run_sync", "run_in_threadpool"})
+_QUESTIONS = frozenset({"hasattr", "iscoroutinefunction"})
+
+
+@rule("T501", "shim-taken-for-native", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Questions that every object answers with yes."""
+    shims = _shims(program)
+    if not shims:
+        return
+    asked = frozenset(program.asked)
+    for caller in program.calling.functions_naming(_QUESTIONS):
+        if caller.module.path not in asked:
+            continue
+        for call in program.calling.of(caller):
+            if call.text.rpartition(".")[2] in _QUESTIONS:
+                yield from _judge(program, call, shims)
+
+
+def _shims(program: Program) -> dict[str, list[Function]]:
+    """The async methods that only hand a plain method of the same object to a thread, by name."""
+    found: dict[str, list[Function]] = {}
+    for module in program.own_modules():
+        for index, facts in enumerate(module.facts.functions):
+            if (
+                facts.flags & 3 == 1
+                and facts.owner >= 0
+                and any(c.rpartition(".")[2] in _OFFLOADING for c in facts.awaited)
+            ):
+                function = module.function(index)
+                if _only_offloads(function):
+                    found.setdefault(facts.name, []).append(function)
+    return found
+
+
+def _only_offloads(function: Function) -> bool:
+    body = [s for s in body_of(function.facts) if s[0] != "import" and not (s[0] == "expr" and s[1][0] == "const")]
+    waiting = list(_awaits(tuple(body)))
+    if len(waiting) != 1 or waiting[0][1][0] != "call" or len(body) > 3:
+        return False
+    receiver = function.facts.params[0][0] if function.facts.params else ""
+    given = waiting[0][1][2]
+    owner = function.owner
+    assert owner is not None
+    return any(
+        node[0] == "attr"
+        and node[1] == ("name", receiver)
+        and node[2] in owner.methods
+        and not owner.module.function(owner.methods[node[2]][-1]).is_async
+        for node in given
+    )
+
+
+def _awaits(node: Any) -> Iterator[Any]:
+    if isinstance(node, tuple) and node:
+        if node[0] == "await":
+            yield node
+        for part in node:
+            yield from _awaits(part)
+
+
+def _judge(program: Program, call: Call, shims: dict[str, list[Function]]) -> Iterator[Finding]:
+    arguments = call.node[2]
+    if (
+        call.text == "hasattr"
+        and len(arguments) == 2
+        and arguments[1][:2] == ("const", "str")
+        and len(arguments[1]) == 3
+    ):
+        name, base = arguments[1][2], call.given[0][1]
+    elif call.text != "hasattr" and arguments and arguments[0][0] == "attr":
+        name, base = arguments[0][2], program.static(call.caller.module, call.caller).value(arguments[0][1])
+    else:
+        return
+    cls = base.cls if isinstance(base, Instance | ClassObject) else None
+    if not isinstance(cls, Class) or name not in shims:
+        return
+    for shim in shims[name]:
+        found = next(
+            (one for one in program.classes.order(cls) if isinstance(one, Class) and name in one.methods), None
+        )
+        if found is not None and shim.owner is found:
+            message = f"every `{cls.name}` says yes to `{call.text}(…)` here: its `{name}` is a shim that runs the plain twin in a thread"
+            yield tell_at(
+                program, "T501", "shim-taken-for-native", call.caller, call.at, message, sure=False,
+                reasons=(Reason(f"`{shim.qualname}` does nothing but hand its twin to a thread", *shim.place),), subject=name,
+            )  # fmt: skip

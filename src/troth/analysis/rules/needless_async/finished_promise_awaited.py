@@ -1,0 +1,119 @@
+"""Finished promise awaited.
+
+What it finds: `await f()` where `f` is a plain function that only ever returns promises that are kept already:
+`defer.succeed(value)`.
+Why it matters: nothing is waited for. The function is sync in the dress of an async one; whoever forgets the `await` gets a
+Deferred for a value, and every caller has to be async for nothing.
+How to repair: return the value itself and take the `await` away at every call.
+How sure the fix is: none is offered here, because every caller changes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.facts.model import body_of
+from troth.analysis.findings import Finding, Reason
+from troth.analysis.program.entities import Function
+from troth.analysis.program.generic import GENERIC
+from troth.analysis.program.values import FunctionValue, members_of
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell_at
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program import Program
+    from troth.analysis.program.calling import Call
+
+CASES = [
+    Case(
+        "a method",
+        bad="from twisted.internet import defer\nclass Auth:\n    def allowed(self, user):\n        if user:\n            return defer.succeed(True)\n        return defer.succeed(False)\n"
+        "    async def go(self, user):\n        return await self.allowed(user)  # here\n",
+    ),
+    Case(
+        "by its name alone",
+        bad="from twisted.internet import defer\nclass Auth:\n    def compute_events(self):\n        return defer.succeed([])\nasync def main(auth):\n    return await auth.compute_events()  # here\n",
+    ),
+    Case(
+        "one that waits sometimes",
+        good="from twisted.internet import defer\nclass Auth:\n    def allowed(self, user):\n        if user:\n            return defer.succeed(True)\n        return self.ask(user)\n    async def go(self, user):\n        return await self.allowed(user)\n",
+    ),
+    Case(
+        "a coroutine",
+        good="async def allowed(user):\n    return await ask(user)\nasync def main():\n    await allowed(1)\n",
+    ),
+    Case(
+        "a namesake",
+        good="class Job:\n    def succeed(self, n): ...\ndef work(job: Job):\n    return job.succeed(1)\nasync def main(job: Job):\n    await work(job)\n",
+    ),
+]
+
+
+@rule("T304", "finished-promise-awaited", cases=CASES, default=False)
+def check(program: Program) -> Iterator[Finding]:
+    """Awaits of what is there already."""
+    finished: dict[str, list[Function]] = {}
+    for module in program.own_modules():
+        if not any(one.module.startswith("twisted") for one in module.facts.imports):
+            continue
+        for index, facts in enumerate(module.facts.functions):
+            if any(callee.endswith("succeed") for callee in facts.calls) and _is_finished(module.function(index)):
+                finished.setdefault(facts.name, []).append(module.function(index))
+    asked = frozenset(program.asked)
+    for caller in program.calling.functions_naming(finished):
+        if caller.module.path in asked:
+            for call in program.calling.of(caller):
+                if call.is_awaited:
+                    yield from _judge(program, call, finished)
+
+
+def _is_finished(function: Function) -> bool:
+    if function.is_async or function.is_generator or function.facts.decorators:
+        return False
+    returned = list(_returned(body_of(function.facts)))
+    return bool(returned) and all(
+        node is not None
+        and node[0] == "call"
+        and node[1][0] == "attr"
+        and node[1][2] == "succeed"
+        and node[1][1] == ("name", "defer")
+        for node in returned
+    )
+
+
+def _returned(node: object) -> Iterator[Node | None]:
+    if not isinstance(node, tuple) or not node or node[0] == "lambda":
+        return
+    if node[0] == "return":
+        yield node[1]
+        return
+    for part in node:
+        yield from _returned(part)
+
+
+def _judge(program: Program, call: Call, finished: dict[str, list[Function]]) -> Iterator[Finding]:
+    found = [one.function for one in members_of(call.callee) if isinstance(one, FunctionValue)]
+    name = call.text.rpartition(".")[2]
+    known = finished.get(name, [])
+    if found and all(isinstance(one, Function) and one in known for one in found):
+        yield _told(program, call, known[0], sure=True)
+    elif call.callee is None and known and name not in GENERIC and program.evidence.colors(name) == (0, len(known)):
+        yield _told(program, call, known[0], sure=False)
+
+
+def _told(program: Program, call: Call, function: Function, *, sure: bool) -> Finding:
+    message = f"`await {call.text}(…)` waits for nothing: `{function.qualname}` is plain and returns promises that are kept already"
+    reason = Reason(f"`{function.qualname}` returns `defer.succeed(…)` and nothing else", *function.place)
+    return tell_at(
+        program,
+        "T304",
+        "finished-promise-awaited",
+        call.caller,
+        call.at,
+        message,
+        sure=sure,
+        reasons=(reason,),
+        subject=call.text,
+    )

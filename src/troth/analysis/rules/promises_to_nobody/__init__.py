@@ -1,0 +1,1 @@
+"""Promises to nobody: work that is started and left before it is done."""

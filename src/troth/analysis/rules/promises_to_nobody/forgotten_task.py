@@ -1,0 +1,155 @@
+"""Forgotten task.
+
+What it finds: a task that is bound to a name nobody reads again, in a request handler, or at the end of the function that
+`asyncio.run` runs.
+Why it matters: when the handler returns, nothing holds the task: it may be collected half done, and its error reaches no
+log. At the end of `asyncio.run` every task that is still running is cancelled: the work never gets done.
+How to repair: await it, keep it in a set until it is done, use a task group, or hand it to something that reports
+(`BackgroundTasks`, a queue, a job).
+How sure the fix is: awaiting the task at the end of an `asyncio.run` is what the code plainly meant, so `await` is likely;
+in a handler none is offered, because waiting would hold up the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from troth.analysis.facts.model import body_of
+from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program.calling import names_of
+from troth.analysis.program.calls import SPAWNERS
+from troth.analysis.program.entities import Function
+from troth.analysis.program.values import Coroutine
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell_at
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import At, Node
+    from troth.analysis.program import Program
+
+CASES = [
+    Case(
+        "in a handler",
+        bad="import asyncio\nfrom fastapi import FastAPI\napp = FastAPI()\nasync def mail(): ...\n@app.get('/')\nasync def root():\n    task = asyncio.create_task(mail())  # here\n    return {'ok': True}\n",
+    ),
+    Case(
+        "at the end of the program",
+        bad="import asyncio\nasync def mail(): ...\nasync def main():\n    await mail()\n    task = asyncio.create_task(mail())  # here\n    print('done')\nasyncio.run(main())\n",
+        fixed="import asyncio\nasync def mail(): ...\nasync def main():\n    await mail()\n    task = await asyncio.create_task(mail())  # here\n    print('done')\nasyncio.run(main())\n",
+    ),
+    Case(
+        "awaited",
+        good="import asyncio\nasync def mail(): ...\nasync def main():\n    task = asyncio.create_task(mail())\n    await task\nasyncio.run(main())\n",
+    ),
+    Case(
+        "kept",
+        good="import asyncio\nfrom fastapi import FastAPI\napp = FastAPI()\nkept = set()\nasync def mail(): ...\n@app.get('/')\nasync def root():\n    task = asyncio.create_task(mail())\n    kept.add(task)\n    return 1\n",
+    ),
+    Case(
+        "with time to run",
+        good="import asyncio\nasync def mail(): ...\nasync def serve(): ...\nasync def main():\n    task = asyncio.create_task(mail())\n    await serve()\nasyncio.run(main())\n",
+    ),
+    Case(
+        "given back",
+        good="import asyncio\nasync def mail(): ...\ndef start():\n    task = asyncio.create_task(mail())\n    return task\nasync def main():\n    await start()\nasyncio.run(main())\n",
+    ),
+]
+
+_WEB = ("fastapi", "starlette", "aiohttp", "quart", "sanic", "litestar", "flask", "django")
+
+
+@rule("T701", "forgotten-task", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Tasks that outlive everybody who knows of them."""
+    ending = _run_by_a_loop_of_their_own(program)
+    for path in program.asked:
+        module = program.module(path)
+        for index, facts in enumerate(module.facts.functions):
+            if facts.flags & 3 != 1 or not any(
+                c.rpartition(".")[2] in {"create_task", "ensure_future"} for c in facts.calls
+            ):
+                continue
+            function = module.function(index)
+            body = body_of(facts)
+            if function in ending:
+                yield from _left(program, function, body, at_the_end=True)
+            elif facts.decorators and _is_handler(program, function):
+                yield from _left(program, function, body, at_the_end=False)
+
+
+def _run_by_a_loop_of_their_own(program: Program) -> frozenset[Function]:
+    """The functions whose coroutine `asyncio.run` is given: the loop ends when they do."""
+    known: frozenset[Function] | None = getattr(program, "_run_to_the_end", None)
+    if known is None:
+        found: set[Function] = set()
+        for caller in program.calling.functions_naming({"run", "run_until_complete"}):
+            for call in program.calling.of(caller):
+                if call.given and semantics().runs_a_loop.get(next(iter(names_of(call.callee)), "")) == "runs":
+                    made = call.given[0][1]
+                    if isinstance(made, Coroutine) and made.site is not None and isinstance(made.site.target, Function):
+                        found.add(made.site.target)
+        known = frozenset(found)
+        program._run_to_the_end = known  # type: ignore[attr-defined]
+    return known
+
+
+def _is_handler(program: Program, function: Function) -> bool:
+    scope = program.static(function.module, function.parent)
+    for decorator in function.facts.decorators:
+        names = names_of(scope.value(decorator[1] if decorator[0] == "call" else decorator))
+        if any(
+            name.startswith(_WEB) and semantics().decorators.get(name) in {"either", "wants_async"} for name in names
+        ):
+            return True
+    return False
+
+
+def _left(program: Program, function: Function, body: tuple[Node, ...], *, at_the_end: bool) -> Iterator[Finding]:
+    for position, statement in enumerate(body):
+        if statement[0] != "assign" or statement[1][0][0] != "name" or statement[2][0] != "call":
+            continue
+        variable, at = statement[1][0][1], statement[2][-1]
+        rest = body[position + 1 :]
+        if _reads(rest, variable) or _reads(body[:position], variable) or (at_the_end and _waits(rest)):
+            continue
+        call = next((one for one in program.calling.of(function) if one.at == at), None)
+        if call is not None and any(name in SPAWNERS for name in names_of(call.callee)):
+            yield _told(program, function, at, call.text, variable, at_the_end=at_the_end)
+
+
+def _reads(node: Any, variable: str) -> bool:
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "def":
+        return True  # a function inside may read it
+    return bool(node == ("name", variable)) or any(_reads(part, variable) for part in node)
+
+
+def _waits(node: Any) -> bool:
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "await" or (node[0] in ("for", "with") and node[1] is True):
+        return True
+    return any(_waits(part) for part in node)
+
+
+def _told(program: Program, function: Function, at: At, text: str, variable: str, *, at_the_end: bool) -> Finding:
+    path, fix = function.module.path, None
+    if at_the_end:
+        message = f"`{function.qualname}` ends without waiting for `{variable}`, and the loop ends with it: the work is cancelled before it is done"
+        reason = Reason(
+            f"`{function.qualname}` is what the loop is run for, and nothing is awaited after this", *function.place
+        )
+        if not path.endswith(".ipynb"):
+            start = program.text(path).offset(*at[:2])
+            fix = Fix("await the task", "likely", (Edit(path, start, start, "await "),))
+    else:
+        message = f"nobody holds `{variable}` once `{function.qualname}` has answered: the work may be collected half done, and its error reaches nobody"
+        reason = Reason(
+            f"`{function.qualname}` is a request handler that never reads `{variable}` again", *function.place
+        )
+    return tell_at(
+        program, "T701", "forgotten-task", function, at, message, sure=False, reasons=(reason,), fix=fix, subject=text
+    )

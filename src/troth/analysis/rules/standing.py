@@ -1,0 +1,193 @@
+"""Knows how an expression stands in its file: what it is part of, and how it has to be written to be awaited there."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from troth.analysis.findings import Edit
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import At
+    from troth.analysis.program import Program
+    from troth.analysis.source.text import Text
+
+__all__ = ["Standing", "standing"]
+
+_BOM = "\ufeff"
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# What takes a list as gladly as a generator, and has read it to the end when it returns.
+_READERS = frozenset({"all", "any", "dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple", "join"})
+
+
+class Standing(NamedTuple):
+    """An expression with all that it is part of, from the nearest outward."""
+
+    path: str
+    source: Text
+    start: int
+    end: int
+    node: ast.expr
+    around: tuple[ast.AST, ...]
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+        return self.source.value
+
+    @property
+    def parent(self) -> ast.AST:
+        """What it is directly part of."""
+        return self.around[0]
+
+    @property
+    def statement(self) -> ast.stmt:
+        """The nearest statement around it."""
+        return next(one for one in self.around if isinstance(one, ast.stmt))
+
+    @property
+    def function(self) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The nearest function around it."""
+        return next((one for one in self.around if isinstance(one, _FUNCTIONS)), None)
+
+    def awaited(self, prefix: str = "await ", *edits: Edit) -> tuple[Edit, ...] | None:
+        """The edits that put `prefix` before it, with parentheses where they are needed; None where none can await.
+
+        `edits` are further edits inside the expression.
+        """
+        generators = self._generators()
+        if generators is None:
+            return None
+        wrapped = self.binds_tighter and not self.is_enclosed
+        opening = Edit(self.path, self.start, self.start, f"({prefix}" if wrapped else prefix)
+        closing = (Edit(self.path, self.end, self.end, ")"),) if wrapped else ()
+        return (*generators, opening, *edits, *closing)
+
+    @property
+    def is_enclosed(self) -> bool:
+        """Whether it has parentheses of its own already; asked only where those of a call cannot be meant."""
+        return self.text[: self.start].rstrip().endswith("(") and self.text[self.end :].lstrip().startswith(")")
+
+    @property
+    def is_awaited_later(self) -> bool:
+        """Whether a variable takes it that the same function awaits somewhere."""
+        targets = self.parent.targets if isinstance(self.parent, ast.Assign) else [getattr(self.parent, "target", None)]
+        names = {one.id for one in targets if isinstance(one, ast.Name)}
+        if not names or self.function is None:
+            return False
+        return any(
+            isinstance(node, ast.Await) and isinstance(node.value, ast.Name) and node.value.id in names
+            for node in ast.walk(self.function)
+        )
+
+    @property
+    def binds_tighter(self) -> bool:
+        """Whether what it is part of would take hold of it before an `await` does."""
+        parent = self.parent
+        return (
+            (isinstance(parent, ast.Attribute | ast.Subscript | ast.Await) and parent.value is self.node)
+            or (isinstance(parent, ast.Call) and parent.func is self.node)
+        )  # fmt: skip
+
+    def _generators(self) -> tuple[Edit, ...] | None:
+        """None where nothing can be awaited; else edits that make lists of the generator expressions around it.
+
+        An `await` would turn a generator expression into an async one, which nobody could read as before.
+        """
+        edits: list[Edit] = []
+        chain: list[ast.AST] = [self.node, *self.around]
+        for before, child, parent, outer in zip([None, *chain], chain, chain[1:], [*chain[2:], None], strict=False):
+            if isinstance(parent, ast.Lambda) and child is parent.body:
+                return None
+            if isinstance(parent, (*_FUNCTIONS, ast.ClassDef)) and any(child is one for one in parent.body):
+                return tuple(edits) if isinstance(parent, ast.AsyncFunctionDef) else None
+            if isinstance(parent, ast.GeneratorExp):
+                if child is parent.generators[0] and before is parent.generators[0].iter:
+                    continue  # worked out before the generator is made, outside of it
+                brackets = self._as_list(parent, outer)
+                if brackets is None:
+                    return None
+                edits += brackets
+        return tuple(edits) if self.path.endswith(".ipynb") else None
+
+    def _as_list(self, generator: ast.GeneratorExp, reader: ast.AST | None) -> tuple[Edit, Edit] | None:
+        if not isinstance(reader, ast.Call) or reader.keywords or len(reader.args) != 1:
+            return None
+        name = reader.func.attr if isinstance(reader.func, ast.Attribute) else getattr(reader.func, "id", "")
+        start, end = self.offsets(generator)
+        if name not in _READERS or (self.text[start], self.text[end - 1]) != ("(", ")"):
+            return None
+        return Edit(self.path, start + 1, start + 1, "["), Edit(self.path, end - 1, end - 1, "]")
+
+    def lines_of(self, statement: ast.stmt) -> tuple[str, int, str] | None:
+        """The indent of a statement that has its lines to itself, where the last of them ends, and how lines end."""
+        text = self.text
+        start, stop = self.offsets(statement)
+        indent = text[text.rfind("\n", 0, start) + 1 : start]
+        end = text.find("\n", stop)
+        newline = "\r\n" if text[max(end - 1, 0) : max(end, 0)] == "\r" else "\n"
+        end = len(text) if end < 0 else end - len(newline) + 1
+        rest = text[stop:end].strip()
+        return None if indent.strip() or (rest and not rest.startswith("#")) else (indent, end, newline)
+
+    def offsets(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        """Where a node of the same file begins and ends, in characters."""
+        source = self.source
+        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+        return source.offset(node.lineno, node.col_offset), source.offset(end_line, end_column)
+
+
+def standing(program: Program, path: str, at: At) -> Standing | None:
+    """How the expression at `at` stands; None where the file does not say it as the facts do.
+
+    The places inside f-strings that Python 3.11 gives are wrong now and then: what is cut out there must read as what
+    the tree holds, or nobody may write there.
+    """
+    text = program.text(path)
+    known = _known(text.value)
+    node = known.get(at) if known is not None else None
+    if known is None or node is None:
+        return None
+    start, end = text.offset(at[0], at[1]), text.offset(at[2], at[3])
+    around = []
+    outer: ast.AST | None = node
+    while outer is not None:
+        outer = getattr(outer, "parent", None)
+        if outer is not None:
+            around.append(outer)
+    if any(isinstance(one, ast.JoinedStr) for one in around) and not _reads_as(text.value[start:end], node):
+        return None
+    return Standing(path, text, start, end, node, tuple(around))
+
+
+@lru_cache(maxsize=8)  # findings come file by file
+def _known(source: str) -> dict[At, ast.expr] | None:
+    """The calls, attributes and names of a file by their place; every node knows its parent."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape in somebody's string is not our subject
+            tree = ast.parse(source.removeprefix(_BOM))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    known: dict[At, ast.expr] = {}
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop):
+                continue  # these are shared by all who use them
+            child.parent = node  # type: ignore[attr-defined]
+            todo.append(child)
+            if isinstance(child, ast.Call | ast.Attribute | ast.Name | ast.Subscript):
+                place = (child.lineno, child.col_offset, child.end_lineno or 0, child.end_col_offset or 0)
+                known.setdefault(place, child)
+    return known
+
+
+def _reads_as(text: str, node: ast.expr) -> bool:
+    try:
+        return ast.dump(ast.parse(f"({text})", mode="eval").body) == ast.dump(node)
+    except SyntaxError:
+        return False

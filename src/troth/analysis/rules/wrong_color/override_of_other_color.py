@@ -1,0 +1,234 @@
+"""Override of the other color.
+
+What it finds: a method that overrides one of the other color, where somebody calls it through the base: plain where the
+base's is awaited, `async def` where the base's is called plainly. Also a hook of a library's base class: `async def run`
+in a `threading.Thread`, a plain `dispatch` in a Starlette middleware.
+Why it matters: the caller knows the base only. It awaits a plain result and raises TypeError, or calls a coroutine
+function, gets a coroutine and drops it: the override never runs.
+How to repair: give the override the color of the base, or the base and all others that of the override (`troth recolor`).
+How sure the fix is: `async` before a plain override is likely right: it runs the same lines, and its callers await it
+already. None is offered for the other way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.results import gives_no_promise, is_harmless
+from troth.analysis.program.values import FunctionValue, members_of
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell_at
+
+if TYPE_CHECKING:
+    from troth.analysis.program import Program
+    from troth.analysis.program.calling import Call
+
+CASES = [
+    Case(
+        "plain where the base is awaited",
+        bad="class Base:\n    async def load(self):\n        return await self.fetch()\n    async def run(self):\n        return await self.load()\n"
+        "class Memory(Base):\n    def load(self) -> int:  # here\n        return 1\n",
+        fixed="class Base:\n    async def load(self):\n        return await self.fetch()\n    async def run(self):\n        return await self.load()\n"
+        "class Memory(Base):\n    async def load(self) -> int:  # here\n        return 1\n",
+    ),
+    Case(
+        "async where the base is called",
+        bad="class Base:\n    def stop(self):\n        print(1)\n    def run(self):\n        self.stop()\nclass Remote(Base):\n    async def stop(self):  # here\n        await self.close()\n",
+    ),
+    Case(
+        "a thread",
+        bad="import threading\nclass Worker(threading.Thread):\n    async def run(self):  # here\n        await self.work()\n",
+    ),
+    Case(
+        "a hook that is awaited",
+        bad="from starlette.middleware.base import BaseHTTPMiddleware\nclass Log(BaseHTTPMiddleware):\n    def dispatch(self, request, call_next) -> None:  # here\n        print(request)\n",
+    ),
+    Case(
+        "of one color",
+        good="class Base:\n    async def load(self): ...\n    async def run(self):\n        return await self.load()\nclass Memory(Base):\n    async def load(self):\n        return 1\n",
+    ),
+    Case(
+        "nobody calls it through the base",
+        good="class Client:\n    def get(self):\n        return 1\nclass AsyncClient(Client):\n    async def get(self):\n        return await self.fetch()\n",
+    ),
+    Case(
+        "a base that takes both",
+        good="import inspect\nclass Base:\n    def stop(self): ...\n    async def run(self):\n        r = self.stop()\n        if inspect.isawaitable(r):\n            await r\nclass Remote(Base):\n    async def stop(self):\n        await self.close()\n",
+    ),
+    Case(
+        "one that hands a coroutine on",
+        good="class Base:\n    async def load(self): ...\n    async def run(self):\n        return await self.load()\nclass Other(Base):\n    async def get(self): ...\n    def load(self):\n        return self.get()\n",
+    ),
+    Case(
+        "a plain thread",
+        good="import threading\nclass Worker(threading.Thread):\n    def run(self):\n        print(1)\n",
+    ),
+]
+
+_ASKING = re.compile(r"(?i)async|coro|awaitable|maybe|gather|ensure|future")
+_SHAPELESS = frozenset({"collections.abc.Callable"})
+
+
+@rule("T404", "override-of-other-color", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Overrides that callers of the base cannot use."""
+    pairs: dict[Function, Function] = {}
+    for path in program.asked:
+        module = program.module(path)
+        for index in range(len(module.facts.classes)):
+            cls = module.cls(index)
+            for indexes in cls.methods.values():
+                function = module.function(indexes[-1])
+                if function.is_generator or function.decorated_with(
+                    "property", "cached_property", "setter", "overload"
+                ):
+                    continue
+                base = _overridden(program, cls, function)
+                if base is not None:
+                    pairs[function] = base
+                yield from _hook(program, cls, function)
+    yield from _called_through_base(program, pairs)
+
+
+def _overridden(program: Program, cls: Class, function: Function) -> Function | None:
+    """The method of the nearest base of the project that it overrides, if that has the other color."""
+    if function.name.startswith("__"):
+        return None
+    async_, plain = program.evidence.colors(function.name)
+    if not (async_ and plain):
+        return None
+    for ancestor in program.classes.order(cls)[1:]:
+        if ancestor is None:
+            return None
+        if isinstance(ancestor, Class) and function.name in ancestor.methods:
+            indexes = ancestor.methods[function.name]
+            base = ancestor.module.function(indexes[-1])
+            is_open = (
+                base.is_generator or len(indexes) > 1 or base.decorated_with("property", "cached_property", "overload")
+            )
+            return None if is_open or base.is_async == function.is_async else base
+    return None
+
+
+def _called_through_base(program: Program, pairs: dict[Function, Function]) -> Iterator[Finding]:
+    by_base: dict[Function, list[Function]] = {}
+    for function, base in pairs.items():
+        if any(
+            not is_harmless(program, one, d) and not one.decorated_with("abstractmethod")
+            for one in (function, base)
+            for d in one.facts.decorators
+        ):
+            continue
+        if function.is_async or gives_no_promise(program, function):
+            by_base.setdefault(base, []).append(function)
+    if not by_base:
+        return
+    calls: dict[Function, Call] = {}
+    for caller in program.calling.functions_naming(base.name for base in by_base):
+        called = (*caller.facts.calls, *caller.facts.awaited)
+        if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called):
+            continue
+        for call in program.calling.of(caller):
+            for one in members_of(call.callee):
+                target = one.function if isinstance(one, FunctionValue) else None
+                if (
+                    isinstance(target, Function)
+                    and target in by_base
+                    and call.is_awaited == target.is_async
+                    and call.text != f"super.{target.name}"
+                    and not _is_super(call)
+                ):
+                    calls.setdefault(target, call)
+    for base, functions in by_base.items():
+        seen = calls.get(base)
+        if seen is not None:
+            for function in functions:
+                if not _is_a_twin(seen, function):
+                    yield _told(program, function, base, seen)
+
+
+def _is_super(call: Call) -> bool:
+    """`super().stop()`: the base's own method is meant, whatever overrides it."""
+    callee = call.node[1]
+    return bool(callee[0] == "attr" and callee[1][0] == "call" and callee[1][1] == ("name", "super"))
+
+
+def _is_a_twin(call: Call, function: Function) -> bool:
+    """Whether the class writes the calling method anew as well: a surface of its own, in the other color."""
+    owner = function.owner
+    assert owner is not None
+    return (call.caller.owner is not None and call.caller.name in owner.methods) or any(
+        word in owner.name for word in ("Async", "Aio", "Sync")
+    )
+
+
+def _told(program: Program, function: Function, base: Function, call: Call) -> Finding:
+    who = f"`{call.caller.qualname}`"
+    if base.is_async:
+        message = f"`{function.qualname}` is plain and overrides an async method that {who} awaits: it runs, then `await` raises TypeError"
+    else:
+        message = f"`{function.qualname}` is async and overrides a plain method that {who} calls without awaiting: it never runs there"
+    does = "awaits" if base.is_async else "calls"
+    reasons = (
+        Reason(f"`{base.qualname}` is `{'async def' if base.is_async else 'def'}`", *base.place),
+        Reason(f"{who} {does} it through the base", call.caller.module.path, call.at[0]),
+    )
+    return _finding(program, function, message, reasons, sure=False)
+
+
+def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]:
+    """A method that a library calls by its name."""
+    nearest = next(
+        (one for one in program.classes.order(cls)[1:] if one is None or isinstance(one, LibraryClass)), None
+    )
+    if (
+        nearest is None
+        or nearest.qualified in _SHAPELESS
+        or function.name.startswith("test")
+        or function.facts.decorators
+    ):
+        return
+    verb = semantics().hook(nearest.qualified, function.name)
+    if nearest.qualified.startswith("unittest"):
+        return  # the rule about tests tells of these
+    library = Reason(
+        f"`{nearest.qualified}` {'awaits' if verb == 'awaits' else 'calls'} `{function.name}`{'' if verb == 'awaits' else ' and never awaits it'}"
+    )
+    if verb == "calls" and function.is_async:
+        message = f"`{nearest.name}` calls `{function.qualname}` and drops its coroutine, so its body never runs"
+        yield _finding(
+            program,
+            function,
+            message,
+            (Reason(f"`{function.qualname}` is `async def`", *function.place), library),
+            sure=True,
+        )
+    elif verb == "awaits" and gives_no_promise(program, function):
+        message = f"`{nearest.name}` awaits `{function.qualname}`, which is plain: it runs, and then the `await` raises TypeError"
+        yield _finding(
+            program,
+            function,
+            message,
+            (Reason(f"`{function.qualname}` is a plain `def`", *function.place), library),
+            sure=False,
+        )
+
+
+def _finding(program: Program, function: Function, message: str, reasons: tuple[Reason, ...], *, sure: bool) -> Finding:
+    line, column = function.facts.at[:2]
+    path = function.module.path
+    word = "async def" if function.is_async else "def"
+    fix = None
+    if not function.is_async and not path.endswith(".ipynb"):
+        start = program.text(path).offset(line, column)
+        fix = Fix("make it async", "likely", (Edit(path, start, start, "async "),))
+    return tell_at(
+        program, "T404", "override-of-other-color", function, (line, column, line, column + len(word)), message,
+        sure=sure, reasons=reasons, fix=fix,
+    )  # fmt: skip

@@ -1,0 +1,166 @@
+"""Plain function where an async one is awaited.
+
+What it finds: a plain function or lambda given to somebody who awaits what it returns: to a function of the project that
+says `await executor()`, to an object that keeps it and awaits it later, or to a framework's slot for coroutine functions.
+Why it matters: the function runs and does its work, and then the `await` raises TypeError. The step counts as failed
+although its effect has happened; a retry makes it happen again.
+How to repair: make it `async def`, or let the one who awaits take both: `troth.bridge.call(executor)`.
+How sure the fix is: none is offered; either side may be the one that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.findings import Finding, Reason
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program.awaited_parameters import awaited_parameters
+from troth.analysis.program.calling import names_of
+from troth.analysis.program.colors import arguments_of, calling_gives_nothing_to_await, definition_of
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.values import ClassObject, FunctionValue, members_of
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell_at
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program import Program
+    from troth.analysis.program.calling import Call
+    from troth.analysis.program.values import Value
+
+CASES = [
+    Case(
+        "an executor",
+        bad="async def execute(step, executor):\n    return await executor()\ndef charge():\n    print('paid')\nasync def main():\n    await execute(1, charge)  # here\n",
+    ),
+    Case(
+        "under a time limit",
+        bad="import asyncio\nclass Saga:\n    async def execute(self, executor):\n        return await asyncio.wait_for(executor(), 5)\ndef charge() -> int:\n    return 1\n"
+        "async def main(saga: Saga):\n    await saga.execute(charge)  # here\n",
+    ),
+    Case(
+        "a lambda",
+        bad="async def undo(step, compensator):\n    await compensator(step)\nasync def main():\n    await undo(1, lambda step: 'undone')  # here\n",
+    ),
+    Case(
+        "kept for later",
+        bad="class Runner:\n    def __init__(self, on_error):\n        self.on_error = on_error\n    async def run(self):\n        await self.on_error()\n"
+        "def report() -> None:\n    print(1)\ndef make():\n    return Runner(on_error=report)  # here\n",
+    ),
+    Case(
+        "an async one",
+        good="async def execute(step, executor):\n    return await executor()\nasync def charge():\n    print('paid')\nasync def main():\n    await execute(1, charge)\n",
+    ),
+    Case(
+        "a lambda that returns a coroutine",
+        good="async def execute(executor):\n    return await executor()\nasync def charge(n): ...\nasync def main():\n    await execute(lambda: charge(1))\n",
+    ),
+    Case(
+        "somebody who takes both",
+        good="import inspect\nasync def execute(executor):\n    result = executor()\n    if inspect.isawaitable(result):\n        result = await result\n    return result\ndef charge():\n    print('paid')\n"
+        "async def main():\n    await execute(charge)\n",
+    ),
+    Case(
+        "of unknown result",
+        good="import lib\nasync def execute(executor):\n    return await executor()\ndef charge():\n    return lib.pay()\nasync def main():\n    await execute(charge)\n",
+    ),
+]
+
+
+@rule("T403", "plain-function-where-awaited", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Plain functions handed to somebody who awaits them."""
+    wanted = awaited_parameters(program)
+    names = {
+        one.function.owner.name if one.function.name == "__init__" and one.function.owner else one.function.name
+        for one in wanted.values()
+    }
+    names |= {name.rpartition(".")[2] for name, slot in semantics().slots.items() if "async" in slot.wants.values()} - {
+        "get",
+        "post",
+        "put",
+        "delete",
+        "patch",
+        "head",
+        "options",
+        "route",
+        "view",
+        "subscribe",
+        "serve",
+    }
+    asked = frozenset(program.asked)
+    for function in program.calling.functions_naming(names):
+        if function.module.path not in asked:
+            continue
+        for call in program.calling.of(function):
+            if call.text.rpartition(".")[2] in names:
+                yield from _own(program, call)
+                yield from _framework(program, call)
+
+
+def _own(program: Program, call: Call) -> Iterator[Finding]:
+    callees = members_of(call.callee)
+    if len(callees) != 1:
+        return
+    target = _target(program, callees[0])
+    if target is None:
+        return
+    function, shift = target
+    wanted = awaited_parameters(program)
+    places = [param[0] for param in function.facts.params if param[3] in {"", "/"}]
+    for slot, node, value in arguments_of(call):
+        position = int(slot) + shift if slot.isdigit() else -1
+        name = places[position] if 0 <= position < len(places) else slot
+        found = wanted.get((function, name))
+        if found is not None and calling_gives_nothing_to_await(program, value):
+            why = Reason(f"`{function.qualname}` awaits what `{name}` returns", found.path, found.at[0])
+            yield _told(program, call, node, value, who=f"`{function.qualname}` awaits what `{name}` returns", why=why)
+
+
+def _target(program: Program, value: Value | None) -> tuple[Function, int] | None:
+    """The function that takes the arguments, and how many of its parameters are taken already."""
+    if isinstance(value, ClassObject) and isinstance(value.cls, Class):
+        for ancestor in program.classes.order(value.cls):
+            if not isinstance(ancestor, Class):
+                return None
+            if "__init__" in ancestor.methods:
+                return ancestor.module.function(ancestor.methods["__init__"][-1]), 1
+        return None
+    if not isinstance(value, FunctionValue) or not isinstance(value.function, Function):
+        return None
+    function = value.function
+    if program.overridden_at_all(function, value.receiver) or function.is_abstract:
+        return None
+    bound = value.receiver is not None and function.owner is not None and not function.decorated_with("staticmethod")
+    return function, 1 if bound else 0
+
+
+def _framework(program: Program, call: Call) -> Iterator[Finding]:
+    known = semantics().slots
+    found = next((name for name in names_of(call.callee) if name in known), None)
+    if found is None:
+        return
+    for slot, node, value in arguments_of(call):
+        if known[found].wants.get(slot) == "async" and calling_gives_nothing_to_await(program, value):
+            function = definition_of(value)
+            if function is not None and function.is_generator:
+                continue  # a context manager written as a generator
+            why = Reason(f"`{found}` wants an async function")
+            yield _told(program, call, node, value, who=f"`{found}` awaits what it is given", why=why)
+
+
+def _told(program: Program, call: Call, node: Node, value: Value | None, *, who: str, why: Reason) -> Finding:
+    function = definition_of(value)
+    what = "the lambda" if node[0] == "lambda" or function is None else f"`{function.name}`"
+    reasons: tuple[Reason, ...] = (why,)
+    if function is not None:
+        reasons = (
+            Reason(f"`{function.qualname}` is a plain `def`, and what it returns cannot be awaited", *function.place),
+            why,
+        )
+    message = f"{who}, but {what} is plain: it runs, and then the `await` raises TypeError"
+    return tell_at(
+        program, "T403", "plain-function-where-awaited", call.caller, call.at, message,
+        sure=function is not None, reasons=reasons, subject=call.text,
+    )  # fmt: skip

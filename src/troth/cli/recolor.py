@@ -1,0 +1,207 @@
+"""Knows how to carry out `troth recolor`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from troth.cli.check import words
+from troth.cli.command import Command, Example
+from troth.cli.exit import Exit
+from troth.cli.pipe import say
+from troth.cli.switches import switch
+from troth.errors import MisuseError
+
+if TYPE_CHECKING:
+    from troth.analysis.checking import Prepared
+    from troth.analysis.edits.write import Change
+    from troth.analysis.findings import Finding
+    from troth.analysis.recolor.plan import Plan
+    from troth.analysis.recolor.recolor import Wish
+
+__all__ = ["COMMAND"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `troth recolor`."""
+    add = parser.add_argument
+    add(
+        "targets",
+        nargs="+",
+        metavar="TARGET",
+        help="package.module:Class, :function or :Class.method; a path works too",
+    )
+    add("--to", choices=("sync", "async"), help="the color to change to; left out, the colors of today are shown")
+    add("--plan", action="store_true", help="show what would change, and change nothing")
+    add("--diff", action="store_true", help="show the change as a diff, and change nothing")
+    add("--methods", action="append", metavar="NAMES", help="only these methods of a class")
+    add("--needless", action="store_true", help="TARGETs are folders: make plain what is async there without need")
+    add(
+        "--cascade",
+        choices=("callers", "tests", "all"),
+        default="none",
+        help="let callers follow that wait no more (or have to wait now): outside tests, in tests, or all",
+    )
+    add(
+        "--boundary",
+        action="append",
+        metavar="WHERE",
+        help="with --to async: plain functions or modules that run the coroutine",
+    )
+    add("--run-with", choices=("asyncio.run", "bridge.run"), default="asyncio.run", help="what runs it there")
+    add("--leave-unknown", action="store_true", help="change all else though some namesakes could not be told apart")
+    add("--in", dest="scope", action="append", metavar="PATH", help="change only what lies here (default: the project)")
+    add("--verify", metavar="CMD", help="run this afterwards; unless it succeeds, everything is put back")
+    add("--coverage", metavar="FILE", type=Path, help="a coverage file: name the calls that no test runs")
+    add("--output-format", choices=("text", "json"), default="text", help="how the plan is shown")
+    add("--all", action="store_true", help="leave no list of the plan short")
+    add("--allow-dirty", action="store_true", help="work on a git tree that has changes which are not committed")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan; unless only the plan is wanted, change all files or none."""
+    from troth.analysis.checking import Request, prepare
+    from troth.analysis.edits.write import recover
+    from troth.analysis.recolor.recolor import Wish, plan_recolor, plan_surface
+
+    cwd = Path.cwd()
+    prepared = prepare(Request(cwd=cwd, cache=not switch("TROTH_NO_CACHE")))
+    root = prepared.root.path
+    if put_back := recover(root):
+        sys.stderr.write(f"An earlier change was cut short; put back as they were: {', '.join(put_back)}\n")
+    wish = Wish(
+        tuple((_inner if args.needless else _target)(one, cwd, root) for one in args.targets),
+        words(args.methods or []),
+        args.cascade,
+        tuple(_target(one, cwd, root) for one in args.boundary or ()),
+        args.run_with,
+        None if args.coverage is None else cwd / args.coverage,
+        tuple(_inner(one, cwd, root) for one in args.scope or ()),
+        args.needless,
+    )
+    if args.to is None and not args.needless:
+        from troth.analysis.recolor.report import surface_as_json, surface_lines
+
+        found = plan_surface(prepared.scope.project, wish)
+        _show(args, surface_lines(found), lambda: surface_as_json(found))
+        return Exit.CLEAN
+    from troth.analysis.recolor.report import as_json, text_lines
+
+    plan = plan_recolor(prepared.scope.project, wish, args.to or "sync")
+    if args.plan:
+        _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
+        return Exit.CLEAN
+    return _carry_out(args, plan, prepared, wish)
+
+
+def _show(args: argparse.Namespace, lines: Iterable[str], document: "object") -> None:
+    if args.output_format == "json":
+        from json import dumps
+
+        assert callable(document)
+        say([dumps(document(), indent=2)])
+    else:
+        say(lines)
+
+
+def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared", wish: "Wish") -> int:
+    from troth.analysis.fix.diff import diff
+    from troth.analysis.recolor.report import text_lines
+    from troth.analysis.recolor.rewritten import new_findings, rewritten
+    from troth.analysis.recolor.verify import carried_out
+
+    del wish
+    unknown = [one for one in plan.unknown if one.tree.view.kind in {"code", "notebook"}]
+    if not plan.is_clear or (unknown and not args.leave_unknown):
+        _show(args, text_lines(plan, everything=args.all), lambda: _json(plan))
+        sys.stderr.write("Nothing was changed: what is named above has to be decided first.\n")
+        return Exit.FOUND
+    root = prepared.root.path
+    changes = rewritten(root, plan.edits)
+    fresh = new_findings(changes, _look(prepared))
+    if fresh:
+        shown = "\n".join(f"  {one.span.path}:{one.span.line}  {one.code} {one.message}" for one in fresh)
+        raise MisuseError(
+            f"After the change `troth check` would find what it does not find today:\n{shown}\n"
+            "Nothing was changed.\nRepair these places first, or recolor what they call too (`--cascade`)."
+        )
+    if args.diff:
+        say(line.removesuffix("\n") for change in changes for line in diff(change))
+        return Exit.CLEAN
+    _refuse_dirty(root, changes, allow=args.allow_dirty)
+    carried_out(root, changes, args.verify, prepared.request.cwd)
+    _show(args, [*text_lines(plan, everything=args.all), *_done(changes, args.verify)], lambda: _json(plan))
+    return Exit.CLEAN
+
+
+def _json(plan: "Plan") -> dict[str, object]:
+    from troth.analysis.recolor.report import as_json
+
+    return as_json(plan)
+
+
+def _done(changes: Sequence["Change"], verify: str | None) -> list[str]:
+    files = f"{len(changes):,} file{'' if len(changes) == 1 else 's'}"
+    return [f"Changed {files}" + (f"; `{verify}` succeeds" if verify else "")]
+
+
+def _look(prepared: "Prepared"):  # type: ignore[no-untyped-def]
+    from troth.analysis.checking import analysed
+
+    def look(overlay: Mapping[str, bytes]) -> Sequence["Finding"]:
+        return analysed(prepared.scope.project, overlay=overlay).findings
+
+    return look
+
+
+def _refuse_dirty(root: Path, changes: Sequence["Change"], *, allow: bool) -> None:
+    from troth.analysis.fix.worktree import uncommitted
+
+    dirty = [] if allow else uncommitted(root)
+    if dirty:
+        named = ", ".join(dirty[:3]) + (f" and {len(dirty) - 3} more" if len(dirty) > 3 else "")
+        raise MisuseError(
+            f"The git tree has changes that are not committed: {named}.\n"
+            f"Nothing was changed in {len(changes)} files, because your changes and this one could not be told apart.\n"
+            "Commit or stash them, or say `--allow-dirty`; `--diff` shows the change without making it."
+        )
+
+
+def _target(text: str, cwd: Path, root: Path) -> str:
+    """A target whose module is given as a path is named from the root of the project."""
+    where, colon, what = text.partition(":")
+    if where.endswith((".py", ".pyi")):
+        where = _inner(where, cwd, root)
+    return f"{where}{colon}{what}"
+
+
+def _inner(path: str, cwd: Path, root: Path) -> str:
+    inner = os.path.relpath(cwd / path, root).replace(os.sep, "/")
+    return "" if inner == "." else inner
+
+
+COMMAND = Command(
+    summary="change the color of a function or a class, with every call",
+    description=(
+        "Makes a function, a method or a class's whole surface sync or async, and changes every call with it: code,\n"
+        "tests, examples, docstrings, Markdown and notebooks. All files are written, or none; what cannot be decided\n"
+        "by rule is named, and then nothing is written."
+    ),
+    examples=(
+        Example("troth recolor shop.orders:OrderStore", "the colors of a class, and what each direction would cost"),
+        Example("troth recolor shop.orders:OrderStore --to sync --plan", "what would change"),
+        Example("troth recolor shop.orders:OrderStore --to sync", "do it"),
+        Example("troth recolor --needless src --plan", "what is async in a folder without need"),
+        Example(
+            "troth recolor shop.orders:OrderStore --to sync --cascade all --verify 'pytest -q'",
+            "and let callers follow",
+        ),
+        Example(
+            "troth recolor shop.db:Db.fetch --to async --cascade callers --boundary shop.cli:main", "the other way"
+        ),
+    ),
+    add_arguments=add_arguments,
+    run=run,
+)
