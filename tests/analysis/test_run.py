@@ -30,7 +30,9 @@ def write(root: Path, files: dict[str, str]) -> Project:
         pytest.param({"app.py": "run(\n    x=1,\n    {{ options }})\n"}, [], id="a template of a call"),
         pytest.param({"app.py": "{% if a %}\nimport a\n{% endif %}\n"}, [], id="a template with branches"),
         pytest.param({"app.py": "import {{ name }}\n"}, [], id="a template of an import"),
-        pytest.param({"app.py": "x = '{{ a }} {% if b %}'\ny = (\n"}, ["T001"], id="broken, with a template in a string"),
+        pytest.param(
+            {"app.py": "x = '{{ a }} {% if b %}'\ny = (\n"}, ["T001"], id="broken, with a template in a string"
+        ),
     ],
 )
 def test_a_warm_run_says_what_a_cold_one_says(tmp_path: Path, edit: dict[str, str], codes: list[str]) -> None:

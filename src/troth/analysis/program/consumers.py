@@ -148,7 +148,7 @@ class Consumers:
             if param is None:  # one of `*args` or `**kwargs`
                 return keyword is None or looks_like_keeper(function.name)
             fate = self._fate(function, param[0])
-            return fate == "kept" or (fate == "handed over" and looks_like_keeper(function.name))
+            return fate == "kept" or (fate == "handed over" and _RUNNER.search(function.name) is not None)
         return looks_like_keeper(callee_text(node[1]))
 
     @staticmethod
@@ -228,6 +228,7 @@ class Consumers:
         return ""
 
 
+_RUNNER = re.compile(r"(?i)task|spawn|(?<![a-z])run|worker|sched|submit|launch|backgr|fire|job")
 _KEEPING_KEYWORD = re.compile(r"(?i)task|coro|await|futur|job|callback|func|handler|target|^fn$|run|background")
 _KEEPER = re.compile(
     r"(?i)task|spawn|(?<![a-z])run|gather|wait|futur|sched|submit|start|coro|loop|backgr|fire|shield|timeout|ensure|call|exec"

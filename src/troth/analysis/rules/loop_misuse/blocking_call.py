@@ -87,6 +87,20 @@ CASES = [
     ),
     Case("put into a queue without a bound", good="import queue\nq = queue.Queue()\nasync def main():\n    q.put(1)\n"),
     Case(
+        "the result of a future that was waited for",
+        good="import asyncio\nasync def main(f, loop, done):\n"
+        "    future = asyncio.run_coroutine_threadsafe(f, loop)\n    await done.wait()\n    return future.result()\n",
+    ),
+    Case(
+        "a queue that is asked first",
+        good="import queue\nclass Out:\n    def __init__(self):\n        self.buffer = queue.Queue()\n    async def main(self):\n"
+        "        if not self.buffer.empty():\n            return self.buffer.get()\n",
+    ),
+    Case(
+        "a program that was killed",
+        good="import subprocess\nasync def main(p: subprocess.Popen):\n    p.kill()\n    p.wait()\n",
+    ),
+    Case(
         "a whole file",
         bad="from pathlib import Path\nasync def main(folder):\n    return (Path(folder) / 'a').read_text()  # here\n",
     ),
@@ -122,6 +136,7 @@ _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole fil
 
 
 _NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK")
+_SETTLING = ("empty", "qsize", "kill", "is_alive")  # who asks or says so first does not wait afterwards
 _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
 
@@ -167,7 +182,9 @@ def _reaches(found: Blocking | None) -> bool:
 def _told(program: Program, call: Call, found: Blocking, message: str, way: tuple[Reason, ...]) -> Finding:
     caller = call.caller
     reasons = (Reason(f"`{caller.qualname}` is `async def`, so the loop waits with it", *caller.place), *way)
-    sure = not way and found.waits_for in {"sleep", "network", "subprocess"}
+    # Whether a socket blocks and whether a host has to be looked up cannot be seen at the call.
+    is_plain = not any(name.startswith("socket.") for name in names_of(call.callee))
+    sure = not way and is_plain and found.waits_for in {"sleep", "network", "subprocess"}
     if found.twin and not way:
         reasons = (*reasons, Reason(f"async programs say `{found.twin}`" if "." in found.twin else found.twin))
     fix = None if way else _fix(program, call, found)
@@ -201,6 +218,8 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     given = {str(position): value for position, value in enumerate(tree.args)}
     given |= {keyword.arg: keyword.value for keyword in tree.keywords if keyword.arg}
     if call.text.rpartition(".")[2] in _LOOKUPS and any(_is_numeric(value) for value in given.values()):
+        return True
+    if any(f"{call.text.rpartition('.')[0]}.{question}" in call.caller.facts.calls for question in _SETTLING):
         return True
     if call.text.rpartition(".")[2] == "put" and found.waits_for == "queue":
         return True  # most queues have no bound, and then nobody waits
