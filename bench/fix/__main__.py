@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--details", action="store_true", help="show each bug that was not repaired in the same way")
     args = parser.parse_args()
     if args.entries is not None:
-        show(list(compare(args.entries, args.repos, args.work)), details=args.details)
+        show(compare(args.entries, args.repos, args.work), details=args.details)
     for tree in args.trees or ([] if args.entries else [HERE / "src" / "troth"]):
         print(restored(tree, args.count))
 

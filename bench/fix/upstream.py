@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tarfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ _WORDS = {
     "no fix": "found, and no fix is offered (the caller is a plain `def`, a lambda, …)",
     "not found": "not found",
 }
+_OFFERED = ("equal", "same await", "other")
 
 
 class Verdict(NamedTuple):
@@ -46,19 +47,20 @@ def compare(entries: Path, repos: Path, work: Path, kinds: str = "ah") -> Iterat
             yield _judge(entry, tree, findings, _lines_at(bare, entry["fix"], entry["path"]))
 
 
-def show(verdicts: Sequence[Verdict], *, details: bool) -> None:
-    """The share of each verdict, over the bugs for which a fix is offered."""
-    counts = Counter(one.word for one in verdicts)
-    offered = sum(counts[word] for word in ("equal", "same await", "other"))
-    print(f"{len(verdicts)} bugs that their projects repaired with an await; a fix is offered for {offered}")
+def show(verdicts: Iterable[Verdict], *, details: bool) -> None:
+    """Each verdict as it comes, if `details` are wanted; then the shares, over the bugs for which a fix is offered."""
+    counts: Counter[str] = Counter()
+    for one in verdicts:
+        counts[one.word] += 1
+        if details:
+            print(f"{one.word}  {one.entry['key']}")
+            rows = [f"    ours    {line}" for line in one.ours] + [f"    theirs  {line}" for line in one.theirs]
+            print(*rows, sep="\n", end="\n" if rows else "", flush=True)
+    offered = sum(counts[word] for word in _OFFERED)
+    print(f"{counts.total()} bugs that their projects repaired with an await; a fix is offered for {offered}")
     for word, meaning in _WORDS.items():
-        share = f"{counts[word] / offered:6.1%}" if offered and word in ("equal", "same await", "other") else " " * 6
+        share = f"{counts[word] / offered:6.1%}" if offered and word in _OFFERED else " " * 6
         print(f"  {counts[word]:4}  {share}  {word}: {meaning}")
-    for one in verdicts if details else ():
-        print(f"{one.word}  {one.entry['key']}")
-        if one.word in ("same await", "other"):
-            print(*(f"    ours    {line}" for line in one.ours), sep="\n")
-            print(*(f"    theirs  {line}" for line in one.theirs), sep="\n")
 
 
 def _judge(entry: Entry, tree: Path, findings: list[Entry], theirs: list[str] | None) -> Verdict:
