@@ -440,27 +440,6 @@ def _mentions_self(node: Node) -> bool:
 
 
 _TEXT = frozenset(
-    [
-        "strip",
-        "lstrip",
-        "rstrip",
-        "lower",
-        "upper",
-        "title",
-        "replace",
-        "format",
-        "join",
-        "capitalize",
-        "removeprefix",
-        "removesuffix",
-        "zfill",
-        "ljust",
-        "rjust",
-        "center",
-        "expandtabs",
-        "swapcase",
-        "casefold",
-        "translate",
-    ]
+    ["strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "format", "join", "capitalize", "removeprefix", "removesuffix", "zfill", "ljust", "rjust", "center", "expandtabs", "swapcase", "casefold", "translate"]
 )
 _ = (library, ModuleValue, members_of)

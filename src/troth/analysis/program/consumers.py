@@ -30,60 +30,12 @@ __all__ = ["Consumers", "looks_like_keeper", "mentions_awaitable", "never_awaita
 
 _TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
 _PLAIN_BUILTINS = frozenset(
-    [
-        "len",
-        "bool",
-        "int",
-        "float",
-        "bytes",
-        "list",
-        "tuple",
-        "set",
-        "frozenset",
-        "sorted",
-        "sum",
-        "min",
-        "max",
-        "any",
-        "all",
-        "enumerate",
-        "zip",
-        "reversed",
-        "abs",
-        "round",
-        "dict",
-    ]
+    ["len", "bool", "int", "float", "bytes", "list", "tuple", "set", "frozenset", "sorted", "sum", "min", "max", "any", "all", "enumerate", "zip", "reversed", "abs", "round", "dict"]
 )
-_LOG_METHODS = frozenset(
-    ["debug", "info", "warning", "warn", "error", "exception", "critical", "fatal", "log", "trace", "success"]
-)
+_LOG_METHODS = frozenset(["debug", "info", "warning", "warn", "error", "exception", "critical", "fatal", "log", "trace", "success"])
 _LOGGERS = frozenset(["logger", "log", "logging", "_logger", "_log", "LOGGER", "LOG", "_LOGGER"])
 _PLAIN_MODULES = frozenset(
-    [
-        "json",
-        "math",
-        "re",
-        "os",
-        "pathlib",
-        "datetime",
-        "base64",
-        "hashlib",
-        "uuid",
-        "struct",
-        "html",
-        "urllib",
-        "textwrap",
-        "string",
-        "decimal",
-        "statistics",
-        "shutil",
-        "pprint",
-        "csv",
-        "binascii",
-        "zlib",
-        "gzip",
-        "pickle",
-    ]
+    ["json", "math", "re", "os", "pathlib", "datetime", "base64", "hashlib", "uuid", "struct", "html", "urllib", "textwrap", "string", "decimal", "statistics", "shutil", "pprint", "csv", "binascii", "zlib", "gzip", "pickle"]
 )
 
 

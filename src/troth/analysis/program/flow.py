@@ -50,9 +50,7 @@ State = tuple[dict[str, Value | None], dict[Site, int]]
 
 _PROMISES = (Coroutine, AsyncGenerator, AsyncContext)
 # Values that neither are promises nor hold any.
-_NEVER = frozenset(
-    {FunctionValue, Instance, External, ClassObject, ModuleValue, Nothing, Lambda, CallableType, SuperOf}
-)
+_NEVER = frozenset({FunctionValue, Instance, External, ClassObject, ModuleValue, Nothing, Lambda, CallableType, SuperOf})
 # Misuses that raise an error, which a broad `except` would then hide.
 _RAISING = frozenset(
     {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
@@ -700,7 +698,9 @@ class Flow(Evaluator):
             self._check_with(value, node, at, is_async=is_async)
             entered = self.entered(value, is_async=is_async)
             if target is not None:
-                self._assign(target, entered) if not holds_promise(entered) else self._assign_item(target, entered)
+                self._assign(target, entered) if not holds_promise(entered) else self._assign_item(
+                    target, entered
+                )
             if node[0] == "call" and _last_name(node[1]) == "suppress":
                 masked = any(_last_name(a) in {"Exception", "BaseException"} for a in node[2])
         if masked:
