@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,10 +140,13 @@ def _done(changes: Sequence["Change"], verify: str | None) -> list[str]:
 
 
 def _look(prepared: "Prepared") -> Callable[[Mapping[str, bytes]], Sequence["Finding"]]:
-    from troth.analysis.checking import analysed
+    """Checks the whole project, wherever in it the command is run, with the given files in place of those on disk."""
+    from troth.analysis.checking import check, prepare
+
+    whole = prepare(replace(prepared.request, paths=(str(prepared.root.path),)))
 
     def look(overlay: Mapping[str, bytes]) -> Sequence["Finding"]:
-        return analysed(prepared.scope.project, overlay=overlay).findings
+        return check(replace(whole, overlay={**whole.overlay, **overlay})).findings
 
     return look
 
