@@ -141,9 +141,10 @@ def _done(changes: Sequence["Change"], verify: str | None) -> list[str]:
 
 def _look(prepared: "Prepared") -> Callable[[Mapping[str, bytes]], Sequence["Finding"]]:
     """Checks the whole project, wherever in it the command is run, with the given files in place of those on disk."""
-    from troth.analysis.checking import check, prepare
+    from troth.analysis.checking import Request, check, prepare
 
-    whole = prepare(replace(prepared.request, paths=(str(prepared.root.path),)))
+    request = prepared.request
+    whole = prepare(Request(cwd=request.cwd, paths=(str(prepared.root.path),), cache=request.cache))
 
     def look(overlay: Mapping[str, bytes]) -> Sequence["Finding"]:
         return check(replace(whole, overlay={**whole.overlay, **overlay})).findings
