@@ -7,8 +7,8 @@ from pathlib import Path
 from troth.analysis.edits.apply import apply
 from troth.analysis.edits.write import Change
 from troth.analysis.findings import Edit, Finding
+from troth.analysis.recolor.notebooks import readable_cells
 from troth.analysis.source.encoding import decode
-from troth.analysis.source.notebook import read_notebook
 from troth.analysis.source.syntax import problem_in
 from troth.errors import InternalError
 
@@ -32,11 +32,7 @@ def rewritten(root: Path, edits: Sequence[Edit]) -> tuple[Change, ...]:
         else:
             after = apply(before.decode("utf-8"), here).encode("utf-8")
         problem = problem_in(path, after) if path.endswith((".py", ".pyi", ".pyw", ".ipynb")) else None
-        if (
-            problem is None
-            and path.endswith(".ipynb")
-            and len(read_notebook(after).broken) > len(read_notebook(before).broken)
-        ):
+        if problem is None and path.endswith(".ipynb") and _cells(after) < _cells(before):
             problem = f"{path}: a cell is no longer Python"
         if problem is not None:
             raise InternalError(
@@ -65,3 +61,7 @@ def new_findings(
 
 def _mark(finding: Finding) -> tuple[str, str, str, str]:
     return finding.code, finding.span.path, finding.symbol, finding.subject
+
+
+def _cells(data: bytes) -> int:
+    return readable_cells(data.decode("utf-8"))
