@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from troth.analysis.edits.write import Change
     from troth.analysis.findings import Finding
     from troth.analysis.recolor.plan import Plan
-    from troth.analysis.recolor.recolor import Wish
 
 __all__ = ["COMMAND"]
 
@@ -93,29 +93,27 @@ def run(args: argparse.Namespace) -> int:
     if args.plan:
         _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
         return Exit.CLEAN
-    return _carry_out(args, plan, prepared, wish)
+    return _carry_out(args, plan, prepared)
 
 
-def _show(args: argparse.Namespace, lines: Iterable[str], document: "object") -> None:
+def _show(args: argparse.Namespace, lines: Iterable[str], document: Callable[[], dict[str, object]]) -> None:
     if args.output_format == "json":
         from json import dumps
 
-        assert callable(document)
         say([dumps(document(), indent=2)])
     else:
         say(lines)
 
 
-def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared", wish: "Wish") -> int:
+def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> int:
     from troth.analysis.fix.diff import diff
-    from troth.analysis.recolor.report import text_lines
+    from troth.analysis.recolor.report import as_json, text_lines
     from troth.analysis.recolor.rewritten import new_findings, rewritten
     from troth.analysis.recolor.verify import carried_out
 
-    del wish
     unknown = [one for one in plan.unknown if one.tree.view.kind in {"code", "notebook"}]
     if not plan.is_clear or (unknown and not args.leave_unknown):
-        _show(args, text_lines(plan, everything=args.all), lambda: _json(plan))
+        _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
         sys.stderr.write("Nothing was changed: what is named above has to be decided first.\n")
         return Exit.FOUND
     root = prepared.root.path
@@ -132,14 +130,8 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared", wis
         return Exit.CLEAN
     _refuse_dirty(root, changes, allow=args.allow_dirty)
     carried_out(root, changes, args.verify, prepared.request.cwd)
-    _show(args, [*text_lines(plan, everything=args.all), *_done(changes, args.verify)], lambda: _json(plan))
+    _show(args, [*text_lines(plan, everything=args.all), *_done(changes, args.verify)], lambda: as_json(plan))
     return Exit.CLEAN
-
-
-def _json(plan: "Plan") -> dict[str, object]:
-    from troth.analysis.recolor.report import as_json
-
-    return as_json(plan)
 
 
 def _done(changes: Sequence["Change"], verify: str | None) -> list[str]:
@@ -147,11 +139,15 @@ def _done(changes: Sequence["Change"], verify: str | None) -> list[str]:
     return [f"Changed {files}" + (f"; `{verify}` succeeds" if verify else "")]
 
 
-def _look(prepared: "Prepared"):  # type: ignore[no-untyped-def]
-    from troth.analysis.run import analyse
+def _look(prepared: "Prepared") -> Callable[[Mapping[str, bytes]], Sequence["Finding"]]:
+    """Checks the whole project, wherever in it the command is run, with the given files in place of those on disk."""
+    from troth.analysis.checking import Request, check, prepare
+
+    request = prepared.request
+    whole = prepare(Request(cwd=request.cwd, paths=(str(prepared.root.path),), cache=request.cache))
 
     def look(overlay: Mapping[str, bytes]) -> Sequence["Finding"]:
-        return analyse(prepared.scope.project, overlay=overlay).findings
+        return check(replace(whole, overlay={**whole.overlay, **overlay})).findings
 
     return look
 

@@ -30,25 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Types"]
 
 BUILTINS = frozenset(
-    [
-        "str",
-        "bytes",
-        "bytearray",
-        "int",
-        "float",
-        "complex",
-        "bool",
-        "dict",
-        "list",
-        "set",
-        "frozenset",
-        "tuple",
-        "object",
-        "type",
-        "range",
-        "slice",
-        "memoryview",
-    ]
+    ["str", "bytes", "bytearray", "int", "float", "complex", "bool", "dict", "list", "set", "frozenset", "tuple", "object", "type", "range", "slice", "memoryview"]
 )
 _CONTAINERS = {
     "List": "list",

@@ -1,15 +1,17 @@
 """Knows where in the JSON of a notebook each character of its code stands, so that a cell is edited byte for byte."""
 
+import re
 from collections.abc import Iterator
 from json import JSONDecoder
 
 from troth.analysis.recolor.view import View
-from troth.analysis.source.notebook import code_cells, read_notebook
+from troth.analysis.source.read import Problem, parse
 
-__all__ = ["notebook_view"]
+__all__ = ["notebook_view", "readable_cells"]
 
 _SPACE = " \t\r\n"
 _DECODER = JSONDecoder(strict=False)
+_MAGIC = re.compile(r"^([ \t]*)[%!?].*$", re.MULTILINE)
 
 
 def _string(raw: str, at: int) -> tuple[str, int]:
@@ -20,10 +22,12 @@ def _string(raw: str, at: int) -> tuple[str, int]:
 
 def notebook_view(path: str, raw: str) -> View | None:
     """The notebook's code; None where it is no notebook of the present format."""
-    data = raw.encode("utf-8", "surrogatepass")
-    notebook = read_notebook(data)
-    cells = [list(one) for one in _cells(raw)]
-    if not notebook.starts or len(cells) != len(code_cells(data)):
+    try:
+        cells = [list(one) for one in _cells(raw)]
+    except (ValueError, IndexError):
+        return None  # no JSON
+    text = "\n".join(_python("".join(char for char, _ in cell)) for cell in cells) + "\n"
+    if not text.strip():
         return None
     places: list[list[int]] = []  # of each line, where each of its characters stands
     for cell in cells:
@@ -46,7 +50,23 @@ def notebook_view(path: str, raw: str) -> View | None:
 
         return dumps(text, ensure_ascii=False)[1:-1]
 
-    return View(path, path, "notebook", notebook.source, origin, written)
+    return View(path, path, "notebook", text, origin, written)
+
+
+def _python(cell: str) -> str:
+    """The cell as Python, line by line as it is: magics become `pass`, and what is no Python becomes empty lines."""
+    if cell.lstrip().startswith("%%"):
+        return "\n" * cell.count("\n")
+    # As it is first: a line that starts with `%` may also go on with the expression above it.
+    for text in (cell, _MAGIC.sub(r"\1pass", cell)):
+        if not isinstance(parse(text.encode("utf-8", "surrogatepass"), top_level_await=True), Problem):
+            return text
+    return "\n" * cell.count("\n")
+
+
+def readable_cells(raw: str) -> int:
+    """How many code cells are Python."""
+    return sum(bool(_python("".join(char for char, _ in cell)).strip()) for cell in _cells(raw))
 
 
 def _cells(raw: str) -> Iterator[Iterator[tuple[str, int]]]:

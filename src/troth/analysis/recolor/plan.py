@@ -1,5 +1,6 @@
 """Knows what a recolor comes to: what changes, what stays and why, and what somebody has to decide first."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -8,7 +9,7 @@ from troth.analysis.program.entities import Function
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.sites import Mention, Site
 
-__all__ = ["Color", "Listed", "Plan", "Waits"]
+__all__ = ["Color", "Listed", "Plan", "Waits", "outside"]
 
 Color = Literal["sync", "async"]
 
@@ -56,3 +57,9 @@ class Plan:
     def is_clear(self) -> bool:
         """Whether nothing stands in the way but namesakes that may be left."""
         return not (self.unable or self.problems)
+
+
+def outside(sites: Iterable[Site], within: Callable[[str], bool]) -> tuple[Listed, ...]:
+    """The calls that lie outside of what may be changed: they break, so they are at least named."""
+    why = "a call outside of `--in`; it has to be changed by hand"
+    return tuple(Listed(one.path, one.line, one.text, why) for one in sites if not within(one.path))

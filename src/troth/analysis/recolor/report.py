@@ -22,7 +22,7 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
     for one in plan.definitions:
         yield f"  {_place(one)}  {one.qualname}"
     if plan.followers:
-        yield f"{_count(len(plan.followers), 'caller')} that follow"
+        yield f"{_count(len(plan.followers), 'caller')} to follow"
         yield from _short([f"  {_place(one)}  {one.qualname}" for one in plan.followers], most)
     yield f"{_count(len(plan.sites), 'call')} in {_count(len({site.path for site in plan.sites}), 'file')}"
     by_file: dict[str, Counter[str]] = {}
@@ -39,7 +39,7 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
         yield from (f"  {one.path}:{one.line}  `{one.text}`: {one.why}" for one in plan.problems)
     yield from _unknown(plan)
     if plan.stays:
-        yield f"{_count(len(plan.stays), 'caller')} that stay as they are"
+        yield f"{_count(len(plan.stays), 'function')} left as before"
         yield from _short(_listed(plan.stays), most)
     if plan.wrong_colors:
         yield f"{_count(len(plan.wrong_colors), 'callable')} of the wrong color handed over along the way"
@@ -77,15 +77,16 @@ def upgrade_note(plan: Plan) -> list[str]:
     if not names:
         return ["Nothing changes."]
     shown = ", ".join(f"`{one}`" for one in names)
+    are = "is now" if len(names) == 1 else "are now"
     last = names[0].rpartition(".")[2]
     if plan.to == "sync":
         return [
-            f"{shown} are plain functions now: write `x.{last}(…)` instead of `await x.{last}(…)`.",
+            f"{shown} {are} plain: write `x.{last}(…)` instead of `await x.{last}(…)`.",
             "`asyncio.run`, `create_task` and `gather` around such a call go too.",
             "An `await` that is left raises TypeError, but only after the call has done its work.",
         ]
     return [
-        f"{shown} are coroutine functions now: write `await x.{last}(…)`, or `asyncio.run(x.{last}(…))` in plain code.",
+        f"{shown} {are} async: write `await x.{last}(…)`, or `asyncio.run(x.{last}(…))` in plain code.",
         "A call that is not awaited does nothing at all; `troth check` finds those.",
     ]
 

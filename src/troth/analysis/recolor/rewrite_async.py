@@ -102,6 +102,6 @@ def import_added(tree: Tree, statement: str, name: str) -> list[Edit]:
             after = node
     line = 1 if after is None else (after.end_lineno or after.lineno) + 1
     start = tree.text.offset(line, 0) if line > 1 or not tree.text.value.startswith("#!") else tree.text.offset(2, 0)
-    gap = "\n" if after is not None and isinstance(after, ast.Expr) else ""
+    gap = "" if after is None else "\n"
     edit = tree.view.edit(start, start, f"{gap}{statement}\n")
     return [] if edit is None else [edit]

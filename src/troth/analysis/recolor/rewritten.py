@@ -7,9 +7,8 @@ from pathlib import Path
 from troth.analysis.edits.apply import apply
 from troth.analysis.edits.write import Change
 from troth.analysis.findings import Edit, Finding
+from troth.analysis.recolor.notebooks import readable_cells
 from troth.analysis.source.encoding import decode
-from troth.analysis.source.notebook import read_notebook
-from troth.analysis.source.read import Problem, parse
 from troth.analysis.source.syntax import problem_in
 from troth.errors import InternalError
 
@@ -33,11 +32,7 @@ def rewritten(root: Path, edits: Sequence[Edit]) -> tuple[Change, ...]:
         else:
             after = apply(before.decode("utf-8"), here).encode("utf-8")
         problem = problem_in(path, after) if path.endswith((".py", ".pyi", ".pyw", ".ipynb")) else None
-        if (
-            problem is None
-            and path.endswith(".ipynb")
-            and isinstance(_parsed(after), Problem) > isinstance(_parsed(before), Problem)
-        ):
+        if problem is None and path.endswith(".ipynb") and _cells(after) < _cells(before):
             problem = f"{path}: a cell is no longer Python"
         if problem is not None:
             raise InternalError(
@@ -68,6 +63,5 @@ def _mark(finding: Finding) -> tuple[str, str, str, str]:
     return finding.code, finding.span.path, finding.symbol, finding.subject
 
 
-def _parsed(notebook: bytes) -> object:
-    """The syntax tree of a notebook's cells, or the problem with them."""
-    return parse(read_notebook(notebook).source.encode("utf-8", "surrogatepass"), top_level_await=True)
+def _cells(data: bytes) -> int:
+    return readable_cells(data.decode("utf-8"))

@@ -10,7 +10,7 @@ from troth.analysis.program.mentions import mentioned
 from troth.analysis.recolor.boundary import Boundary
 from troth.analysis.recolor.family import family
 from troth.analysis.recolor.follow import Cascade, bound_in, in_scope, is_test_file, kept_by
-from troth.analysis.recolor.plan import Listed, Plan, Waits
+from troth.analysis.recolor.plan import Listed, Plan, Waits, outside
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.required import required_by
 from troth.analysis.recolor.rewrite_async import (
@@ -95,6 +95,7 @@ def plan_async(
         ),
         sites.mentions,
         tuple(sorted(Listed(*one.place, one.qualname, why) for one, why in stays.items())),
+        notes=outside(sites.calls, within),
     )
 
 

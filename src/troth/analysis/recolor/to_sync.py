@@ -9,7 +9,7 @@ from troth.analysis.program.mentions import mentioned
 from troth.analysis.recolor.family import family
 from troth.analysis.recolor.follow import Cascade, in_scope, kept_by
 from troth.analysis.recolor.mocks import mocks_made_plain
-from troth.analysis.recolor.plan import Listed, Plan, Waits
+from troth.analysis.recolor.plan import Listed, Plan, Waits, outside
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.required import required_by
 from troth.analysis.recolor.rewrite_sync import definition_made_plain, site_made_plain
@@ -99,7 +99,7 @@ def plan_sync(
         tuple(site for site in current.unknown if within(site.path)),
         current.sites.mentions,
         tuple(sorted(Listed(*one.place, one.qualname, why) for one, why in stays.items())),
-        notes=tuple(odd_mocks),
+        notes=(*odd_mocks, *outside(current.sites.calls, within)),
     )
 
 
