@@ -25,6 +25,8 @@ def mentioned(program: Program, names: Collection[str]) -> set[str]:
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b(?!\s*\()")
     found: set[str] = set()
     for module in program.own_modules():
+        if not module.facts.functions:  # a file that could not be read
+            continue
         wanted = set(pattern.findall(program.text(module.path).value)) - found
         if not wanted:
             continue
