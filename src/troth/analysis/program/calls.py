@@ -437,5 +437,26 @@ def _mentions_self(node: Node) -> bool:
 
 _PROMISES: dict[str, Promise] = {"coroutine": "coroutine", "generator": "generator", "context": "context"}
 _TEXT = frozenset(
-    ["strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "format", "join", "capitalize", "removeprefix", "removesuffix", "zfill", "ljust", "rjust", "center", "expandtabs", "swapcase", "casefold", "translate"]
+    [
+        "strip",
+        "lstrip",
+        "rstrip",
+        "lower",
+        "upper",
+        "title",
+        "replace",
+        "format",
+        "join",
+        "capitalize",
+        "removeprefix",
+        "removesuffix",
+        "zfill",
+        "ljust",
+        "rjust",
+        "center",
+        "expandtabs",
+        "swapcase",
+        "casefold",
+        "translate",
+    ]
 )

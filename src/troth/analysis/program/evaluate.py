@@ -43,15 +43,66 @@ __all__ = ["BUILTIN_FUNCTIONS", "Evaluator"]
 
 # Builtin functions and what they give; none of them awaits anything.
 BUILTIN_FUNCTIONS = {
-    **{name: name for name in ["str", "bytes", "bytearray", "int", "float", "complex", "bool", "dict", "list", "set", "frozenset", "tuple", "range"]},
+    **{
+        name: name
+        for name in [
+            "str",
+            "bytes",
+            "bytearray",
+            "int",
+            "float",
+            "complex",
+            "bool",
+            "dict",
+            "list",
+            "set",
+            "frozenset",
+            "tuple",
+            "range",
+        ]
+    },
     **dict.fromkeys(["repr", "ascii", "format", "input", "chr", "hex", "oct", "bin"], "str"),
     **dict.fromkeys(["len", "ord", "hash", "id", "abs", "round"], "int"),
     **dict.fromkeys(["isinstance", "issubclass", "callable", "hasattr", "any", "all"], "bool"),
     **dict.fromkeys(["sorted"], "list"),
     **dict.fromkeys(
-        ["print", "sum", "min", "max", "enumerate", "zip", "map", "filter", "reversed", "iter", "next", "getattr", "setattr", "delattr", "open"], ""
+        [
+            "print",
+            "sum",
+            "min",
+            "max",
+            "enumerate",
+            "zip",
+            "map",
+            "filter",
+            "reversed",
+            "iter",
+            "next",
+            "getattr",
+            "setattr",
+            "delattr",
+            "open",
+        ],
+        "",
     ),
-    **dict.fromkeys(["type", "vars", "dir", "globals", "locals", "eval", "exec", "super", "object", "property", "divmod", "pow", "slice"], ""),
+    **dict.fromkeys(
+        [
+            "type",
+            "vars",
+            "dir",
+            "globals",
+            "locals",
+            "eval",
+            "exec",
+            "super",
+            "object",
+            "property",
+            "divmod",
+            "pow",
+            "slice",
+        ],
+        "",
+    ),
     **dict.fromkeys(["memoryview", "classmethod", "staticmethod", "aiter", "anext", "breakpoint", "compile"], ""),
 }
 
@@ -540,7 +591,35 @@ class Evaluator:
         return self.program.names.imported(self.module, node[1], node[2], node[3])
 
 
-_TAGS = ["name", "attr", "call", "await", "const", "list", "set", "tuple", "dict", "ifexp", "or", "and", "not", "compare", "binop", "fstr", "parts", "index", "entered", "lambda", "comp", "walrus", "yield", "yieldfrom", "star", "classref", "imported"]
+_TAGS = [
+    "name",
+    "attr",
+    "call",
+    "await",
+    "const",
+    "list",
+    "set",
+    "tuple",
+    "dict",
+    "ifexp",
+    "or",
+    "and",
+    "not",
+    "compare",
+    "binop",
+    "fstr",
+    "parts",
+    "index",
+    "entered",
+    "lambda",
+    "comp",
+    "walrus",
+    "yield",
+    "yieldfrom",
+    "star",
+    "classref",
+    "imported",
+]
 
 
 class Plain(Evaluator):
@@ -549,7 +628,28 @@ class Plain(Evaluator):
 
 _CONSTANTS: dict[str, Value] = {name: Builtin(name) for name in ("str", "bytes", "int", "float", "complex", "bool")}
 _OF_COROUTINES = frozenset(
-    ["send", "throw", "close", "aclose", "asend", "athrow", "cr_code", "cr_frame", "cr_await", "cr_running", "__await__", "__aiter__", "__anext__", "__aenter__", "__aexit__", "__name__", "__qualname__", "__class__", "ag_code", "ag_frame"]
+    [
+        "send",
+        "throw",
+        "close",
+        "aclose",
+        "asend",
+        "athrow",
+        "cr_code",
+        "cr_frame",
+        "cr_await",
+        "cr_running",
+        "__await__",
+        "__aiter__",
+        "__anext__",
+        "__aenter__",
+        "__aexit__",
+        "__name__",
+        "__qualname__",
+        "__class__",
+        "ag_code",
+        "ag_frame",
+    ]
 )
 _builtins: dict[str, LibraryFunction] = {}
 

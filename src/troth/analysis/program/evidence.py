@@ -217,7 +217,20 @@ def asks_for_color(callee: str) -> bool:
 
 
 _COLOR_QUESTIONS = frozenset(
-    ["iscoroutinefunction", "isawaitable", "iscoroutine", "isasyncgenfunction", "isasyncgen", "is_coroutine", "is_async", "is_awaitable", "is_coroutine_function", "is_async_callable", "maybe_await", "is_coroutine_callable"]
+    [
+        "iscoroutinefunction",
+        "isawaitable",
+        "iscoroutine",
+        "isasyncgenfunction",
+        "isasyncgen",
+        "is_coroutine",
+        "is_async",
+        "is_awaitable",
+        "is_coroutine_function",
+        "is_async_callable",
+        "maybe_await",
+        "is_coroutine_callable",
+    ]
 )
 
 

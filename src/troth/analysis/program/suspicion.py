@@ -133,7 +133,9 @@ class Suspicion:
         for callee in facts.awaited:
             last = callee.rpartition(".")[2]
             if " " in callee:
-                if last.rpartition(" ")[2] in self._coroutines and not self._is_clear(function, callee.partition(" ")[2]):
+                if last.rpartition(" ")[2] in self._coroutines and not self._is_clear(
+                    function, callee.partition(" ")[2]
+                ):
                     return True
             elif last in self._generators:
                 return True
@@ -145,7 +147,12 @@ class Suspicion:
             return True
         if root in {"?", "[]", "()"}:
             return False
-        if not rest and root in BUILTIN_FUNCTIONS and root not in function.module.bindings and not _binds(function, root):
+        if (
+            not rest
+            and root in BUILTIN_FUNCTIONS
+            and root not in function.module.bindings
+            and not _binds(function, root)
+        ):
             return True
         owner = self._owner(function)
         scope: object
@@ -189,7 +196,11 @@ class Suspicion:
         if isinstance(value, FunctionValue):
             called = value.function
             if isinstance(called, LibraryFunction):
-                return not any(flag in called.flags for flag in "agmw") and called.qualname not in SPAWNERS and called.name not in _ALWAYS
+                return (
+                    not any(flag in called.flags for flag in "agmw")
+                    and called.qualname not in SPAWNERS
+                    and called.name not in _ALWAYS
+                )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
             returns = called.facts.returns

@@ -30,7 +30,25 @@ if TYPE_CHECKING:
 __all__ = ["Types"]
 
 BUILTINS = frozenset(
-    ["str", "bytes", "bytearray", "int", "float", "complex", "bool", "dict", "list", "set", "frozenset", "tuple", "object", "type", "range", "slice", "memoryview"]
+    [
+        "str",
+        "bytes",
+        "bytearray",
+        "int",
+        "float",
+        "complex",
+        "bool",
+        "dict",
+        "list",
+        "set",
+        "frozenset",
+        "tuple",
+        "object",
+        "type",
+        "range",
+        "slice",
+        "memoryview",
+    ]
 )
 _CONTAINERS = {
     "List": "list",
