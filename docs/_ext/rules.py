@@ -60,7 +60,7 @@ def _example(example: Example) -> list[str]:
 
 
 def _code(text: str) -> list[str]:
-    return ["```{code-block} python", text.rstrip(), "```", ""]
+    return ["```{code-block} python", "\n".join(text.rstrip().splitlines()), "```", ""]
 
 
 def _cell(text: str) -> str:

@@ -31,12 +31,16 @@ def notebook(*cells, language="python"):
     ],
 )
 def test_a_finding_in_a_notebook(cells, place, project):
-    """By code cell, counted from 1, and line in it; no fix, since edits could not say where in the JSON they go."""
-    project.write({"n.ipynb": notebook(*cells)})
+    """By code cell, counted from 1, and line in it; its fix changes the cell's text inside the JSON, and nothing else."""
+    text = notebook(*cells)
+    project.write({"n.ipynb": text})
     (found,) = json.loads(project.troth("check", "n.ipynb", "--output-format", "json").out)
     assert (found["cell"], found["line"], found["column"]) == place
     assert found["reason"][-1]["text"].endswith(", in cell 1")
-    assert found["fix"] is None
+    (edit,) = found["fix"]["edits"]
+    fixed = text[: edit["start"]] + edit["text"] + text[edit["end"] :]
+    before, after = (json.loads(one)["cells"][place[0] - 1]["source"] for one in (text, fixed))
+    assert "".join(after) == "".join(before)[::-1].replace("save()"[::-1], "await save()"[::-1], 1)[::-1]
     assert project.troth("check").out.startswith(f"n.ipynb#{place[0]}:{place[1]}:{place[2]}  ")
 
 
