@@ -39,7 +39,7 @@ def test_a_finding_in_a_notebook(cells, place, project):
     assert found["reason"][-1]["text"].endswith(", in cell 1")
     (edit,) = found["fix"]["edits"]
     fixed = text[: edit["start"]] + edit["text"] + text[edit["end"] :]
-    before, after = (json.loads(one)["cells"][place[0] - 1]["source"] for one in (text, fixed))
+    before, after = (json.loads(one)["cells"][place[0]]["source"] for one in (text, fixed))
     assert "".join(after) == "".join(before)[::-1].replace("save()"[::-1], "await save()"[::-1], 1)[::-1]
     assert project.troth("check").out.startswith(f"n.ipynb#{place[0]}:{place[1]}:{place[2]}  ")
 
