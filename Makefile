@@ -47,7 +47,7 @@ lint: setup ## ruff, mypy --strict, layers, our own check
 	@echo "» layers"
 	@$(BIN)/lint-imports | tail -n 4
 	@echo "» troth check"
-	@$(BIN)/troth check src tests bench tools examples
+	@$(BIN)/troth check src tests bench tools examples/*.py examples/workflow
 
 format: setup ## let ruff write the code its way
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .

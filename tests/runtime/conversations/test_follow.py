@@ -91,10 +91,11 @@ def test_what_is_heard_is_already_in_the_log(home):
 
 def test_an_interrupted_batch_of_tools_does_not_stall_the_loop(home):
     """Two sync tools are stuck in threads; the loop goes on, and the run ends while they are."""
-    go = threading.Event()
+    go, began = threading.Event(), threading.Event()
 
     def stuck() -> str:
         """Wait."""
+        began.set()
         go.wait(LIMIT)
         return "late"
 
@@ -103,7 +104,7 @@ def test_an_interrupted_batch_of_tools_does_not_stall_the_loop(home):
 
     async def main():
         run = asyncio.create_task(conversation.arun())
-        while not any(thread.name.startswith("troth-tool") for thread in threading.enumerate()):
+        while not began.is_set():
             await asyncio.sleep(0.001)
         conversation.interrupt()
         return await run

@@ -127,7 +127,7 @@ def _hands_on(program: Program, call: Call) -> bool:
     """Whether the coroutine that a call makes goes to somebody who may need one: a task, a list, whoever called us."""
     body = body_of(call.caller.facts)
     around = _around(body, call.node, ())
-    if around is None or around[0] in {"expr", "assign", "annassign"}:
+    if not around or around[0] in {"expr", "assign", "annassign"}:
         return False
     if around[0] == "call":
         taker = next((one for one in program.calling.of(call.caller) if one.at == around[-1]), None)
