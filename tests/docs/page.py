@@ -73,7 +73,7 @@ def bash(command: str, expected: int, place: str) -> str:
         text=True,
         timeout=100,
         check=False,
-        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "100", "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "100", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"},
     )
     if done.returncode != expected:
         sys.exit(f"{place}: `{command.strip()}` ended with {done.returncode}, not {expected}\n{done.stdout}")
