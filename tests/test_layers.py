@@ -38,6 +38,10 @@ def test_the_layers_hold(copy):
         pytest.param("errors.py", "import troth.color", id="two that never meet"),
         pytest.param("color.py", "import troth.cli.exit", id="upwards"),
         pytest.param("analysis/findings/finding.py", "import asyncio", id="analysis runs nothing"),
+        pytest.param(
+            "analysis/findings/finding.py", "import troth.bridge", id="analysis stands apart from the boundary"
+        ),
+        pytest.param("runtime/tools/call.py", "import troth.analysis.findings", id="runtime and analysis never meet"),
     ],
 )
 def test_a_wrong_import_is_caught(copy, module, line):

@@ -1,8 +1,8 @@
 """Knows a file's text: how it is decoded, and where in it a line and column of the syntax tree are."""
 
-import codecs
 import io
-import tokenize
+
+from troth.analysis.source import encoding
 
 __all__ = ["Text", "decode"]
 
@@ -12,10 +12,7 @@ def decode(data: bytes) -> str:
 
     Line ends stay as they are: offsets into this text are offsets into the file.
     """
-    if data.startswith(codecs.BOM_UTF8):
-        return "\ufeff" + data[3:].decode("utf-8")
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    return data.decode(encoding)
+    return encoding.decode(data).text
 
 
 class Text:
