@@ -175,6 +175,19 @@ class Calls:
                 ),
                 value.evaluate,
             )
+        if type(value) is Awaitable and function is not None:
+            inner = value.site
+            if value.kind == "task" or (inner is not None and inner.promise == "task"):
+                return Awaitable(value.result, "task")  # it runs by itself
+            site = scope.site(
+                function,
+                node[-1],
+                callee_text(node[1]),
+                "future",
+                lambda: self._program.reasons.of_returning_future(function),
+                sure=True,
+            )
+            return Awaitable(value.result, value.kind, site)
         return value
 
     def _annotated(self, func: CallableType, node: Node, scope: Evaluator) -> Value | None:
@@ -211,15 +224,22 @@ class Calls:
             return AsyncGenerator(scope.site(function, at, text, "generator", reasons, sure=True), lambda: item)
         if name in SPAWNERS or (
             isinstance(result, Awaitable)
-            and result.kind == "task"
+            and result.kind
             and function.name in {"create_task", "ensure_future"}
         ):
             if "TaskGroup" in name:
                 return Awaitable(_first_result(values, scope), "task")
+            if function.name == "gather":
+                site = scope.site(function, at, text, "future", reasons, sure=True)
+                return Awaitable(_gathered(values, scope), "future", site)
             return Awaitable(
                 _first_result(values, scope), "task", scope.site(function, at, text, "task", reasons, sure=False)
             )
         if "w" in flags:
+            if isinstance(result, Awaitable) and function.name != "create_future":
+                site = scope.site(function, at, text, "future", reasons, sure=True)
+                given = _first_result(values, scope) if result.result is None else result.result
+                return Awaitable(given, result.kind, site)
             return result if result is not None else Awaitable(None)
         if name in _PASSING and values:
             value = values[-1][1]
@@ -429,6 +449,14 @@ def _guessed(receiver: Value | None) -> bool:
 
 def _first_result(values: Arguments, scope: Evaluator) -> Value | None:
     return scope.awaited(values[0][1]) if len(values) >= 1 and values[0][0] is None else None
+
+
+def _gathered(values: Arguments, scope: Evaluator) -> Value | None:
+    """What awaiting `gather` gives: a list with the result of each."""
+    if any(name == "*" for name, _ in values):
+        each = [scope.awaited(scope.iterated(v) if name == "*" else v) for name, v in values if name in {"*", None}]
+        return Builtin("list", (union(each),))
+    return TupleOf(tuple([scope.awaited(value) for name, value in values if name is None]))
 
 
 def _mentions_self(node: Node) -> bool:

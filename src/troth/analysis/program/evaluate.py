@@ -233,6 +233,8 @@ class Evaluator:
             else:
                 self.misuse(base, "attribute", at, name)
             return None
+        if isinstance(base, Awaitable) and base.site is not None and name not in _OF_FUTURES and name[0] != "_":
+            self.misuse(base, "attribute", at, name)
         return None
 
     def _certainly_lacks(self, value: Value | None, name: str) -> bool:
@@ -420,7 +422,7 @@ class Evaluator:
         """What `base[index]` is."""
         if isinstance(base, Union):
             return union([self.item(m, index, at) for m in base.members if not isinstance(m, Nothing)])
-        if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
+        if isinstance(base, Coroutine | AsyncGenerator | AsyncContext | Awaitable):
             self.misuse(base, "subscript", at)
             return None
         if isinstance(base, Table):
@@ -457,7 +459,7 @@ class Evaluator:
             return value.args[0] if value.args else None
         if isinstance(value, TupleOf):
             return union(value.items) if value.items else None
-        if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
+        if isinstance(value, Coroutine | AsyncGenerator | AsyncContext | Awaitable):
             self.misuse(value, "iteration", at)
             return None
         if isinstance(value, External):
@@ -649,6 +651,28 @@ _OF_COROUTINES = frozenset(
         "__class__",
         "ag_code",
         "ag_frame",
+    ]
+)
+_OF_FUTURES = frozenset(
+    [
+        "result",
+        "exception",
+        "done",
+        "cancelled",
+        "cancel",
+        "cancelling",
+        "uncancel",
+        "add_done_callback",
+        "remove_done_callback",
+        "set_result",
+        "set_exception",
+        "get_loop",
+        "get_name",
+        "set_name",
+        "get_coro",
+        "get_stack",
+        "print_stack",
+        "get_context",
     ]
 )
 _builtins: dict[str, LibraryFunction] = {}

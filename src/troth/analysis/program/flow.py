@@ -92,6 +92,15 @@ def promises(value: Value | None, depth: int = 0) -> Iterator[Coroutine | AsyncG
             yield from promises(member, depth + 1)
 
 
+def is_promise(value: Value | None) -> bool:
+    """Whether `value` itself is a promise whose result nobody has without awaiting it."""
+    return isinstance(value, _PROMISES) or _is_future(value)
+
+
+def _is_future(value: Value | None) -> bool:
+    return type(value) is Awaitable and value.site is not None and value.site.promise == "future"
+
+
 def holds_promise(value: Value | None) -> bool:
     """Whether there is any promise in `value`."""
     if value is None or type(value) in _NEVER:
@@ -142,7 +151,7 @@ class Flow(Evaluator):
         known = self.sites.get((at, promise))
         if known is None:
             known = self.sites[at, promise] = Site(
-                self.function, at, callee, None if isinstance(target, str | Value) else target, promise, sure, reasons
+                self.function, at, callee, target, promise, sure, reasons
             )
         return known
 
@@ -174,17 +183,17 @@ class Flow(Evaluator):
             real = [m for m in value.members if not isinstance(m, Nothing)]
             if len(real) < len(value.members) and kind in {"condition", "comparison"}:
                 return  # asks whether there is one at all
-            if not all(isinstance(m, _PROMISES) for m in real):
+            if not all(map(is_promise, real)):
                 # Another path gave another value; on the path of the promise it is misused all the same.
-                real = [m for m in real if isinstance(m, _PROMISES) and m.site in self.pending]
+                real = [m for m in real if is_promise(m) and m.site in self.pending]  # type: ignore[union-attr]
                 if kind == "condition":
                     kind = "perhaps condition"  # true or not, depending on the path
             for member in real:
                 self.misuse(member, kind, at, text)
             return
-        if not isinstance(value, _PROMISES):
+        if not is_promise(value):
             return  # a container of promises: what becomes of them is told by what becomes of it
-        site = value.site
+        site: Site | None = value.site  # type: ignore[attr-defined]
         if site is None:
             return
         if isinstance(value, AsyncContext) or (isinstance(value, AsyncGenerator) and kind in {"text", "argument"}):
@@ -193,6 +202,8 @@ class Flow(Evaluator):
         if site in self.pending:
             self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
             return
+        if _is_future(value) and (site.promise, kind) in {("future", "text"), ("future", "perhaps condition")}:
+            return  # a future may be shown, and asked for whether there is one
         if kind == "iteration" and isinstance(value, AsyncGenerator):
             kind = "plain for"
         if site.target is None and kind in {"async with", "async iteration", "with"}:
@@ -222,6 +233,8 @@ class Flow(Evaluator):
                 self.keep(member)
             elif isinstance(member, FunctionValue) and not isinstance(value, Union):
                 self._awaited_function(member, at)
+            elif isinstance(member, Awaitable) and member.site in self.pending:  # a future may be awaited again
+                self.pending[member.site] = (self.pending[member.site] & MAYBE) | AWAITED
             else:
                 self.keep(member)
 
@@ -250,14 +263,14 @@ class Flow(Evaluator):
         for position, (name, value) in enumerate(values):
             if value is None or type(value) in _NEVER or not holds_promise(value):
                 continue
-            if name in {"*", "**"} and isinstance(value, _PROMISES):
+            if name in {"*", "**"} and is_promise(value):
                 self.misuse(value, "unpacking", node[-1])
                 continue
             if self._put_in_container(node, func, value):
                 continue
             text = self.program.consumers.drops(func, node, position, name, value)
             if text:
-                if any(isinstance(m, _PROMISES) for m in members_of(value)):
+                if any(map(is_promise, members_of(value))):
                     self.misuse(
                         value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
                     )
@@ -439,7 +452,8 @@ class Flow(Evaluator):
                 kind = "dropped generator" if isinstance(member, AsyncGenerator) else "dropped context"
                 self.incident(kind, member.site)
             elif isinstance(member, Awaitable) and member.site is not None:
-                self.incident("dropped task", member.site, sure=False)
+                if member.site.promise == "task" or _last_part(member.site.callee) in _LOST_WHEN_DROPPED:
+                    self.incident("dropped task", member.site, sure=False)
 
     def s_assign(self, statement: Node) -> None:
         value = self.value(statement[2])
@@ -465,8 +479,8 @@ class Flow(Evaluator):
                 for part, item in zip(target[1], value.items, strict=True):
                     self._assign(part, item)
                 return
-            self.misuse(value, "unpacking", None) if isinstance(value, _PROMISES) else None
-            item = None if isinstance(value, _PROMISES) else self.iterated(value)
+            self.misuse(value, "unpacking", None) if is_promise(value) else None
+            item = None if is_promise(value) else self.iterated(value)
             for part in target[1]:
                 self._assign(part[1] if part[0] == "star" else part, item)
         elif kind == "index":
@@ -561,22 +575,33 @@ class Flow(Evaluator):
             members and all(isinstance(m, Builtin) for m in members)
         ):
             self._returned_result = True
-        if not members or not all(isinstance(m, Coroutine) for m in members):
+        promised = [m for m in members if isinstance(m, Coroutine) or _is_future(m)]
+        if not promised:
             self._return_container(value, statement)
             return
-        for member in members:
-            assert isinstance(member, Coroutine)
-            site = member.site
-            if site is not None and (site not in self.pending or self.pending[site] & PENDING):
-                self.incident("returned", site, variable=self.variables.get(site, ""))
-            self.keep(member)
+        for member in promised:
+            site: Site | None = member.site  # type: ignore[union-attr]
+            if site is None or (len(promised) < len(members) and site not in self.pending):
+                continue  # a call that may give either
+            if site not in self.pending or self.pending[site] & PENDING or self._must_be_result(site):
+                self.incident("returned", site, variable=self.variables.get(site, ""), sure=promised == members)
+        self.keep(value)
+
+    def _must_be_result(self, site: Site) -> bool:
+        """Whether what is kept elsewhere as well, and never awaited on the way, is declared to be a result here."""
+        if self.pending[site] & AWAITED or self.function.facts.returns is None:
+            return False
+        declared = self.program.types.annotated(
+            self.function.facts.returns, self.module, self.function.parent, self.function.owner
+        )
+        return never_awaitable(declared, self.program)
 
     def _return_container(self, value: Value, statement: Node) -> None:
         """A dict of results with a promise in it is hardly meant, nor a list of both; a list of promises may be."""
         if not holds_promise(value):
             return
         members = [m for m in members_of(value) if not isinstance(m, Nothing)]
-        if any(isinstance(m, _PROMISES) for m in members):
+        if any(map(is_promise, members)):
             self.keep(value)
         elif self._declared_otherwise():
             for promise in promises(value):
@@ -910,6 +935,15 @@ class Flow(Evaluator):
             if (site.at, "returned") in self.incidents:
                 continue
             broken = any(m.kind in _PROVING for m in misuses)
+            if site.promise == "future":
+                # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
+                tested = status & WEAK and any(m.kind in {"condition", "argument"} for m in misuses)
+                if not status & AWAITED and (broken or tested):
+                    self.incident("never awaited", site, variable=variable, sure=not status & (KEPT | WEAK))
+                    self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(
+                        site, misuses, variable
+                    )
+                continue
             if not status & AWAITED and (broken or (not status & KEPT and status & (PENDING | WEAK))):
                 if any(m.kind == "iteration" for m in misuses) and site.promise == "generator":
                     self.incident("plain for", site, variable=variable)
@@ -936,6 +970,14 @@ def _is_made_by_plain_function(value: Value) -> bool:
     return site is not None and not getattr(site.target, "is_async", True)
 
 
+# What `gather` and `shield` are called for is to wait; `run_in_executor` is also used to start something and go on.
+_LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
+
+
+def _last_part(callee: str) -> str:
+    return callee.rpartition(".")[2]
+
+
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
 
@@ -943,7 +985,7 @@ def _is_sure(value: Value | None) -> bool:
     """Whether every alternative is a promise, or nothing at all."""
     if not isinstance(value, Union):
         return True
-    return all(isinstance(m, (*_PROMISES, Nothing)) for m in value.members)
+    return all(isinstance(m, Nothing) or is_promise(m) for m in value.members)
 
 
 _STATEMENTS: dict[str, Any] = {

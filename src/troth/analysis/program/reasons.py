@@ -66,6 +66,10 @@ class Reasons:
             reasons.extend(inner.reasons)
         return tuple(reasons)
 
+    def of_returning_future(self, function: Function) -> tuple[Reason, ...]:
+        """Why a plain function gives something to be awaited: it says so, or its body does."""
+        return (Reason(f"`{function.qualname}` gives an awaitable, not its result", *function.place),)
+
     def of_callable(self) -> tuple[Reason, ...]:
         """Why calling something annotated gives a promise."""
         return (Reason("it is annotated as a callable that returns an awaitable"),)

@@ -206,7 +206,7 @@ class AsyncContext(Value):
 
 
 class Awaitable(Value):
-    """Something else that can be awaited: a future, an annotated awaitable; `kind` is "task" for a started one."""
+    """Something else that can be awaited: `kind` is "task", "future", or "" for what is only annotated as awaitable."""
 
     __slots__ = ("kind", "result", "site")
 
