@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from troth.analysis.facts.model import body_of
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
-from troth.analysis.program.evaluate import Evaluator, _at_of
+from troth.analysis.program.entities import Class
+from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, Evaluator, _at_of
 from troth.analysis.program.evidence import asks_for_color
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Promise, Site
 from troth.analysis.program.values import (
@@ -135,6 +136,8 @@ class Flow(Evaluator):
         self._returned_result = False  # some path returns something that is no promise
         self._closures: list[Node | int] = []
         self._arms = False
+        self._knows_attributes = False  # `env` has entries such as "self.body", learned from `isinstance`
+        self.narrowed: dict[int, dict[str, Value]] = {}  # what functions inside may take for granted
         self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
 
     def run(self) -> Flow:
@@ -150,9 +153,7 @@ class Flow(Evaluator):
     def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
         known = self.sites.get((at, promise))
         if known is None:
-            known = self.sites[at, promise] = Site(
-                self.function, at, callee, target, promise, sure, reasons
-            )
+            known = self.sites[at, promise] = Site(self.function, at, callee, target, promise, sure, reasons)
         return known
 
     def keep(self, value: Value | None) -> None:
@@ -265,6 +266,11 @@ class Flow(Evaluator):
                 continue
             if name in {"*", "**"} and is_promise(value):
                 self.misuse(value, "unpacking", node[-1])
+                continue
+            if _last_part(callee_text(node[1])) == "cast" and position == 1:
+                continue  # it gives back what it is given
+            if _loops_over(node, func) and is_promise(value):
+                self.misuse(value, "iteration", node[-1])
                 continue
             if self._put_in_container(node, func, value):
                 continue
@@ -395,6 +401,8 @@ class Flow(Evaluator):
             names.update(other)
         for name in names:
             values = [state[0][name] for state in states if name in state[0]]
+            if self._knows_attributes and "." in name and len(values) < len(states):
+                continue  # learned on some of the paths only
             head = values[0]
             env[name] = head if all(v is head for v in values) else union(values)
         pending: dict[Site, int] = {}
@@ -451,9 +459,8 @@ class Flow(Evaluator):
             ):
                 kind = "dropped generator" if isinstance(member, AsyncGenerator) else "dropped context"
                 self.incident(kind, member.site)
-            elif isinstance(member, Awaitable) and member.site is not None:
-                if member.site.promise == "task" or _last_part(member.site.callee) in _LOST_WHEN_DROPPED:
-                    self.incident("dropped task", member.site, sure=False)
+            elif isinstance(member, Awaitable) and member.site is not None and _is_lost_when_dropped(member.site):
+                self.incident("dropped task", member.site, sure=False)
 
     def s_assign(self, statement: Node) -> None:
         value = self.value(statement[2])
@@ -473,6 +480,8 @@ class Flow(Evaluator):
                 if value is not None:
                     self.stored.append((target, value))
             del base
+            if self._knows_attributes:
+                self._forget_attributes(dotted(target) or "?")
             self.keep(value)
         elif kind in {"tuple", "list"}:
             if isinstance(value, TupleOf) and len(value.items) == len(target[1]):
@@ -515,6 +524,8 @@ class Flow(Evaluator):
         return False
 
     def _set(self, name: str, value: Value | None) -> None:
+        if self._knows_attributes:
+            self._forget_attributes(name)
         self.env[name] = value
         if self.bound is not None:
             self.bound.setdefault(name, []).append(value)
@@ -651,14 +662,61 @@ class Flow(Evaluator):
         elif kind == "or" and not truth:
             for part in test[1]:
                 self.narrow(part, truth=False)
-        elif kind == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2 and test[2][0][0] == "name":
-            if truth:
-                self._narrow_to_class(test[2][0][1], test[2][1])
+        elif kind == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2:
+            self._narrow_by_class(test[2][0], test[2][1], truth=truth)
+        elif kind == "call" and truth and len(test[2]) == 1 and _last_name(test[1]) in ASKS_FOR_FUNCTION:
+            self._narrow_to_async(test[2][0])
         elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
             is_none = (test[2][0] in {"is", "=="}) == truth
             self._narrow_none(test[1][1], is_none=is_none)
         elif kind in {"name", "walrus"}:
             self._narrow_none(test[1], is_none=not truth)
+
+    def _narrow_by_class(self, node: Node, classes: Node, *, truth: bool) -> None:
+        key = dotted(node)
+        if not key:
+            return
+        if truth:
+            self._narrow_to_class(key, classes)
+            return
+        known = self.value(node)
+        if isinstance(known, Union) and not holds_promise(known):
+            excluded = [self.value(n) for n in (classes[1] if classes[0] == "tuple" else (classes,))]
+            left = [m for m in known.members if not any(self._is_of(m, cls) for cls in excluded)]
+            if left and len(left) < len(known.members):
+                self._learn(key, union(left))
+
+    def _is_of(self, value: Value | None, cls: Value | None) -> bool:
+        if isinstance(cls, FunctionValue):
+            return isinstance(value, Builtin) and cls.function.qualname == f"builtins.{value.name}"
+        if not isinstance(value, Instance) or not isinstance(cls, ClassObject):
+            return False
+        if value.cls is cls.cls:
+            return True
+        return isinstance(value.cls, Class) and cls.cls in self.program.classes.order(value.cls)
+
+    def _learn(self, key: str, value: Value | None) -> None:
+        """What a name, or an attribute of one, stands for on this path."""
+        self._knows_attributes = self._knows_attributes or "." in key
+        self.env[key] = value
+
+    def _narrow_to_async(self, node: Node) -> None:
+        """On the path where `iscoroutinefunction(f)` is true, calling `f` gives a coroutine."""
+        key = dotted(node)
+        if key and not isinstance(self.value(node), FunctionValue | ClassObject):
+            how = f"`{callee_text(node)}` was asked, and is a coroutine function"
+            self._learn(key, CallableType(Coroutine(None, lambda: None), how))
+
+    def on_attr(self, node: Node) -> Value | None:
+        if self._knows_attributes:
+            key = dotted(node)
+            if key in self.env:
+                return self.env[key]
+        return super().on_attr(node)
+
+    def _forget_attributes(self, name: str) -> None:
+        for key in [k for k in self.env if k == name or k.startswith(f"{name}.")]:
+            del self.env[key]
 
     def _narrow_to_class(self, name: str, classes: Node) -> None:
         nodes = classes[1] if classes[0] == "tuple" else (classes,)
@@ -675,7 +733,8 @@ class Flow(Evaluator):
         known = self.env.get(name)
         if holds_promise(known):
             return
-        self.env[name] = union(instances) if None not in instances else None
+        if "." not in name or None not in instances:
+            self._learn(name, union(instances) if None not in instances else None)
 
     def _narrow_none(self, name: str, *, is_none: bool) -> None:
         value = self.env.get(name)
@@ -891,6 +950,9 @@ class Flow(Evaluator):
             self.keep(self.value(decorator))
         if function.owner is None:
             self.env.pop(function.name, None)
+            known: dict[str, Value] = {n: v for n, v in self.env.items() if isinstance(v, CallableType) and v.how}
+            if known:
+                self.narrowed[index] = known
             self._capture(index)
             for inner in body_of(function.facts):
                 if inner[0] == "scope":
@@ -974,8 +1036,26 @@ def _is_made_by_plain_function(value: Value) -> bool:
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
 
 
+def _is_lost_when_dropped(site: Site) -> bool:
+    return site.promise == "task" or _last_part(site.callee) in _LOST_WHEN_DROPPED
+
+
 def _last_part(callee: str) -> str:
     return callee.rpartition(".")[2]
+
+
+# Methods of lists, sets and dicts that loop over what they are given.
+_LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
+
+
+def _loops_over(node: Node, func: Value | None) -> bool:
+    """Whether a method of a builtin container loops over its argument."""
+    return (
+        node[1][0] == "attr"
+        and node[1][2] in _LOOPING
+        and isinstance(func, FunctionValue)
+        and isinstance(func.receiver, Builtin)
+    )
 
 
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
@@ -1014,6 +1094,14 @@ def _is_broad(types: Node | None) -> bool:
 
 def _reraises(body: tuple[Node, ...]) -> bool:
     return any(statement[0] == "raise" for statement in body)
+
+
+def dotted(node: Node) -> str:
+    """`self.store.db` as text; empty for anything but names and attributes of names."""
+    if node[0] == "name":
+        return str(node[1])
+    base = dotted(node[1]) if node[0] == "attr" else ""
+    return f"{base}.{node[2]}" if base else ""
 
 
 def _last_name(node: Node) -> str:

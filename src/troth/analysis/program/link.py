@@ -55,7 +55,7 @@ _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 class Summary:
     """What remains of a walk through a function."""
 
-    __slots__ = ("attributes", "bound", "incidents", "returned_result", "returns", "stored", "yields")
+    __slots__ = ("attributes", "bound", "incidents", "narrowed", "returned_result", "returns", "stored", "yields")
 
     def __init__(self, flow: Flow | None) -> None:
         if flow is None:
@@ -66,6 +66,7 @@ class Summary:
             self.incidents: tuple[Incident, ...] = ()
             self.stored: list[tuple[Node, Value]] = []
             self.returned_result = False
+            self.narrowed: dict[int, dict[str, Value]] = {}
             return
         self.returns = union(flow.returns) if flow.returns else None
         self.yields = union(flow.yields) if flow.yields else None
@@ -74,6 +75,7 @@ class Summary:
         self.incidents = tuple(flow.incidents.values())
         self.stored = [(n, v) for n, v in flow.stored if holds_promise(v)]
         self.returned_result = flow.returned_result
+        self.narrowed = flow.narrowed
 
 
 class Program:

@@ -157,12 +157,13 @@ class Lambda(Value):
 
 
 class CallableType(Value):
-    """Something callable of which only the result is known."""
+    """Something callable of which only the result is known, and how."""
 
-    __slots__ = ("result",)
+    __slots__ = ("how", "result")
 
-    def __init__(self, result: Value | None) -> None:
+    def __init__(self, result: Value | None, how: str = "") -> None:
         self.result = result
+        self.how = how
 
 
 class ModuleValue(Value):
