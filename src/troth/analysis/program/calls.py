@@ -11,6 +11,7 @@ from troth.analysis.program.values import (
     AsyncContext,
     AsyncGenerator,
     Awaitable,
+    AwaitableContext,
     Builtin,
     CallableType,
     ClassObject,
@@ -172,6 +173,12 @@ class Calls:
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
             at, text = node[-1], callee_text(node[1])
             inner = value.site
+            if isinstance(value, AwaitableContext):
+                reasons = self._program.reasons
+                site = scope.site(
+                    function, at, text, "context", lambda: reasons.of_returning(function, inner, how), sure=True
+                )
+                return AwaitableContext(site, value.evaluate)
             if isinstance(value, AsyncGenerator | AsyncContext):
                 return type(value)(None, value.evaluate)
             target = function if function is not None else how
@@ -254,6 +261,10 @@ class Calls:
             if isinstance(result, Awaitable) and function.name != "create_future":
                 site = scope.site(function, at, text, "future", reasons, sure=True)
                 return Awaitable(result.result or self._made_by_future(function, values, scope), result.kind, site)
+            if "m" in flags:
+                made = result
+                site = scope.site(function, at, text, "context", reasons, sure=not _guessed(func.receiver))
+                return AwaitableContext(site, lambda: scope.entered(made, is_async=True))
             return result if result is not None else Awaitable(None)
         if name in _PASSING and values:
             value = values[-1][1]

@@ -139,7 +139,7 @@ class Consumers:
         if isinstance(func, FunctionValue):
             function = func.function
             if isinstance(function, LibraryFunction):
-                return True
+                return bool(function.roles) or "o" in function.flags or looks_like_keeper(function.qualname)
             if function.is_abstract or (
                 function.facts.decorators and not function.decorated_with("staticmethod", "classmethod")
             ):

@@ -16,6 +16,7 @@ from troth.analysis.program.values import (
     AsyncContext,
     AsyncGenerator,
     Awaitable,
+    AwaitableContext,
     Builtin,
     ClassObject,
     Coroutine,
@@ -324,6 +325,8 @@ class Evaluator:
             return None if isinstance(result, Coroutine) else result
         if isinstance(value, Awaitable):
             return value.result
+        if isinstance(value, AwaitableContext):
+            return value.evaluate()
         if isinstance(value, External):
             return value
         if isinstance(value, Instance):

@@ -20,6 +20,7 @@ from troth.analysis.program.values import (
     AsyncContext,
     AsyncGenerator,
     Awaitable,
+    AwaitableContext,
     Builtin,
     CallableType,
     ClassObject,
@@ -197,7 +198,9 @@ class Flow(Evaluator):
         site: Site | None = value.site  # type: ignore[attr-defined]
         if site is None:
             return
-        if isinstance(value, AsyncContext) or (isinstance(value, AsyncGenerator) and kind in {"text", "argument"}):
+        if (isinstance(value, AsyncContext) and not isinstance(value, AwaitableContext)) or (
+            isinstance(value, AsyncGenerator | AsyncContext) and kind in {"text", "argument"}
+        ):
             self.keep(value)
             return
         if site in self.pending:
@@ -475,14 +478,17 @@ class Flow(Evaluator):
             self._set(target[1], value)
         elif kind == "attr":
             base = self.value(target[1])
-            if target[1][0] == "name" and self._is_self(target[1][1]):
+            is_own = target[1][0] == "name" and self._is_self(target[1][1])
+            if is_own:
                 self.attributes.setdefault(target[2], []).append(value)
                 if value is not None:
                     self.stored.append((target, value))
-            del base
             if self._knows_attributes:
                 self._forget_attributes(dotted(target) or "?")
-            self.keep(value)
+            if is_own or not self.function.is_async or looks_like_keeper(target[2]) or not isinstance(base, Instance):
+                self.keep(value)
+            else:
+                self.hand_over(value, f"`{callee_text(target)}`", target[3])
         elif kind in {"tuple", "list"}:
             if isinstance(value, TupleOf) and len(value.items) == len(target[1]):
                 for part, item in zip(target[1], value.items, strict=True):
@@ -617,7 +623,7 @@ class Flow(Evaluator):
         elif self._declared_otherwise():
             for promise in promises(value):
                 self.misuse(promise, "returned inside", statement[2])
-        elif any(isinstance(m, Table) or (isinstance(m, Builtin) and m.name == "dict") for m in members):
+        elif any(_has_dict(m) for m in members):
             self.hand_over(value, "a dict that is returned", statement[2])
         elif self.function.is_async and any(_is_mixed(m) for m in members):
             self.hand_over(value, "a collection that is returned", statement[2])
@@ -1083,6 +1089,13 @@ def _is_mixed(value: Value | None) -> bool:
         else ()
     )
     return any(isinstance(i, _PROMISES) for i in items) and not all(isinstance(i, _PROMISES) for i in items)
+
+
+def _has_dict(value: Value | None) -> bool:
+    """Whether there is a dict in `value`, or in the list that it is, with a promise in it."""
+    if isinstance(value, Builtin) and value.name in {"list", "tuple", "set"} and value.args:
+        return any(_has_dict(m) for m in members_of(value.args[0]))
+    return (isinstance(value, Table) or (isinstance(value, Builtin) and value.name == "dict")) and holds_promise(value)
 
 
 def _is_broad(types: Node | None) -> bool:

@@ -481,7 +481,7 @@ class Program:
         for module in {c.module for c in (cls, *self.classes.children(cls))}:
             for f in module.facts.functions:
                 collect_uses(body_of(f), name, uses)
-        return "awaited" not in uses and ("misused" in uses or not uses - {"assigned"})
+        return "awaited" not in uses and ("misused" in uses or not uses - {"assigned", "given"})
 
     # -- texts and places ----------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ __all__ = [
     "AsyncContext",
     "AsyncGenerator",
     "Awaitable",
+    "AwaitableContext",
     "Builtin",
     "CallableType",
     "ClassObject",
@@ -204,6 +205,12 @@ class AsyncContext(Value):
     def __init__(self, site: Site | None, evaluate: Callable[[], Value | None]) -> None:
         self.site = site
         self.evaluate = evaluate
+
+
+class AwaitableContext(AsyncContext):
+    """What `session.get()` of a library gives: to be awaited or to be entered, with the same result."""
+
+    __slots__ = ()
 
 
 class Awaitable(Value):
