@@ -157,6 +157,10 @@ class Evaluator:
     def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
         """The values are given to `func`."""
 
+    def is_patched(self, callee: Node) -> bool:
+        """Whether an attribute of the receiver of `callee` was set here."""
+        return False
+
     def settle(self, value: Value | None, at: At) -> None:
         """The value is awaited."""
 
@@ -531,6 +535,8 @@ class Evaluator:
             found = self.program.classes.member(value.cls, name, value)
             if isinstance(found, FunctionValue):
                 result = _by_type_argument(self.program.calls.result(found), value)
+                if result is None and isinstance(value.cls, LibraryClass) and value.args:
+                    return value.args[0]
                 return (
                     result
                     if result is not None

@@ -12,6 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, cast
 
 from troth.analysis.findings import Reason
+from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.values import Coroutine, Value
@@ -37,6 +38,7 @@ class Evidence:
         self._owners: dict[str, set[str]] = {}  # the classes that have them, in lower case
         self._plain: Counter[str] = Counter()
         self._overriding: dict[str, bool] = {}
+        self._imported: dict[str, set[str]] = {}  # the libraries that a file imports
         self._places: dict[str, tuple[str, int]] = {}
         self._awaited: Counter[str] = Counter()
         self._awaited_here: Counter[tuple[str, str]] = Counter()
@@ -44,6 +46,7 @@ class Evidence:
         self._awaited_names: Counter[str] = Counter()
         self._bare: Counter[str] = Counter()
         self._awaited_places: dict[str, tuple[str, int]] = {}
+        self._generators: set[str] = set()  # names of async generators: calling one gives no coroutine
         self.has_remote_objects = False  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
         self.awaited_twice: set[str] = set()  # functions whose result is awaited as well
 
@@ -55,6 +58,8 @@ class Evidence:
                 self.has_remote_objects = True
             name, flags, at, calls, awaited = f[0], f[4], f[5], f[9], f[10]
             if flags & 1:  # type: ignore[operator]
+                if flags & 2:  # type: ignore[operator]
+                    self._generators.add(name)  # type: ignore[arg-type]
                 self._async[name] += 1  # type: ignore[index]
                 if f[3] != -1:
                     self._methods[name] += 1  # type: ignore[index]
@@ -130,7 +135,12 @@ class Evidence:
         return site.function.is_async or self._awaited_names[name] > 0
 
     def _by_name(self, name: str, asking: str) -> Reason | None:
-        if name in GENERIC or name.startswith("__"):
+        if (
+            name in GENERIC
+            or name.startswith("__")
+            or name in self._generators
+            or self._is_plain_elsewhere(name, asking)
+        ):
             return None
         count, plain = self.colors(name)
         telling = self._methods[name] if is_test(asking) else self._methods[name] - self._rehearsed[name]
@@ -140,6 +150,13 @@ class Evidence:
         which = "the only definition" if count == 1 else f"all {count} definitions"
         verb = "is" if count == 1 else "are"
         return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
+
+    def _is_plain_elsewhere(self, name: str, asking: str) -> bool:
+        """Whether a library that the asking file imports has a plain method of that name."""
+        if asking not in self._imported:
+            facts = self._program.module(asking).facts
+            self._imported[asking] = {i.module.partition(".")[0] for i in facts.imports if not i.level and i.module}
+        return any(name in library.plain_methods(top) for top in self._imported[asking])
 
     def _may_override_a_library(self, name: str) -> bool:
         """Whether the only method of that name is in a `GatewayClient(AsyncClient)` of an unknown library.

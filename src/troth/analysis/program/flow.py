@@ -137,6 +137,7 @@ class Flow(Evaluator):
         self._returned_result = False  # some path returns something that is no promise
         self._closures: list[Node | int] = []
         self._arms = False
+        self._raised: dict[Site, int] = {}  # what was held where an error was raised
         self._knows_attributes = False  # `env` has entries such as "self.body", learned from `isinstance`
         self.narrowed: dict[int, dict[str, Value]] = {}  # what functions inside may take for granted
         self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
@@ -187,8 +188,8 @@ class Flow(Evaluator):
                 return  # asks whether there is one at all
             if not all(map(is_promise, real)):
                 # Another path gave another value; on the path of the promise it is misused all the same.
-                real = [m for m in real if is_promise(m) and m.site in self.pending]  # type: ignore[union-attr]
-                if kind == "condition":
+                real = [m for m in real if is_promise(m) and m.site is not None]  # type: ignore[union-attr]
+                if kind == "condition" and all(m.site in self.pending for m in real):  # type: ignore[union-attr]
                     kind = "perhaps condition"  # true or not, depending on the path
             for member in real:
                 self.misuse(member, kind, at, text)
@@ -203,6 +204,9 @@ class Flow(Evaluator):
         ):
             self.keep(value)
             return
+        if site.target is None and kind in {"async with", "async iteration", "with"}:
+            self.keep(value)
+            return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
         if site in self.pending:
             self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
             return
@@ -210,8 +214,6 @@ class Flow(Evaluator):
             return  # a future may be shown, and asked for whether there is one
         if kind == "iteration" and isinstance(value, AsyncGenerator):
             kind = "plain for"
-        if site.target is None and kind in {"async with", "async iteration", "with"}:
-            return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
         self.incident(kind, site, detail=text)
 
     def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
@@ -272,6 +274,8 @@ class Flow(Evaluator):
                 continue
             if _last_part(callee_text(node[1])) == "cast" and position == 1:
                 continue  # it gives back what it is given
+            if node[1] == ("name", "isinstance"):
+                continue  # what it learns is told by the branches
             if _loops_over(node, func) and is_promise(value):
                 self.misuse(value, "iteration", node[-1])
                 continue
@@ -279,7 +283,10 @@ class Flow(Evaluator):
                 continue
             text = self.program.consumers.drops(func, node, position, name, value)
             if text:
-                if any(map(is_promise, members_of(value))):
+                if text == "text:`str.join`":
+                    for promise in promises(value):
+                        self.misuse(promise, "argument", node[-1], "`str.join`")
+                elif any(map(is_promise, members_of(value))):
                     self.misuse(
                         value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
                     )
@@ -335,6 +342,15 @@ class Flow(Evaluator):
             isinstance(value, Union)
             and len({p.site.at for p in promises(value) if p.site is not None}) > 0
             and self._arms
+        )
+
+    def is_patched(self, callee: Node) -> bool:
+        """Whether an attribute of the receiver was set in this function: a method may not do what its class says."""
+        if not self._knows_attributes or callee[0] != "attr":
+            return False
+        root = dotted(callee[1])
+        return bool(root) and any(
+            key.startswith(f"{root}.") and isinstance(v, External | Instance) for key, v in self.env.items()
         )
 
     def on_name(self, node: Node) -> Value | None:
@@ -483,8 +499,11 @@ class Flow(Evaluator):
                 self.attributes.setdefault(target[2], []).append(value)
                 if value is not None:
                     self.stored.append((target, value))
+            key = dotted(target)
             if self._knows_attributes:
-                self._forget_attributes(dotted(target) or "?")
+                self._forget_attributes(key or "?")
+            if key and not is_own:
+                self._learn(key, value if value is not None else External("set in this function"))
             if is_own or not self.function.is_async or looks_like_keeper(target[2]) or not isinstance(base, Instance):
                 self.keep(value)
             else:
@@ -738,7 +757,12 @@ class Flow(Evaluator):
                 instances.append(None)
         known = self.env.get(name)
         if holds_promise(known):
-            return
+            if any(_last_name(n) in _AWAITABLE_TYPES for n in nodes):
+                self.keep(known)
+                return
+            for promise in promises(known):  # what is of that class is no promise: none is held on this path
+                if promise.site in self.pending:
+                    self.pending[promise.site] = (self.pending[promise.site] & ~PENDING) | MAYBE
         if "." not in name or None not in instances:
             self._learn(name, union(instances) if None not in instances else None)
 
@@ -922,6 +946,8 @@ class Flow(Evaluator):
     def s_raise(self, statement: Node) -> None:
         if statement[1] is not None:
             self.keep(self.value(statement[1]))
+        for site, status in self.pending.items():
+            self._raised[site] = self._raised.get(site, 0) | status
         self.alive = False
 
     def s_assert(self, statement: Node) -> None:
@@ -998,11 +1024,11 @@ class Flow(Evaluator):
     def _conclude(self) -> None:
         """What was bound and never awaited is lost."""
         for site, variable in self.variables.items():
-            status = self.exits.get(site, 0)
+            status = self.exits[site] if site in self.exits else self._raised.get(site, 0)
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            broken = any(m.kind in _PROVING for m in misuses)
+            broken = any(m.kind in _PROVING or m.text == "`str.join`" for m in misuses)
             if site.promise == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
                 tested = status & WEAK and any(m.kind in {"condition", "argument"} for m in misuses)
@@ -1063,6 +1089,10 @@ def _loops_over(node: Node, func: Value | None) -> bool:
         and isinstance(func.receiver, Builtin)
     )
 
+
+_AWAITABLE_TYPES = frozenset(
+    {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator"}
+)
 
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 

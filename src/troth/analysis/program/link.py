@@ -329,6 +329,8 @@ class Program:
             return "kept"
         finally:
             self._walking.discard(function)
+        if any(m.kind in {"async with", "async iteration"} for m in flow.misuses.get(site, ())):
+            return "kept"  # it wants something to enter or to loop over
         incident = flow.incidents.get(((0, 0, 0, 0), "never awaited"))
         if incident is None or flow.exits.get(site, 0) & (KEPT | AWAITED):
             return "kept"
