@@ -16,7 +16,7 @@ from troth.analysis.program.entities import Class
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from troth.analysis.facts.model import At, Node
+    from troth.analysis.facts.model import At, FunctionFacts, Node
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
@@ -48,13 +48,15 @@ def awaited_parameters(program: Program) -> dict[tuple[Function, str], AwaitedPa
 
 def _find(program: Program) -> Iterator[AwaitedParameter]:
     for module in program.own_modules():
+        inside: dict[int, list[FunctionFacts]] = {}
+        for facts in module.facts.functions:
+            if facts.owner == -1:
+                inside.setdefault(facts.parent, []).append(facts)
         for index, facts in enumerate(module.facts.functions):
             params = {param[0] for param in facts.params if param[3] not in {"*", "**"}}
             if facts.owner >= 0 and facts.name == "__init__":
                 yield from _kept(module.function(index), module.cls(facts.owner))
-            around = (
-                [facts, *(f for f in module.facts.functions if f.parent == index and f.owner == -1)] if params else []
-            )
+            around = [facts, *(inside.get(index, ()) if index else ())] if params else []
             called = {callee for f in around for callee in (*f.calls, *f.awaited)} & params
             if called and not any(_asks(f.calls) for f in around):
                 for name in sorted(called):

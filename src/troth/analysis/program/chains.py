@@ -6,8 +6,10 @@ the caller down, and every function is looked through once.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.facts.model import ASYNC, GENERATOR
 from troth.analysis.findings import Reason
 from troth.analysis.program.always import always_called
 from troth.analysis.program.entities import Function
@@ -89,7 +91,6 @@ class Chains:
         self._stops = stops
         self._up_to_a_way_out = up_to_a_way_out
         self._ways: dict[Function, Link | None] = {}
-        self._defined: frozenset[str] | None = None
 
     def _async_functions(self) -> Iterator[Function]:
         for path in self._program.asked:
@@ -110,7 +111,7 @@ class Chains:
     def indirect(self) -> Iterator[Link]:
         """The calls in async functions that lead to one of that kind, with the way from the call on."""
         for function in self._async_functions():
-            if self._stops(function) or not self._calls_plain_functions(function):
+            if self._stops(function) or not self._leads_on(function):
                 continue
             for call in self._program.calling.of(function):
                 target = plain_target(call, self._program)
@@ -118,15 +119,26 @@ class Chains:
                 if way is not None:
                     yield Link(call, way)
 
-    def _calls_plain_functions(self, function: Function) -> bool:
-        if self._defined is None:
-            self._defined = frozenset(
-                facts.name
-                for module in self._program.own_modules()
-                for facts in module.facts.functions
-                if not facts.flags & 1 and not facts.decorators
-            )
-        return any(callee.rpartition(".")[2] in self._defined for callee in function.facts.calls)
+    def _leads_on(self, function: Function) -> bool:
+        """Whether the function calls something of a name by which the kind of call can be reached."""
+        return any(callee.rpartition(".")[2] in self._reaching for callee in function.facts.calls)
+
+    @cached_property
+    def _reaching(self) -> set[str]:
+        """The names of plain functions that lead to such a call, as far as names tell."""
+        callers: dict[str, set[str]] = {}
+        for module in self._program.own_modules():
+            for facts in module.facts.functions:
+                if not facts.flags & (ASYNC | GENERATOR) and not facts.decorators:
+                    for callee in facts.calls:
+                        callers.setdefault(callee.rpartition(".")[2], set()).add(facts.name)
+        found: set[str] = set()
+        todo = list(self._names)
+        while todo:
+            new = callers.get(todo.pop(), set()) - found
+            found |= new
+            todo += new
+        return found
 
     def _way(self, function: Function, left: int) -> Link | None:
         if function in self._ways:
@@ -135,7 +147,7 @@ class Chains:
         if left == 0 or function.is_generator or self._stops(function):
             return None
         mentions = any(callee.rpartition(".")[2] in self._names for callee in function.facts.calls)
-        if not mentions and not self._calls_plain_functions(function):
+        if not mentions and not self._leads_on(function):
             return None
         shortest: Link | None = None
         always = always_called(function.facts, up_to_a_way_out=self._up_to_a_way_out)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
     NONE,
     AsyncContext,
@@ -148,6 +148,9 @@ class Evaluator:
     def settle(self, value: Value | None, at: At) -> None:
         """The value is awaited."""
 
+    def unlisted(self, base: Instance, name: str, at: At) -> None:
+        """An attribute of a library's class is used that its table, which lists what matters to color, leaves out."""
+
     # -- names ---------------------------------------------------------------------------------------------------
 
     def on_name(self, node: Node) -> Value | None:
@@ -214,6 +217,10 @@ class Evaluator:
             return union([self.attribute(m, name, at, base_node) for m in having or members])
         if isinstance(base, Instance):
             found = self.program.classes.member(base.cls, name, base)
+            if found is None:
+                if isinstance(base.cls, LibraryClass):
+                    self.unlisted(base, name, at)
+                return None
             return self._property_site(found, name, at, base)
         if isinstance(base, ModuleValue):
             return self.program.names.attribute(base, name)
@@ -507,6 +514,8 @@ class Evaluator:
                     if result is not None
                     else (value if isinstance(found.function, Function) and not found.function.facts.returns else None)
                 )
+            if found is None and not is_async and isinstance(value.cls, LibraryClass):
+                return value  # what the table leaves out has no color of its own: it mostly gives itself
         return None
 
     def on_entered(self, node: Node) -> Value | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import body_of
+from troth.analysis.program import library
+from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
 from troth.analysis.program.evaluate import Evaluator, _at_of
@@ -126,6 +128,9 @@ class Flow(Evaluator):
         self._returned_result = False  # some path returns something that is no promise
         self._closures: list[Node | int] = []
         self._arms = False
+        self.calls: dict[At, Call] = {}
+        self._awaiting: Node | None = None
+        self._unlisted: dict[At, Value] = {}
         self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
 
     def run(self) -> Flow:
@@ -246,7 +251,24 @@ class Flow(Evaluator):
         site = Site(self.function, at, function.name, function, "coroutine", True, why)
         self.incidents[at, "not called"] = Incident("not called", site, at)
 
+    def on_await(self, node: Node) -> Value | None:
+        self._awaiting = awaited = node[1]
+        value = self.value(awaited)
+        self.settle(value, node[2])
+        return self.awaited(value)
+
+    def unlisted(self, base: Instance, name: str, at: At) -> None:
+        assert isinstance(base.cls, library.LibraryClass)
+        known = library.lineage(base.cls.qualified) or (base.cls.qualified,)
+        paths = [External(f"{one}.{name}") for one in known]
+        self._unlisted[at] = union(paths) or paths[0]
+
     def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
+        at = node[4]
+        known = self.calls.get(at)
+        if known is None or (known.callee is None and func is not None):
+            callee = self._unlisted.get(node[1][3]) if func is None and node[1][0] == "attr" else func
+            self.calls[at] = Call(self.function, node, callee, tuple(values), node is self._awaiting)
         for position, (name, value) in enumerate(values):
             if value is None or type(value) in _NEVER or not holds_promise(value):
                 continue

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from troth.analysis.facts.model import At, Node, Param
+    from troth.analysis.program.calling import Call
     from troth.analysis.program.installed import Installed
     from troth.analysis.program.library import LibraryClass
     from troth.analysis.source.text import Text
@@ -55,7 +56,7 @@ _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 class Summary:
     """What remains of a walk through a function."""
 
-    __slots__ = ("attributes", "bound", "incidents", "returned_result", "returns", "stored", "yields")
+    __slots__ = ("attributes", "bound", "calls", "incidents", "returned_result", "returns", "stored", "yields")
 
     def __init__(self, flow: Flow | None) -> None:
         if flow is None:
@@ -66,6 +67,7 @@ class Summary:
             self.incidents: tuple[Incident, ...] = ()
             self.stored: list[tuple[Node, Value]] = []
             self.returned_result = False
+            self.calls: tuple[Call, ...] = ()
             return
         self.returns = union(flow.returns) if flow.returns else None
         self.yields = union(flow.yields) if flow.yields else None
@@ -74,6 +76,7 @@ class Summary:
         self.incidents = tuple(flow.incidents.values())
         self.stored = [(n, v) for n, v in flow.stored if holds_promise(v)]
         self.returned_result = flow.returned_result
+        self.calls = tuple([call for _, call in sorted(flow.calls.items())])
 
 
 class Program:

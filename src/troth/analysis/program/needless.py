@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from troth.analysis.facts.model import body_of
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
-from troth.analysis.program.awaits import waits
 from troth.analysis.program.dispatch import dispatchers
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
@@ -77,7 +76,7 @@ def never_waits(cls: Class) -> bool:
     methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
     is_async = [one for one in methods if one.is_async and not one.name.startswith("__")]
     public = sum(not one.name.startswith("_") for one in is_async)
-    return public >= _FEWEST and not any(one.is_generator or one.is_abstract or waits(one) for one in is_async)
+    return public >= _FEWEST and not any(one.is_generator or one.is_abstract or one.waits for one in is_async)
 
 
 def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
@@ -88,7 +87,7 @@ def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
         for function in (module.function(index) for index in range(1, len(module.facts.functions)))
         if function.is_async
         and not function.is_generator
-        and not waits(function)
+        and not function.waits
         and (not of_surfaces or function in handlers or (function.owner is not None and never_waits(function.owner)))
         and not _required(program, function)
     ]
@@ -103,7 +102,7 @@ def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
     found: list[Needless] = []
     for function in candidates:
         family = families[function]
-        if any(waits(one) or not one.is_async for one in family) or function in twins:
+        if any(one.waits or not one.is_async for one in family) or function in twins:
             continue
         if function in pulled:
             found.append(Needless(function, tuple(pulled[function]), is_sure=False, is_pulled=True))
@@ -194,7 +193,7 @@ def _with_waiting_twins(program: Program, functions: list[Function]) -> set[Func
         for index in range(len(module.facts.classes)):
             cls = module.cls(index)
             for name in names & cls.methods.keys():
-                if any(waits(module.function(method)) for method in cls.methods[name]):
+                if any(module.function(method).waits for method in cls.methods[name]):
                     waiting[name].append(cls)
     return {
         function

@@ -24,7 +24,7 @@ from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import At
+    from troth.analysis.facts.model import At, FunctionFacts
     from troth.analysis.program import Program
     from troth.analysis.program.entities import Module
 
@@ -71,9 +71,16 @@ def check(program: Program) -> Iterator[Finding]:
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
-            called = {callee.rpartition(".")[2] for callee in (*facts.awaited, *facts.calls)}
-            if facts.flags & 1 and called & giving and index:
+            if not (facts.flags & 1 and index and _asks_for_keys(facts)):
+                continue
+            if any(callee.rpartition(".")[2] in giving for callee in (*facts.awaited, *facts.calls)):
                 yield from _judge(program, module, module.function(index))
+
+
+def _asks_for_keys(facts: FunctionFacts) -> bool:
+    """Whether a variable of the function, not a parameter, is asked for a key."""
+    asked = {*facts.keyed, *(callee[:-4] for callee in facts.calls if callee.endswith(".get") and callee.count(".") == 1)}
+    return not asked <= {param[0] for param in facts.params}
 
 
 def _functions_giving_models(program: Program) -> frozenset[str]:

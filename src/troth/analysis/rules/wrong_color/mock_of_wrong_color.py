@@ -88,6 +88,10 @@ class _Mocked(NamedTuple):
     is_patch: bool
 
 
+# What `_mocks` finds, as far as a glance at the text can tell: the name of the method that a mock may stand for.
+_REPLACING = re.compile(r"""\.(\w+)\s*=(?=[^=\n]*Mock\b)|\.object\(\s*[\w.]+\s*,\s*["'](\w+)["'](?=[^)]*Mock\b)""")
+
+
 @rule("T407", "mock-of-wrong-color", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Mocks that cannot stand for the method they replace."""
@@ -98,7 +102,7 @@ def check(program: Program) -> Iterator[Finding]:
         ):
             continue
         text = program.text(path).value
-        if "Mock(" not in text:
+        if not any(any(program.evidence.colors(found[1] or found[2])) for found in _REPLACING.finditer(text)):
             continue
         for mocked in _mocks(ast.parse(text)):
             yield from _judge(program, module, mocked, text)
