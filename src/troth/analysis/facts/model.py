@@ -27,6 +27,7 @@ __all__ = [
     "ASYNC",
     "FACTS_VERSION",
     "GENERATOR",
+    "WAITS",
     "At",
     "ClassFacts",
     "FileFacts",
@@ -34,7 +35,6 @@ __all__ = [
     "ImportFacts",
     "Node",
     "Param",
-    "WAITS",
     "body_of",
 ]
 

@@ -6,6 +6,7 @@ asks about it, and rules ask by the names a function mentions; most functions of
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.program import library
@@ -57,13 +58,23 @@ class Calling:
 
     def functions_naming(self, names: Iterable[str]) -> Iterator[Function]:
         """The functions of the project in which a callee's last name is one of `names`."""
-        wanted = frozenset(names)
-        for module in self.program.own_modules():
+        by_name = self._by_name
+        found = {place for name in names for place in by_name.get(name, ())}
+        modules = self.program.paths
+        for number, index in sorted(found):
+            yield self.program.module(modules[number]).function(index)
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[tuple[int, int]]]:
+        """The functions, as the number of the file and their own, by the last names of what they call."""
+        known: dict[str, list[tuple[int, int]]] = {}
+        for number, module in enumerate(self.program.own_modules()):
             for index, facts in enumerate(module.facts.functions):
-                if any(c.rpartition(".")[2] in wanted for c in facts.calls) or any(
-                    c.rpartition(".")[2] in wanted for c in facts.awaited
-                ):
-                    yield module.function(index)
+                place = (number, index)
+                for callee in (*facts.calls, *facts.awaited):
+                    last = callee.rpartition(".")[2]
+                    known.setdefault(last if "." in callee else callee.rpartition(" ")[2], []).append(place)
+        return known
 
 
 def names_of(value: Value | None) -> Iterator[str]:

@@ -148,6 +148,9 @@ class Evaluator:
     def settle(self, value: Value | None, at: At) -> None:
         """The value is awaited."""
 
+    def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
+        """An attribute is used that the class, as far as it is known, does not have."""
+
     def unlisted(self, base: Instance, name: str, at: At) -> None:
         """An attribute of a library's class is used that its table, which lists what matters to color, leaves out."""
 
@@ -220,6 +223,8 @@ class Evaluator:
             if found is None:
                 if isinstance(base.cls, LibraryClass):
                     self.unlisted(base, name, at)
+                else:
+                    self.lacks(base, name, at, base_node)
                 return None
             return self._property_site(found, name, at, base)
         if isinstance(base, ModuleValue):

@@ -16,7 +16,7 @@ from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
 from troth.analysis.program.evaluate import Evaluator, _at_of
 from troth.analysis.program.evidence import asks_for_color
-from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Promise, Site
+from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, KeyAsked, Misuse, Promise, Site
 from troth.analysis.program.values import (
     AsyncContext,
     AsyncGenerator,
@@ -129,6 +129,7 @@ class Flow(Evaluator):
         self._closures: list[Node | int] = []
         self._arms = False
         self.calls: dict[At, Call] = {}
+        self.keys: list[KeyAsked] = []
         self._awaiting: Node | None = None
         self._unlisted: dict[At, Value] = {}
         self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
@@ -256,6 +257,18 @@ class Flow(Evaluator):
         value = self.value(awaited)
         self.settle(value, node[2])
         return self.awaited(value)
+
+    def on_index(self, node: Node) -> Value | None:
+        base_node, index_node = node[1], node[2]
+        base = self.value(base_node)
+        self.misuse(self.value(index_node), "subscript", _at_of(index_node))
+        if type(base) is Instance and base_node[0] == "name" and index_node[0] == "const" and len(index_node) == 3:
+            self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
+        return self.item(base, index_node, _at_of(base_node))
+
+    def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
+        if name == "get" and base_node is not None and base_node[0] == "name":
+            self.keys.append(KeyAsked(base_node[1], None, base, at))
 
     def unlisted(self, base: Instance, name: str, at: At) -> None:
         assert isinstance(base.cls, library.LibraryClass)

@@ -97,18 +97,19 @@ def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
             pulled[handler].append(dispatcher.call)
     families = _families(program, candidates)
     handed_around = mentioned(program, {function.name for function in candidates})
-    sites, unknown = _sites(program, {function.name for function in candidates})
     twins = _with_waiting_twins(program, candidates)
     found: list[Needless] = []
+    free: list[Function] = []
     for function in candidates:
-        family = families[function]
-        if any(one.waits or not one.is_async for one in family) or function in twins:
+        if any(one.waits or not one.is_async for one in families[function]) or function in twins:
             continue
         if function in pulled:
             found.append(Needless(function, tuple(pulled[function]), is_sure=False, is_pulled=True))
-            continue
-        if function.is_abstract or function.name in handed_around:
-            continue
+        elif not function.is_abstract and function.name not in handed_around:
+            free.append(function)
+    sites, unknown = _sites(program, {function.name for function in free})
+    for function in free:
+        family = families[function]
         calls = [call for one in family for call in sites.get(one, ())]
         if any(not call.is_awaited and _hands_on(program, call) for call in calls):
             continue  # its coroutine goes to somebody who needs one
@@ -216,6 +217,8 @@ def _sites(program: Program, names: set[str]) -> tuple[dict[Function, list[Call]
     """The calls of each function, and how many calls of each name nobody can tell the target of."""
     sites: dict[Function, list[Call]] = defaultdict(list)
     unknown: dict[str, int] = defaultdict(int)
+    if not names:
+        return sites, unknown
     for caller in program.calling.functions_naming(names):
         for call in program.calling.of(caller):
             last = call.text.rpartition(".")[2]
