@@ -57,7 +57,18 @@ _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 class Summary:
     """What remains of a walk through a function."""
 
-    __slots__ = ("attributes", "bound", "calls", "incidents", "keys", "returned_result", "returns", "stored", "yields")
+    __slots__ = (
+        "attributes",
+        "bound",
+        "calls",
+        "incidents",
+        "keys",
+        "narrowed",
+        "returned_result",
+        "returns",
+        "stored",
+        "yields",
+    )
 
     def __init__(self, flow: Flow | None) -> None:
         if flow is None:
@@ -70,6 +81,7 @@ class Summary:
             self.returned_result = False
             self.calls: tuple[Call, ...] = ()
             self.keys: tuple[KeyAsked, ...] = ()
+            self.narrowed: dict[int, dict[str, Value]] = {}
             return
         self.returns = union(flow.returns) if flow.returns else None
         self.yields = union(flow.yields) if flow.yields else None
@@ -80,6 +92,7 @@ class Summary:
         self.returned_result = flow.returned_result
         self.keys = tuple(flow.keys)
         self.calls = tuple([call for _, call in sorted(flow.calls.items())])
+        self.narrowed = flow.narrowed
 
 
 class Program:
@@ -486,7 +499,7 @@ class Program:
         for module in {c.module for c in (cls, *self.classes.children(cls))}:
             for f in module.facts.functions:
                 collect_uses(body_of(f), name, uses)
-        return "awaited" not in uses and ("misused" in uses or not uses - {"assigned"})
+        return "awaited" not in uses and ("misused" in uses or not uses - {"assigned", "given"})
 
     # -- texts and places ----------------------------------------------------------------------------------------------
 
