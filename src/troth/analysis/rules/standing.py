@@ -106,13 +106,14 @@ class Standing(NamedTuple):
             if isinstance(parent, ast.GeneratorExp):
                 if child is parent.generators[0] and before is parent.generators[0].iter:
                     continue  # worked out before the generator is made, outside of it
-                brackets = self._as_list(parent, outer)
+                brackets = self.as_list(parent, outer)
                 if brackets is None:
                     return None
                 edits += brackets
         return tuple(edits) if self.path.endswith(".ipynb") else None
 
-    def _as_list(self, generator: ast.GeneratorExp, reader: ast.AST | None) -> tuple[Edit, Edit] | None:
+    def as_list(self, generator: ast.GeneratorExp, reader: ast.AST | None) -> tuple[Edit, Edit] | None:
+        """The edits that make a list of a generator expression; None where `reader` may want it bit by bit."""
         if not isinstance(reader, ast.Call) or reader.keywords or len(reader.args) != 1:
             return None
         name = reader.func.attr if isinstance(reader.func, ast.Attribute) else getattr(reader.func, "id", "")
@@ -164,7 +165,7 @@ def standing(program: Program, path: str, at: At) -> Standing | None:
 
 @lru_cache(maxsize=8)  # findings come file by file
 def _known(source: str) -> dict[At, ast.expr] | None:
-    """The calls, attributes and names of a file by their place; every node knows its parent."""
+    """The calls, awaits, attributes and names of a file by their place; every node knows its parent."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape in somebody's string is not our subject
@@ -180,7 +181,7 @@ def _known(source: str) -> dict[At, ast.expr] | None:
                 continue  # these are shared by all who use them
             child.parent = node  # type: ignore[attr-defined]
             todo.append(child)
-            if isinstance(child, ast.Call | ast.Attribute | ast.Name | ast.Subscript):
+            if isinstance(child, ast.Call | ast.Attribute | ast.Name | ast.Subscript | ast.Await):
                 place = (child.lineno, child.col_offset, child.end_lineno or 0, child.end_col_offset or 0)
                 known.setdefault(place, child)
     return known
