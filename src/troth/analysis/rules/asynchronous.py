@@ -72,9 +72,7 @@ def _readers(here: Standing, variable: str) -> Iterator[tuple[ast.expr, ast.AST]
     loops = [
         one
         for one in ast.walk(here.function)
-        if isinstance(one, ast.For | ast.comprehension)
-        and isinstance(one.iter, ast.Name)
-        and one.iter.id == variable
+        if isinstance(one, ast.For | ast.comprehension) and isinstance(one.iter, ast.Name) and one.iter.id == variable
     ]
     bound = [
         one

@@ -63,4 +63,3 @@ def _called(program: Program, incident: Incident) -> Fix | None:
     if any(default is None and not kind.startswith("*") for _, _, default, kind in function.facts.params[taken:]):
         return None
     return Fix("call it", "likely", (Edit(here.path, here.end, here.end, "()"),))
-
