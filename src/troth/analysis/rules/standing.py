@@ -106,13 +106,14 @@ class Standing(NamedTuple):
             if isinstance(parent, ast.GeneratorExp):
                 if child is parent.generators[0] and before is parent.generators[0].iter:
                     continue  # worked out before the generator is made, outside of it
-                brackets = self._as_list(parent, outer)
+                brackets = self.as_list(parent, outer)
                 if brackets is None:
                     return None
                 edits += brackets
         return tuple(edits) if self.path.endswith(".ipynb") else None
 
-    def _as_list(self, generator: ast.GeneratorExp, reader: ast.AST | None) -> tuple[Edit, Edit] | None:
+    def as_list(self, generator: ast.GeneratorExp, reader: ast.AST | None) -> tuple[Edit, Edit] | None:
+        """The edits that make a list of a generator expression; None where `reader` may want it bit by bit."""
         if not isinstance(reader, ast.Call) or reader.keywords or len(reader.args) != 1:
             return None
         name = reader.func.attr if isinstance(reader.func, ast.Attribute) else getattr(reader.func, "id", "")
@@ -169,7 +170,7 @@ def _tree(source: str) -> ast.Module | None:
 
 
 def _way(tree: ast.Module, at: At) -> list[ast.AST] | None:
-    """The call, attribute, name or subscript at `at` and all that it is part of, from the nearest outward.
+    """The call, await, attribute, name or subscript at `at` and all that it is part of, from the nearest outward.
 
     Only statements that reach over the line are looked into; inside one, places are not to be trusted (f-strings).
     """
@@ -184,7 +185,7 @@ def _way(tree: ast.Module, at: At) -> list[ast.AST] | None:
                 if not first <= line <= (child.end_lineno or child.lineno):
                     continue
             elif (
-                isinstance(child, ast.Call | ast.Attribute | ast.Name | ast.Subscript)
+                isinstance(child, ast.Call | ast.Attribute | ast.Name | ast.Subscript | ast.Await)
                 and (child.lineno, child.col_offset, child.end_lineno, child.end_col_offset) == at
             ):
                 return [child, *within]

@@ -49,6 +49,8 @@ CASES = [
         "an async mock of a plain method",
         bad=_STORE
         + "from unittest.mock import AsyncMock\ndef test():\n    store = Store()\n    store.size = AsyncMock(return_value=1)  # here\n",
+        fixed=_STORE
+        + "from unittest.mock import AsyncMock, MagicMock\ndef test():\n    store = Store()\n    store.size = MagicMock(return_value=1)  # here\n",
     ),
     Case(
         "of the right color",
@@ -249,10 +251,25 @@ def _told(program: Program, around: Function, mocked: _Mocked, method: Function,
 
 
 def _fix(program: Program, path: str, call: ast.Call, other: str, text: str) -> Fix | None:
-    """The other mock, where its name is at hand."""
-    if isinstance(call.func, ast.Name) and not re.search(
-        rf"import [^\n]*\b{other}\b|^\s+{other},?$", text, re.MULTILINE
-    ):
-        return None
-    end = program.text(path).offset(call.func.end_lineno or call.lineno, call.func.end_col_offset or 0)
-    return Fix(f"use {other}", "likely", (Edit(path, end - len(_mock_name(call)), end, other),))
+    """The other mock; its name is imported beside that of this one where the file lacks it."""
+    source = program.text(path)
+    end = source.offset(call.func.end_lineno or call.lineno, call.func.end_col_offset or 0)
+    added: tuple[Edit, ...] = ()
+    if isinstance(call.func, ast.Name):
+        aliases = [
+            alias
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.ImportFrom) and node.module in {"unittest.mock", "mock"}
+            for alias in node.names
+            if alias.asname is None
+        ]
+        names = {alias.name: alias for alias in aliases}
+        plain = [one for one in ("MagicMock", "Mock") if one in names]
+        other = plain[0] if other == "MagicMock" and plain else other
+        if other not in names:
+            beside = names.get(_mock_name(call))
+            if beside is None:
+                return None
+            after = source.offset(beside.end_lineno or 1, beside.end_col_offset or 0)
+            added = (Edit(path, after, after, f", {other}"),)
+    return Fix(f"use {other}", "likely", (*added, Edit(path, end - len(_mock_name(call)), end, other)))
