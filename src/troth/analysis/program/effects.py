@@ -23,6 +23,9 @@ _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper f
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
 
+_WRAPPED = {"generator": "generator", "coroutine": "async", "plain": "plain"}
+
+
 class Effects:
     """What a call gives, per function; every answer is kept."""
 
@@ -165,10 +168,7 @@ class Effects:
         if has_inner and len(takes) == 1 and not wrapper.is_async:
             return self._read_wrapper(wrapper, depth + 1)
         if wrapper.is_async:
-            made = (
-                self.of(wrapper) if wrapper.facts.decorators else "generator" if wrapper.is_generator else "coroutine"
-            )
-            return {"generator": "generator", "coroutine": "async", "plain": "plain"}.get(made, "")
+            return _WRAPPED.get(self.of(wrapper), "")  # a wrapper may have decorators of its own
         return self._plain_wrapper(wrapper, params)
 
     def _plain_wrapper(self, wrapper: Function, params: set[str]) -> str:

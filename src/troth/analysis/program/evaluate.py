@@ -164,6 +164,12 @@ class Evaluator:
     def settle(self, value: Value | None, at: At) -> None:
         """The value is awaited."""
 
+    def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
+        """An attribute is used that the class, as far as it is known, does not have."""
+
+    def unlisted(self, base: Instance, name: str, at: At) -> None:
+        """An attribute of a library's class is used that its table, which lists what matters to color, leaves out."""
+
     # -- names ---------------------------------------------------------------------------------------------------
 
     def on_name(self, node: Node) -> Value | None:
@@ -234,6 +240,12 @@ class Evaluator:
             return union([self.attribute(m, name, at, base_node) for m in having or members])
         if isinstance(base, Instance):
             found = self.program.classes.member(base.cls, name, base)
+            if found is None:
+                if isinstance(base.cls, LibraryClass):
+                    self.unlisted(base, name, at)
+                else:
+                    self.lacks(base, name, at, base_node)
+                return None
             return self._property_site(found, name, at, base)
         if isinstance(base, ModuleValue):
             return self.program.names.attribute(base, name)
@@ -542,6 +554,8 @@ class Evaluator:
                     if result is not None
                     else (value if isinstance(found.function, Function) and not found.function.facts.returns else None)
                 )
+            if found is None and not is_async and isinstance(value.cls, LibraryClass):
+                return value  # what the table leaves out has no color of its own: it mostly gives itself
         return None
 
     def on_entered(self, node: Node) -> Value | None:
@@ -598,6 +612,12 @@ class Evaluator:
             for part, item in zip(target[1], value.items, strict=True):
                 self.bind(part, item)
             return
+        if isinstance(value, Union):
+            tuples = [m for m in value.members if isinstance(m, TupleOf) and len(m.items) == len(target[1])]
+            if len(tuples) == len(value.members):
+                for index, part in enumerate(target[1]):
+                    self.bind(part, union([m.items[index] for m in tuples]))
+                return
         item = self.iterated(value)
         for part in target[1]:
             self.bind(part, item)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 from troth.analysis.findings import Reason
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
+from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.values import Coroutine, Value
 
@@ -105,7 +106,7 @@ class Evidence:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
         path = scope.module.path
         reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
-        if reason is not None and not scope.function.is_async and not self._fits(callee):
+        if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
         siblings = reason is None
         if reason is None and scope.function.is_async:
@@ -177,6 +178,29 @@ class Evidence:
             self._overriding[name] = known
         return known
 
+    def _may_be_meant(self, callee: Node, function: Function) -> bool:
+        """Whether the receiver may be an object of a class of the project that has the method.
+
+        `self` has it only through a subclass. Where the receiver's name does not fit, a plain function, or a name that
+        many classes have, says too little: such a name is often that of a library's method.
+        """
+        if callee[1] in {("name", "self"), ("name", "cls")}:
+            return self._is_in_family(callee[2], function)
+        if function.is_async and self._methods[callee[2]] < _MANY_DEFINITIONS:
+            return True
+        return self._fits(callee)
+
+    def _is_in_family(self, name: str, function: Function) -> bool:
+        """Whether a subclass of the class around brings the method with it."""
+        method: Function | None = function
+        while method is not None and method.owner is None:
+            method = method.parent
+        if method is None or method.owner is None:
+            return False
+        classes = self._program.classes
+        family = [method.owner, *classes.children(method.owner)]
+        return any(isinstance(one, Class) and name in one.methods for child in family for one in classes.order(child))
+
     def _fits(self, callee: Node) -> bool:
         """Whether the receiver is called like a class that has the method: `manager` and `EventManager`."""
         base = callee[1]
@@ -207,6 +231,7 @@ class Evidence:
 # How many functions have to await the same words: two in one file know what they do; elsewhere the same words may
 # mean another object, so three, and nobody who does otherwise. The `sock` whose `send` is called may even be another in
 # each function of a file, unless it belongs to the module or to `self`.
+_MANY_DEFINITIONS = 3
 _FEWEST_HERE = 2
 _FEWEST_OF_LOCAL = 3
 _FEWEST_ANYWHERE = 3

@@ -10,12 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import body_of
+from troth.analysis.program import library
+from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
 from troth.analysis.program.entities import Class
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, Evaluator, _at_of
 from troth.analysis.program.evidence import asks_for_color
-from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Promise, Site
+from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, KeyAsked, Misuse, Promise, Site
 from troth.analysis.program.values import (
     AsyncContext,
     AsyncGenerator,
@@ -138,6 +140,10 @@ class Flow(Evaluator):
         self._closures: list[Node | int] = []
         self._arms = False
         self._raised: dict[Site, int] = {}  # what was held where an error was raised
+        self.calls: dict[At, Call] = {}
+        self.keys: list[KeyAsked] = []
+        self._awaiting: Node | None = None
+        self._unlisted: dict[At, Value] = {}
         self._knows_attributes = False  # `env` has entries such as "self.body", learned from `isinstance`
         self.narrowed: dict[int, dict[str, Value]] = {}  # what functions inside may take for granted
         self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
@@ -210,8 +216,8 @@ class Flow(Evaluator):
         if site in self.pending:
             self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
             return
-        if _is_future(value) and (site.promise, kind) in {("future", "text"), ("future", "perhaps condition")}:
-            return  # a future may be shown, and asked for whether there is one
+        if _is_future(value) and kind in {"text", "perhaps condition", "comparison"}:
+            return  # a future may be shown, looked for, and asked for whether there is one
         if kind == "iteration" and isinstance(value, AsyncGenerator):
             kind = "plain for"
         self.incident(kind, site, detail=text)
@@ -265,7 +271,36 @@ class Flow(Evaluator):
         site = Site(self.function, at, function.name, function, "coroutine", True, why)
         self.incidents[at, "not called"] = Incident("not called", site, at)
 
+    def on_await(self, node: Node) -> Value | None:
+        self._awaiting = awaited = node[1]
+        value = self.value(awaited)
+        self.settle(value, node[2])
+        return self.awaited(value)
+
+    def on_index(self, node: Node) -> Value | None:
+        base_node, index_node = node[1], node[2]
+        base = self.value(base_node)
+        self.misuse(self.value(index_node), "subscript", _at_of(index_node))
+        if type(base) is Instance and base_node[0] == "name" and index_node[0] == "const" and len(index_node) == 3:
+            self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
+        return self.item(base, index_node, _at_of(base_node))
+
+    def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
+        if name == "get" and base_node is not None and base_node[0] == "name":
+            self.keys.append(KeyAsked(base_node[1], None, base, at))
+
+    def unlisted(self, base: Instance, name: str, at: At) -> None:
+        assert isinstance(base.cls, library.LibraryClass)
+        known = library.lineage(base.cls.qualified) or (base.cls.qualified,)
+        paths = [External(f"{one}.{name}") for one in known]
+        self._unlisted[at] = union(paths) or paths[0]
+
     def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
+        at = node[4]
+        known = self.calls.get(at)
+        if known is None or (known.callee is None and func is not None):
+            callee = self._unlisted.get(node[1][3]) if func is None and node[1][0] == "attr" else func
+            self.calls[at] = Call(self.function, node, callee, tuple(values), node is self._awaiting)
         for position, (name, value) in enumerate(values):
             if value is None or type(value) in _NEVER or not holds_promise(value):
                 continue
@@ -652,7 +687,7 @@ class Flow(Evaluator):
     def _declared_otherwise(self) -> bool:
         """Whether the annotation of the result says what its items are, and that they are no promises."""
         returns = self.function.facts.returns
-        if returns is None:
+        if returns is None or not self.function.is_async:  # a plain function cannot await; its caller can
             return False
         declared = self.program.types.annotated(returns, self.module, self.function.parent, self.function.owner)
         members = [m for m in members_of(declared) if not isinstance(m, Nothing)]
@@ -1032,8 +1067,8 @@ class Flow(Evaluator):
             if site.promise == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
                 tested = status & WEAK and any(m.kind in {"condition", "argument"} for m in misuses)
-                if not status & AWAITED and (broken or tested):
-                    self.incident("never awaited", site, variable=variable, sure=not status & (KEPT | WEAK))
+                if not status & (AWAITED | KEPT) and (broken or tested):
+                    self.incident("never awaited", site, variable=variable, sure=not status & WEAK)
                     self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(
                         site, misuses, variable
                     )

@@ -12,6 +12,7 @@ from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS, asks_for_function
+from troth.analysis.program.glance import binds
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import (
     Builtin,
@@ -31,14 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.program.entities import Class, Function, Module
+    from troth.analysis.program.entities import Function, Module
     from troth.analysis.program.link import Program
 
 __all__ = ["Suspicion"]
 
 _ALWAYS = frozenset({"create_task", "ensure_future", "gather", "shield", "run_in_executor", "anext", "__anext__"})
 _INDIRECT = frozenset({"[]", "()"})  # calls of what a table holds, or of what another call gives
-_NOWHERE = (0, 0, 0, 0)
 
 
 # Methods of strings, lists, dicts and paths that hardly any library has in another color.
@@ -162,51 +162,23 @@ class Suspicion:
         root, _, rest = callee.partition(".")
         if rest and rest.rpartition(".")[2] in _OF_BUILTINS and rest.rpartition(".")[2] not in self._own:
             return True
-        if root in {"?", "[]", "()"}:
-            return False
         if (
             not rest
             and root in BUILTIN_FUNCTIONS
             and root != "anext"
             and root not in function.module.bindings
-            and not _binds(function, root)
+            and not binds(function, root)
         ):
             return True
-        owner = self._owner(function)
-        scope: object
-        if owner is not None and owner[0] == root and rest:
-            scope = owner[1]
-        elif root in function.params:
-            if "isinstance" in function.facts.calls:
-                return False  # what the parameter is, the function finds out itself
-            scope = function
-        elif root in function.module.bindings and not _binds(function, root):
-            scope = function.module
-        else:
+        scope = self._program.glance.scope(function, callee)
+        if scope is None:
             return False
         key = (scope, callee)
         if key not in self._cleared:
-            self._cleared[key] = self._judge(function, callee)
+            value = self._program.glance.value(function, callee, scope)
+            name = callee.rpartition(".")[2]
+            self._cleared[key] = all(self._is_plain(member, name, callee, function) for member in members_of(value))
         return self._cleared[key]
-
-    @staticmethod
-    def _owner(function: Function) -> tuple[str, Class] | None:
-        method: Function | None = function
-        while method is not None:
-            if method.owner is not None:
-                params = method.facts.params
-                return (params[0][0], method.owner) if params else None
-            method = method.parent
-        return None
-
-    def _judge(self, function: Function, callee: str) -> bool:
-        parts = callee.split(".")
-        node: Node = ("name", parts[0])
-        for part in parts[1:]:
-            node = ("attr", node, part, _NOWHERE)
-        value = self._program.static(function.module, function).value(node)
-        name = parts[-1]
-        return all(self._is_plain(member, name, callee, function) for member in members_of(value))
 
     def _is_plain(self, value: Value | None, name: str, callee: str, function: Function) -> bool:
         if value is None:
@@ -278,15 +250,6 @@ def _mentions(node: object, words: Collection[str]) -> bool:
     if isinstance(node, tuple):
         return any(_mentions(part, words) for part in node if part.__class__ is not int)
     return isinstance(node, str) and (node in words or ("[" in node and any(word in node for word in words)))
-
-
-def _binds(function: Function | None, name: str) -> bool:
-    """Whether a function, or one around it, has a parameter or a definition of that name."""
-    while function is not None:
-        if name in function.params or name in function.module.inner(function.index):
-            return True
-        function = function.parent
-    return False
 
 
 def _wrapping(module: Module) -> Iterator[str]:
