@@ -179,7 +179,8 @@ class Calls:
         """A promise that a plain function hands on becomes one that this call makes."""
         if isinstance(value, Union):
             real = [m for m in value.members if not isinstance(m, Nothing)]
-            if any(isinstance(m, Coroutine) for m in real) and not all(isinstance(m, Coroutine) for m in real):
+            promised = [m for m in real if isinstance(m, Coroutine | Awaitable)]
+            if promised and len(promised) < len(real):
                 return None  # a promise or a result, depending on what only the call knows
             return union([self._fresh(m, node, scope, how, function) for m in value.members])
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
@@ -507,7 +508,7 @@ _OF_ASYNC_ITERATORS = frozenset({"__anext__", "asend", "athrow", "aclose"})
 
 def is_lost_by_type(value: Value | None) -> bool:
     """Whether `value` is a promise, made here, whatever type somebody says that it has."""
-    if isinstance(value, Coroutine):
+    if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
         return value.site is not None
     return isinstance(value, Awaitable) and value.site is not None and value.site.promise == "future"
 

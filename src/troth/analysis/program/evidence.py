@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from troth.analysis.findings import Reason
 from troth.analysis.program import library
@@ -78,12 +78,12 @@ class Evidence:
                     continue
                 key = _tail(callee)
                 self._awaited[key] += 1
-                self._awaited_here[path, callee] += 1
+                self._awaited_here[_home(path, f, functions, callee), callee] += 1
                 self._awaited_names[key.rpartition(".")[2]] += 1
                 self._awaited_places.setdefault(key, (path, at[0]))  # type: ignore[index]
             for callee in calls:  # type: ignore[attr-defined]
                 self._bare[_tail(callee)] += 1
-                self._bare_here[path, callee] += 1
+                self._bare_here[_home(path, f, functions, callee), callee] += 1
 
     def colors(self, name: str) -> tuple[int, int]:
         """How many definitions of that name are async, and how many are not."""
@@ -184,45 +184,50 @@ class Evidence:
         `self` has it only through a subclass. Where the receiver's name does not fit, a plain function, or a name that
         many classes have, says too little: such a name is often that of a library's method.
         """
+        name, owner = callee[2], _class_around(function)
         if callee[1] in {("name", "self"), ("name", "cls")}:
-            return self._is_in_family(callee[2], function)
-        if function.is_async and self._methods[callee[2]] < _MANY_DEFINITIONS:
-            return True
-        return self._fits(callee)
-
-    def _is_in_family(self, name: str, function: Function) -> bool:
-        """Whether a subclass of the class around brings the method with it."""
-        method: Function | None = function
-        while method is not None and method.owner is None:
-            method = method.parent
-        if method is None or method.owner is None:
+            return owner is not None and self._is_in_family(name, owner)
+        if name == function.name:
+            return False  # a wrapper that hands the call on, mostly to an object of a library
+        around = "" if owner is None else owner.name.lower()
+        if self._owners.get(name, set()) == {around} and callee[1][0] == "attr":
             return False
+        if function.is_async and self._methods[name] < _MANY_DEFINITIONS:
+            return True
+        return self._fits(callee, around)
+
+    def _is_in_family(self, name: str, owner: Class) -> bool:
+        """Whether a class, or a subclass of it, brings the method with it."""
         classes = self._program.classes
-        family = [method.owner, *classes.children(method.owner)]
+        family = [owner, *classes.children(owner)]
         return any(isinstance(one, Class) and name in one.methods for child in family for one in classes.order(child))
 
-    def _fits(self, callee: Node) -> bool:
-        """Whether the receiver is called like a class that has the method: `manager` and `EventManager`."""
+    def _fits(self, callee: Node, around: str) -> bool:
+        """Whether the receiver is called like a class that has the method: `manager` and `EventManager`.
+
+        The class around the call is hardly meant: an object seldom holds another of its kind.
+        """
         base = callee[1]
         word = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
-        if word in {"self", "cls"}:
-            return True
         plain = word.replace("_", "").lower()
-        return len(plain) > 3 and any(plain in owner for owner in self._owners.get(callee[2], ()))
+        owners = self._owners.get(callee[2], set()) - {around}
+        return len(plain) > 3 and any(plain in owner for owner in owners)
 
     def _by_siblings(self, text: str, function: Function) -> Reason | None:
         """Sites that call the same by the same words: in this file, or anywhere if the words are telling."""
         if "…" in text:
             return None
         path, key = function.module.path, _tail(text)
-        awaited, bare = self._awaited_here[path, text], self._bare_here[path, text]
+        home = _home(path, function.facts, function.module.facts.functions, text)
+        awaited, bare = self._awaited_here[home, text], self._bare_here[home, text]
         where = "in this file"
         is_generic = key.rpartition(".")[2] in GENERIC
         fewest = _FEWEST_OF_LOCAL if is_generic and _is_local(text, function) else _FEWEST_HERE
         if awaited < fewest or (bare - 1) * 4 > awaited:
             awaited, bare = self._awaited[key], self._bare[key]
             where = "in this project"
-            if awaited < _FEWEST_ANYWHERE or bare > 1 or is_generic:
+            fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
+            if awaited < fewest or bare > 1 or is_generic:
                 return None
         place = self._awaited_places[key]
         return Reason(f"`{text}(…)` is awaited in {awaited} other functions {where}", *place)
@@ -235,6 +240,23 @@ _MANY_DEFINITIONS = 3
 _FEWEST_HERE = 2
 _FEWEST_OF_LOCAL = 3
 _FEWEST_ANYWHERE = 3
+_FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
+
+
+def _home(path: str, f: Any, functions: Any, callee: str) -> str:
+    """The place in which the same words mean the same object: the file, or for `self` the class."""
+    if not callee.startswith(("self.", "cls.")):
+        return path
+    while f[3] == -1 and f[2] > 0:
+        f = functions[f[2]]
+    return f"{path} {f[3]}"
+
+
+def _class_around(function: Function) -> Class | None:
+    method: Function | None = function
+    while method is not None and method.owner is None:
+        method = method.parent
+    return None if method is None else method.owner
 
 
 def _is_local(text: str, function: Function) -> bool:

@@ -14,7 +14,7 @@ from troth.analysis.program import library
 from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
-from troth.analysis.program.entities import Class
+from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, Evaluator, _at_of
 from troth.analysis.program.evidence import asks_for_color
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, KeyAsked, Misuse, Promise, Site
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
 __all__ = ["Flow", "holds_promise", "promises"]
@@ -251,8 +250,6 @@ class Flow(Evaluator):
                 self.keep(member)
 
     def _awaited_function(self, value: FunctionValue, at: At) -> None:
-        from troth.analysis.program.entities import Function
-
         function = value.function
         is_async = (
             self.program.effects.of(function) == "coroutine"
@@ -321,7 +318,10 @@ class Flow(Evaluator):
                 if text == "text:`str.join`":
                     for promise in promises(value):
                         self.misuse(promise, "argument", node[-1], "`str.join`")
-                elif any(map(is_promise, members_of(value))):
+                elif not any(map(is_promise, members_of(value))):
+                    if not isinstance(func, FunctionValue) or isinstance(func.function, Function):
+                        self.keep(value)  # a collection of promises is given to somebody who takes collections
+                else:
                     self.misuse(
                         value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
                     )
@@ -795,8 +795,8 @@ class Flow(Evaluator):
             if any(_last_name(n) in _AWAITABLE_TYPES for n in nodes):
                 self.keep(known)
                 return
-            for promise in promises(known):  # what is of that class is no promise: none is held on this path
-                if promise.site in self.pending:
+            for promise in promises(known) if isinstance(known, Union) else ():
+                if promise.site in self.pending:  # what is of that class is no promise: none is held on this path
                     self.pending[promise.site] = (self.pending[promise.site] & ~PENDING) | MAYBE
         if "." not in name or None not in instances:
             self._learn(name, union(instances) if None not in instances else None)

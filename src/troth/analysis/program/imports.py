@@ -62,7 +62,13 @@ class ModuleFinder:
         if not fitting:
             return None
         if len(parts) == 1:  # a single word fits too much: only a file beside the importer, or above it
-            fitting = [f for f in fitting if importer.startswith(_folder_of(f))]
+            here = f"{importer.rpartition('/')[0]}/" if "/" in importer else ""
+            fitting = [
+                f
+                for f in fitting
+                if importer.startswith(_folder_of(f))
+                and (_folder_of(f) == here or f"{_folder_of(f)}__init__.py" not in self._names)
+            ]
             if not fitting:
                 return None
         return self._nearest(fitting, importer)

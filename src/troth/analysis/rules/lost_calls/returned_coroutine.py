@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Function
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
@@ -44,7 +45,10 @@ CASES = [
 
 def _starts_by_itself(site: Site) -> bool:
     """Whether a function of the project gives a future: what it does is done, whoever awaits it."""
-    return site.promise == "future" and isinstance(site.target, Function)
+    if site.promise != "future" or not isinstance(site.target, Function):
+        return False
+    returns = site.target.facts.returns
+    return returns is None or mentions_awaitable(returns, ("Future", "Task"))
 
 
 @rule("T109", "returned-coroutine", cases=CASES)
