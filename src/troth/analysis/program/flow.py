@@ -138,6 +138,7 @@ class Flow(Evaluator):
         self._returned_result = False  # some path returns something that is no promise
         self._closures: list[Node | int] = []
         self._arms = False
+        self._is_plain_side = False  # where somebody has made sure that the methods are plain
         self._raised: dict[Site, int] = {}  # what was held where an error was raised
         self.calls: dict[At, Call] = {}
         self.keys: list[KeyAsked] = []
@@ -501,7 +502,7 @@ class Flow(Evaluator):
                 ):
                     self.incident("dropped in comprehension", promise.site)
             return
-        if not _is_sure(value):
+        if not _is_sure(value) or (self._is_plain_side and not self.function.is_async):
             return
         for member in members_of(value):
             if isinstance(member, Coroutine) and member.site is not None and member.site not in self.pending:
@@ -706,7 +707,9 @@ class Flow(Evaluator):
         states = [(self.env, self.pending)] if self.alive else []
         self._restore(before)
         self.narrow(test, truth=False)
+        outside, self._is_plain_side = self._is_plain_side, self._is_plain_side or _asks_for_method(test)
         self.block(statement[3])
+        self._is_plain_side = outside
         if self.alive:
             states.append((self.env, self.pending))
         self._join(states)
@@ -740,7 +743,12 @@ class Flow(Evaluator):
             self._narrow_to_class(key, classes)
             return
         known = self.value(node)
-        if isinstance(known, Union) and not holds_promise(known):
+        if holds_promise(known):
+            nodes = classes[1] if classes[0] == "tuple" else (classes,)
+            if any(_last_name(n) in _AWAITABLE_TYPES for n in nodes):
+                self.keep(known)
+                self._learn(key, union([m for m in members_of(known) if not is_promise(m)]))
+        elif isinstance(known, Union):
             excluded = [self.value(n) for n in (classes[1] if classes[0] == "tuple" else (classes,))]
             left = [m for m in known.members if not any(self._is_of(m, cls) for cls in excluded)]
             if left and len(left) < len(known.members):
@@ -1126,7 +1134,7 @@ def _loops_over(node: Node, func: Value | None) -> bool:
 
 
 _AWAITABLE_TYPES = frozenset(
-    {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator"}
+    {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator", "AsyncIterable"}
 )
 
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
@@ -1172,6 +1180,11 @@ def _is_broad(types: Node | None) -> bool:
 
 def _reraises(body: tuple[Node, ...]) -> bool:
     return any(statement[0] == "raise" for statement in body)
+
+
+def _asks_for_method(test: Node) -> bool:
+    """Whether a condition is `iscoroutinefunction(self.start)`."""
+    return test[0] == "call" and _last_name(test[1]) in ASKS_FOR_FUNCTION and bool(test[2]) and test[2][0][0] == "attr"
 
 
 def dotted(node: Node) -> str:

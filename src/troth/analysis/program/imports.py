@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,7 +68,10 @@ class ModuleFinder:
                 f
                 for f in fitting
                 if importer.startswith(_folder_of(f))
-                and (_folder_of(f) == here or f"{_folder_of(f)}__init__.py" not in self._names)
+                and (
+                    f"{_folder_of(f)}__init__.py" not in self._names
+                    or (_folder_of(f) == here and name not in sys.stdlib_module_names)
+                )
             ]
             if not fitting:
                 return None

@@ -471,7 +471,7 @@ class Program:
                 return ""
             if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns, _AWAITABLES):
                 return "on purpose"
-        if function.name in self.evidence.awaited_twice:
+        if function.name in self.evidence.awaited_twice or (returns == ("name", "Any") and not incident.site.sure):
             return "on purpose"
         if self.summary(function).returned_result:
             return ""
