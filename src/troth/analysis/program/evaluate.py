@@ -195,7 +195,10 @@ class Evaluator:
                     return known
             param = function.params.get(name)
             if param is not None:
-                return self.program.parameter(function, param)
+                value = self.program.parameter(function, param)
+                if value is None and not first and self.function is not None and self.function.is_async:
+                    return self.program.passed.wrapped(function, name)
+                return value
             inner = self.module.inner(function.index).get(name)
             if inner:
                 return self._defined(inner)
@@ -228,6 +231,8 @@ class Evaluator:
             inner = node[1]
             name = inner[1] if inner[0] == "name" else inner[2] if inner[0] == "attr" else ""
             base = self.program.by_convention(name) if name else None
+            if base is None and name:
+                base = self.program.passed.behind(inner, self.function, node[2])
         return self.attribute(base, node[2], node[3], node[1])
 
     def attribute(self, base: Value | None, name: str, at: At, base_node: Node | None = None) -> Value | None:

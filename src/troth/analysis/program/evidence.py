@@ -108,6 +108,8 @@ class Evidence:
         reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
+        if reason is None and not external and callee[0] == "attr" and scope.function.is_async:
+            reason = self._by_library(callee[2], path)
         siblings = reason is None
         if reason is None and scope.function.is_async:
             reason = self._by_siblings(text, scope.function)
@@ -121,6 +123,8 @@ class Evidence:
     def speaks_for(self, name: str, callee: str, function: Function) -> bool:
         """Whether `call` might have something to say about that callee; `name` is "" for one from a library."""
         if name and self._by_name(name, function.module.path) is not None:
+            return True
+        if name and function.is_async and self._by_library(name, function.module.path) is not None:
             return True
         return function.is_async and self._by_siblings(callee, function) is not None
 
@@ -151,6 +155,15 @@ class Evidence:
         which = "the only definition" if count == 1 else f"all {count} definitions"
         verb = "is" if count == 1 else "are"
         return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
+
+    def _by_library(self, name: str, asking: str) -> Reason | None:
+        """The name of a method that a library which the file imports has, only as a coroutine function."""
+        if name in GENERIC or len(name) < _TELLING or any(self.colors(name)) or self._is_plain_elsewhere(name, asking):
+            return None
+        for top in sorted(self._imported[asking]):
+            if name in library.async_methods(top):
+                return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
+        return None
 
     def _is_plain_elsewhere(self, name: str, asking: str) -> bool:
         """Whether a library that the asking file imports has a plain method of that name."""
@@ -237,6 +250,7 @@ class Evidence:
 # mean another object, so three, and nobody who does otherwise. The `sock` whose `send` is called may even be another in
 # each function of a file, unless it belongs to the module or to `self`.
 _MANY_DEFINITIONS = 3
+_TELLING = 5  # letters; shorter names mean many things
 _FEWEST_HERE = 2
 _FEWEST_OF_LOCAL = 3
 _FEWEST_ANYWHERE = 3
