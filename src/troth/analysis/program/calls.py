@@ -189,7 +189,7 @@ class Calls:
             if isinstance(value, AwaitableContext):
                 reasons = self._program.reasons
                 site = scope.site(
-                    function, at, text, "context", lambda: reasons.of_returning(function, inner, how), sure=True
+                    function, at, text, "coroutine", lambda: reasons.of_returning(function, inner, how), sure=True
                 )
                 return AwaitableContext(site, value.evaluate)
             if isinstance(value, AsyncGenerator | AsyncContext):
@@ -276,7 +276,7 @@ class Calls:
                 return Awaitable(result.result or self._made_by_future(function, values, scope), result.kind, site)
             if "m" in flags:
                 made = result
-                site = scope.site(function, at, text, "context", reasons, sure=not _guessed(func.receiver))
+                site = scope.site(function, at, text, "coroutine", reasons, sure=not _guessed(func.receiver))
                 return AwaitableContext(site, lambda: scope.entered(made, is_async=True))
             return result if result is not None else Awaitable(None)
         if name in _PASSING and values:

@@ -513,6 +513,7 @@ class Flow(Evaluator):
                 and member.site not in self.pending
             ):
                 kind = "dropped generator" if isinstance(member, AsyncGenerator) else "dropped context"
+                kind = "dropped" if isinstance(member, AwaitableContext) else kind
                 self.incident(kind, member.site)
             elif isinstance(member, Awaitable) and member.site is not None and _is_lost_when_dropped(member.site):
                 self.incident("dropped task", member.site, sure=False)
@@ -1074,7 +1075,7 @@ class Flow(Evaluator):
             broken = any(m.kind in _PROVING or m.text == "`str.join`" for m in misuses)
             if site.promise == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
-                tested = status & WEAK and any(m.kind in {"condition", "argument"} for m in misuses)
+                tested = status & WEAK and not isinstance(site.target, Function)
                 if not status & (AWAITED | KEPT) and (broken or tested):
                     self.incident("never awaited", site, variable=variable, sure=not status & WEAK)
                     self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(

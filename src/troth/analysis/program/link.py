@@ -314,7 +314,7 @@ class Program:
             found = Summary(None)
         finally:
             self._walking.discard(function)
-        if function in self._early and function not in self._again and self._walking:
+        if function in self._early and function not in self._again:
             self._again.add(function)  # something it asked for was not known yet: it is walked once more
         else:
             self._summaries[function] = found
@@ -323,10 +323,14 @@ class Program:
 
     def is_walking(self, function: Function) -> bool:
         """Whether a walk through `function` is going on; who asked it now is asked again when that is over."""
-        if function not in self._walking or function in self._summaries:
+        if function not in self._walking:
             return False
-        self._early |= self._walking
+        self.too_early()
         return True
+
+    def too_early(self) -> None:
+        """What somebody asked for is just being found out: the walks that are going on have seen too little."""
+        self._early |= self._walking
 
     @property
     def async_names(self) -> set[str]:
