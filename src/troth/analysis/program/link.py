@@ -30,6 +30,7 @@ from troth.analysis.program.values import (
     Builtin,
     ClassObject,
     Coroutine,
+    External,
     FunctionValue,
     Instance,
     Value,
@@ -187,6 +188,8 @@ class Program:
         elif owner is not None and function.facts.params[0][0] == name and not function.decorated_with("staticmethod"):
             is_class = function.decorated_with("classmethod") or function.name in {"__new__", "__init_subclass__"}
             return ClassObject(owner) if is_class else Instance(owner)
+        if isinstance(value, External) and value.path.startswith(("typing.", "collections.abc.")):
+            value = None  # `Callable`, and nothing more
         if kind == "*":
             return Builtin("tuple", (value,))
         if kind == "**":

@@ -37,7 +37,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Suspicion"]
 
-_ALWAYS = frozenset({"create_task", "ensure_future", "gather", "shield", "run_in_executor", "anext", "__anext__"})
+_ALWAYS = frozenset(
+    {
+        "create_task",
+        "ensure_future",
+        "gather",
+        "shield",
+        "run_in_executor",
+        "anext",
+        "__anext__",
+        "__aenter__",
+        "__aexit__",
+    }
+)
 _INDIRECT = frozenset({"[]", "()"})  # calls of what a table holds, or of what another call gives
 
 
