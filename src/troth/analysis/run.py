@@ -9,7 +9,7 @@ from pathlib import Path
 from troth.analysis.edits.in_notebook import in_notebooks
 from troth.analysis.facts import store
 from troth.analysis.facts.gather import gather, source_of
-from troth.analysis.facts.model import FileFacts
+from troth.analysis.facts.model import AllFacts, FileFacts
 from troth.analysis.findings import Finding, Span
 from troth.analysis.parallel import in_processes
 from troth.analysis.program import Program
@@ -87,14 +87,15 @@ def _analyse(
     read = gather(
         project.root, [p for p in project.files if p not in known], overlay=overlay, jobs=jobs, progress=progress
     )
-    facts: dict[str, FileFacts] = {}
+    told: dict[str, FileFacts | bytes] = {}
     problems: dict[str, Problem] = {}
     for path in project.files:
         found = known[path] if path in known else read[path]
         if isinstance(found, Problem):
             problems[path] = found
         else:
-            facts[path] = found if isinstance(found, FileFacts) else FileFacts.unpack(found)
+            told[path] = found
+    facts = AllFacts(told)
     program = _link(project, facts, overlay, Installed(packages))
     program.unread = frozenset(path for path, p in problems.items() if p.newer_syntax)
 
@@ -173,6 +174,9 @@ def _outdated(kept: store.Kept, changed: set[str], facts: Mapping[str, FileFacts
 
 def _walk(program: Program, paths: list[str], jobs: int, rules: Sequence[Rule]) -> list[Finding]:
     """What the rules find in `paths`, with the work spread over processes where that pays."""
+    if not paths:
+        program.asked = ()
+        return []
     program.prepare()
     functions = sum(len(program.module(path).facts.functions) for path in paths)
     count = max(1, min(jobs, functions // _WORTH_A_PROCESS))
