@@ -14,6 +14,7 @@ from troth.cli.exit import Exit
 from troth.cli.run import told
 from troth.cli.stores import add_run, add_store, existing, find_run
 from troth.cli.terminal import Style
+from troth.errors import MisuseError
 
 if TYPE_CHECKING:
     from troth.runtime.assemble import Runtime
@@ -79,9 +80,9 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
     elif args.mermaid:
         print(mermaid(report))
     elif args.html == "-":
-        sys.stdout.write(page(report))
+        sys.stdout.write(page(report, args.store))
     elif args.html:
-        Path(args.html).write_text(page(report), encoding="utf-8")
+        Path(args.html).write_text(page(report, args.store), encoding="utf-8")
         print(f"wrote {args.html}")
     else:
         print(draw(report, width=_width(), paint=Style(sys.stdout), store=args.store))
@@ -102,6 +103,13 @@ def _declare_resume(parser: argparse.ArgumentParser) -> None:
         "--accept-changes", action="store_true", help="go on although the workflow or its code changed"
     )
     changed.add_argument("--as-recorded", action="store_true", help="go on with the workflow as it was")
+    parser.add_argument(
+        "--budget",
+        action="append",
+        default=[],
+        metavar="LIMIT=VALUE",
+        help="a larger budget, as in `tokens=5000`, `time=2h`, `steps=none`; may be given several times",
+    )
     parser.add_argument("--wait", action="store_true", help="stay until questions for people are answered elsewhere")
 
 
@@ -110,10 +118,24 @@ def _resume(runtime: "Runtime", args: argparse.Namespace) -> int:
         find_run(runtime, args.run),
         accept_changes=args.accept_changes,
         as_recorded=args.as_recorded,
+        budget=dict(map(_limit, args.budget)),
         check=False,
         wait=args.wait,
     )
     return told(report, args)
+
+
+def _limit(pair: str) -> tuple[str, object]:
+    """A limit of a budget from the command line; `none` takes it away."""
+    name, equals, text = pair.partition("=")
+    if not equals:
+        raise MisuseError(f"`--budget {pair}` has no value; write `--budget {pair}=VALUE`. Nothing was done.")
+    if text == "none":
+        return name, None
+    try:
+        return name, json.loads(text)
+    except json.JSONDecodeError:
+        return name, text
 
 
 def _replay(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -198,7 +220,7 @@ def _approve(runtime: "Runtime", args: argparse.Namespace) -> int:
     runtime.approve(run_id, args.step, deny=args.deny, by=args.by or _me(), note=args.note)
     if args.no_resume:
         return told(runtime.show(run_id), args)
-    return told(runtime.resume(run_id, check=False, wait=False), args)
+    return told(runtime.attach(run_id, check=False, wait=False), args)
 
 
 def _me() -> str:

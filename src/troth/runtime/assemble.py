@@ -16,6 +16,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,13 +24,14 @@ from troth.bridge import call
 from troth.errors import MisuseError, RunError
 from troth.runtime.conversations import Conversations
 from troth.runtime.engine import EmbeddedEngine
-from troth.runtime.engine.errors import UnknownRunError
-from troth.runtime.engine.points import RUN_RESUME
+from troth.runtime.engine.errors import RunMismatchError, UnknownRunError
+from troth.runtime.engine.points import RUN_FORK, RUN_RESUME
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
 from troth.runtime.sagas.saga import Saga
 from troth.runtime.store import RunRecord, RunState, SqliteStore, Transaction
+from troth.runtime.store.payload import keep
 from troth.runtime.store.transaction import run_topic
-from troth.runtime.workflows.again import to_ask_again, trunk_step
+from troth.runtime.workflows.again import Going, to_ask_again, trunk_step
 from troth.runtime.workflows.carry import Carrier
 from troth.runtime.workflows.failures import check_inputs
 from troth.runtime.workflows.frame import approval_signal
@@ -40,7 +42,7 @@ from troth.runtime.workflows.picture.summary import explain
 from troth.runtime.workflows.problems import nearest
 from troth.runtime.workflows.replay import Replayed, replay
 from troth.runtime.workflows.report import RunReport, StepWord
-from troth.runtime.workflows.shelf import Known, Runnable, Shelf, is_workflow
+from troth.runtime.workflows.shelf import Known, Runnable, Shelf, budget_stream, is_workflow
 
 __all__ = ["DEFAULT_STORE", "RunNotCompletedError", "Runtime", "arun_workflow", "run_workflow"]
 
@@ -224,18 +226,20 @@ class Runtime:
         *,
         accept_changes: bool = False,
         as_recorded: bool = False,
+        budget: Mapping[str, object] | None = None,
         check: bool = True,
         wait: bool = True,
     ) -> RunReport:
         """Go on with a run that failed, was interrupted or cancelled, from where it stopped; nothing done is repeated.
 
         If the workflow, or the function of a step that is done, has changed since, `ChangedWorkflowError` says what:
-        `accept_changes=True` goes on with the new one, `as_recorded=True` with the workflow as it was.
+        `accept_changes=True` goes on with the new one, `as_recorded=True` with the workflow as it was. One that came
+        to a limit of its budget needs a larger one: `budget={"tokens": 5000}`, `{"time": "2h"}`.
         """
-        run = self._reopen(run_id, workflow, accept_changes=accept_changes, as_recorded=as_recorded)
-        if run.forked_from is None:
-            self._carrier.drive(run.decision, run.args, run_id, run.label or "", wait=wait)
-        return self._waited(run_id, check=check, wait=wait)
+        how = Going(workflow, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
+        run = self._reopen(run_id, how)
+        self._carrier.drive(run.decision, run.args, run_id, run.label or "", wait=wait)
+        return self._checked(self.show(run_id), check=check, wait=wait)
 
     async def aresume(
         self,
@@ -244,26 +248,54 @@ class Runtime:
         *,
         accept_changes: bool = False,
         as_recorded: bool = False,
+        budget: Mapping[str, object] | None = None,
         check: bool = True,
         wait: bool = True,
     ) -> RunReport:
         """`resume` in this task."""
-        run = await call(lambda: self._reopen(run_id, workflow, accept_changes=accept_changes, as_recorded=as_recorded))
-        if run.forked_from is None:
-            await self._carrier.adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
-        return await self._awaited(run_id, check=check, wait=wait)
+        how = Going(workflow, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
+        run = await call(self._reopen, run_id, how)
+        await self._carrier.adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
+        return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
-    def _reopen(self, run_id: str, workflow: Runnable | None, *, accept_changes: bool, as_recorded: bool) -> RunRecord:
+    def attach(self, run_id: str, *, check: bool = True, wait: bool = True) -> RunReport:
+        """Wait for a run, whoever carries it out; where nobody does, it is carried out here. One that is over is shown.
+
+        The way to go on after `approve`, which may have woken the run up somewhere else.
+        """
+        if not self._find(run_id).state.is_over:
+            self._ready_here(run_id)
+            self._carrier.await_end(run_id, wait=wait)
+        return self._checked(self.show(run_id), check=check, wait=wait)
+
+    async def aattach(self, run_id: str, *, check: bool = True, wait: bool = True) -> RunReport:
+        """`attach` for a task."""
+        if not (await call(self._find, run_id)).state.is_over:
+            await call(self._ready_here, run_id)
+            await self._carrier.aawait_end(run_id, wait=wait)
+        return self._checked(await self.ashow(run_id), check=check, wait=wait)
+
+    def _ready_here(self, run_id: str) -> None:
+        """Make sure that the run can be carried out here, if nobody else does."""
+        run = self._find(run_id)
+        if run.state is RunState.INTERRUPTED or self.engine.store.holder(run_topic(run_id)) is None:
+            self._shelf.ready(run, self.engine.steps(run_id))
+
+    def _reopen(self, run_id: str, how: Going) -> RunRecord:
         run = self._find(run_id)
         rows = self.engine.steps(run_id)
         again = to_ask_again(run, rows, self._shelf.tell(run, rows))
-        self._shelf.ready(run, rows, workflow, accept_changes=accept_changes, as_recorded=as_recorded)
+        self._shelf.ready(run, rows, how.workflow, accept_changes=how.accept_changes, as_recorded=how.as_recorded)
+        larger = self._shelf.larger_budget(run, how.budget) if how.budget else None
 
         def work(tx: Transaction) -> None:
+            now = self.engine.store.clock()
+            if larger is not None:
+                tx.append_event(budget_stream(run_id), "budget", larger, now)
             if tx.state_of(run_id) in (RunState.FAILED, RunState.CANCELLED):
                 for row in again:
                     tx.forget_step(row.place)
-                tx.reopen_run(run_id, self.engine.store.clock())
+                tx.reopen_run(run_id, now)
 
         self.engine.store.commit(RUN_RESUME, work)
         return run
@@ -271,25 +303,39 @@ class Runtime:
     def fork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
     ) -> RunReport:
-        """Begin a new run with the answers of another one up to, not including, `step`; from the start without one."""
-        before, this_id = self._fork_at(run_id, step, fork_id)
-        self.engine.fork(run_id, before, fork_id=this_id)
-        return self._waited(this_id, check=check, wait=wait)
+        """Begin a new run with the answers of another one up to, not including, `step`; from the start without one.
+
+        The new run has an id of its own, which its steps' keys, questions and `run.id` carry; `forked_from` and each
+        step's `done_by` say where it comes from.
+        """
+        fork = self._fork_at(run_id, step, fork_id)
+        self._carrier.drive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
+        return self._checked(self.show(fork.id), check=check, wait=wait)
 
     async def afork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
     ) -> RunReport:
         """`fork` in this task."""
-        before, this_id = await call(self._fork_at, run_id, step, fork_id)
-        await self.engine.afork(run_id, before, fork_id=this_id)
-        return await self._awaited(this_id, check=check, wait=wait)
+        fork = await call(self._fork_at, run_id, step, fork_id)
+        await self._carrier.adrive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
+        return self._checked(await self.ashow(fork.id), check=check, wait=wait)
 
-    def _fork_at(self, run_id: str, step: str | None, fork_id: str | None) -> tuple[int, str]:
+    def _fork_at(self, run_id: str, step: str | None, fork_id: str | None) -> RunRecord:
+        """Write a new run down that has the answers of another one; nobody carries it out yet."""
         run = self._find(run_id)
-        rows = self.engine.steps(run_id)
-        before, kept = trunk_step(run, rows, step)
-        self._shelf.ready(run, kept, as_recorded=True)
-        return before, fork_id or new_id(run.label or "run")
+        before, kept = trunk_step(run, self.engine.steps(run_id), step)
+        this_id = fork_id or new_id(run.label or "run")
+        self._shelf.ready(replace(run, id=this_id), kept, as_recorded=True)
+        args = (this_id, *run.args[1:])
+
+        def work(tx: Transaction) -> None:
+            text, now = keep(list(args), f"arguments of run {this_id!r}")[0], self.engine.store.clock()
+            if not tx.add_run(this_id, run.decision, text, now, label=run.label, code=run.code, forked_from=run_id):
+                raise RunMismatchError(f"The run {this_id!r} exists already, so {run_id!r} was not forked to it.")
+            tx.copy_steps(run_id, this_id, before)
+
+        self.engine.store.commit(RUN_FORK, work)
+        return replace(run, id=this_id, args=args)
 
     # ---- ending
 

@@ -11,11 +11,13 @@ from typing import Any
 from troth.bridge import call
 from troth.runtime.engine import EmbeddedEngine, ResultTimeoutError, RunFailedError
 from troth.runtime.store import RunState
+from troth.runtime.workflows.frame import approval_signal
 
 __all__ = ["Carrier"]
 
 log = logging.getLogger("troth.runtime")
 
+_QUESTION = f"signal '{approval_signal('')}"  # as the engine says what a run waits for
 _LOOK = 0.2  # seconds between looks at a run that may have come to a question
 
 
@@ -91,7 +93,7 @@ class Carrier:
     def _is_asking(self, run_id: str) -> bool:
         """Whether the run waits for a person and for nothing else."""
         run = self._engine.find(run_id)
-        return run is not None and run.state is RunState.WAITING and (run.waiting_for or "").startswith("signal")
+        return run is not None and run.state is RunState.WAITING and _QUESTION in (run.waiting_for or "")
 
     def await_end(self, run_id: str, *, wait: bool) -> None:
         """Wait for a run that is written down; where nobody carries it out, it is carried out here."""
