@@ -82,7 +82,7 @@ class Runtime:
         self.engine = EmbeddedEngine(store, recover=False, threads=threads)
         registry = Registry(dict(functions or {}), dict(tools or {}), dict(agents or {}), self._talks)
         self._shelf = Shelf(self.engine, registry)
-        self._carrier = Carrier(self.engine, self._shelf.begun)
+        self._carrier = Carrier(self.engine)
         self._conversations: Conversations | None = None
         self._lock = threading.Lock()
         self._recovers = recover
@@ -166,14 +166,6 @@ class Runtime:
         given = check_inputs(known.spec.name, known.spec.inputs, inputs or {})
         this_id = run_id or new_id(known.spec.name)
         return this_id, (this_id, given, known.linked.source)
-
-    def _waited(self, run_id: str, *, check: bool, wait: bool) -> RunReport:
-        self._carrier.await_end(run_id, wait=wait)
-        return self._checked(self.show(run_id), check=check, wait=wait)
-
-    async def _awaited(self, run_id: str, *, check: bool, wait: bool) -> RunReport:
-        await self._carrier.aawait_end(run_id, wait=wait)
-        return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
     def _checked(self, run: RunReport, *, check: bool, wait: bool) -> RunReport:
         if check and not run.succeeded and (wait or run.is_over):
@@ -343,18 +335,17 @@ class Runtime:
         """End a run and undo what it did. A run that nobody carries out just now is undone here."""
         self._find(run_id)
         self.engine.cancel(run_id)
-        if not wait:
-            return self.show(run_id)
-        return self._waited(run_id, check=False, wait=True) if self._can_cancel(run_id) else self.show(run_id)
+        if wait and self._can_cancel(run_id):
+            self._carrier.await_end(run_id, wait=True)
+        return self.show(run_id)
 
     async def acancel(self, run_id: str, *, wait: bool = True) -> RunReport:
         """`cancel` for a task."""
         await call(self._find, run_id)
         await self.engine.acancel(run_id)
-        if not wait:
-            return await self.ashow(run_id)
-        is_open = await call(self._can_cancel, run_id)
-        return await self._awaited(run_id, check=False, wait=True) if is_open else await self.ashow(run_id)
+        if wait and await call(self._can_cancel, run_id):
+            await self._carrier.aawait_end(run_id, wait=True)
+        return await self.ashow(run_id)
 
     def _can_cancel(self, run_id: str) -> bool:
         run = self._find(run_id)

@@ -1,7 +1,6 @@
 """Runs that go on: after a failure, a cancellation or a kill, from the record, and never twice over what is done."""
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
@@ -402,40 +401,6 @@ def test_cancelling_what_nobody_carries_out(tmp_path):
         runtime.load(flow)
         assert runtime.cancel(run.id).state is RunWord.CANCELLED
     assert undone == [1]
-
-
-@pytest.mark.parametrize("at", range(12))
-def test_a_task_cancelled_at_any_await_point_leaves_a_run_that_goes_on(tmp_path, at):
-    """The task gets its CancelledError; nothing is lost, and nothing that was recorded is repeated."""
-    calls = {"a": 0, "b": 0, "c": 0}
-
-    async def work(name):
-        for _ in range(3):
-            await asyncio.sleep(0)
-        calls[name] += 1
-        return name
-
-    flow = Workflow(
-        "w", *[step(name, function=work, inputs={"name": {"value": name}}, undo=lambda name: None) for name in calls]
-    )
-
-    async def main():
-        async with Runtime(tmp_path / "runs.db") as runtime:
-            runtime.load(flow)
-            task = asyncio.create_task(runtime.arun(flow, run_id="r"))
-            for _ in range(at * 2):
-                await asyncio.sleep(0)
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):  # it may have ended before the cancellation
-                await task
-            if runtime.engine.find("r") is None:
-                return None
-            return (await runtime.arun(flow, run_id="r")).state
-
-    state = asyncio.run(main())
-    assert state in (None, RunWord.COMPLETED)
-    assert all(count <= 2 for count in calls.values())
-    assert sum(calls.values()) <= 4, "only the step in flight may be done twice"
 
 
 # ---- killed

@@ -89,8 +89,6 @@ class Shelf:
         self._accepted: dict[str, tuple[Known, Mapping[str, str]]] = {}
         self._taken: dict[int, tuple[str, Known]] = {}
         self._registered: set[str] = set()
-        self.begun: set[str] = set()
-        """Runs that the engine has begun to carry out here."""
         self._lock = threading.Lock()
 
     def take(self, source: Runnable) -> tuple[str, Known, bool]:
@@ -131,7 +129,6 @@ class Shelf:
 
     def _decision(self, name: str) -> Callable[[str, dict[str, object], str], Generator[Ask, Any, object]]:
         def decision(run_id: str, inputs: dict[str, object], source: str) -> Generator[Ask, Any, object]:  # noqa: ARG001
-            self.begun.add(run_id)
             known, codes = self._accepted.get(run_id) or (self._known[name], {})
             return (yield from self.deciding(known, run_id, inputs, codes))
 
