@@ -11,11 +11,13 @@ its first step begins. One that did not complete raises `RunNotCompletedError` w
 `check=False`.
 """
 
+import asyncio
 import logging
 import os
 import threading
+import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +30,7 @@ from troth.runtime.engine.errors import RunMismatchError, UnknownRunError
 from troth.runtime.engine.points import RUN_FORK, RUN_RESUME
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
 from troth.runtime.sagas.saga import Saga
-from troth.runtime.store import RunRecord, RunState, SqliteStore, Transaction
+from troth.runtime.store import Bell, RunRecord, RunState, SqliteStore, Transaction
 from troth.runtime.store.payload import keep
 from troth.runtime.store.transaction import run_topic
 from troth.runtime.workflows.again import Going, to_ask_again, trunk_step
@@ -42,6 +44,7 @@ from troth.runtime.workflows.picture.summary import explain
 from troth.runtime.workflows.problems import nearest
 from troth.runtime.workflows.replay import Replayed, replay
 from troth.runtime.workflows.report import RunReport, StepWord
+from troth.runtime.workflows.run_events import GATHER, LOOK_AGAIN, News, Quiet, RunEvent
 from troth.runtime.workflows.shelf import Known, Runnable, Shelf, budget_stream, is_workflow
 
 __all__ = ["DEFAULT_STORE", "RunNotCompletedError", "Runtime", "arun_workflow", "run_workflow"]
@@ -160,6 +163,27 @@ class Runtime:
         await self._carrier.adrive(name, args, this_id, known.spec.name, wait=wait)
         return self._checked(await self.ashow(this_id), check=check, wait=wait)
 
+    def start(
+        self, workflow: Runnable, inputs: Mapping[str, object] | None = None, *, run_id: str | None = None
+    ) -> str:
+        """Begin a run, which goes on beside the caller, and return its id. It is written down before this returns.
+
+        `events` follows it, `attach` waits for it, `close` interrupts it.
+        """
+        name, known = self._take(workflow)
+        this_id, args = self._begin(known, inputs, run_id)
+        self.engine.start(name, *args, run_id=this_id, label=known.spec.name)
+        return this_id
+
+    async def astart(
+        self, workflow: Runnable, inputs: Mapping[str, object] | None = None, *, run_id: str | None = None
+    ) -> str:
+        """`start`; the run goes on on this loop."""
+        name, known = await call(self._take, workflow)
+        this_id, args = self._begin(known, inputs, run_id)
+        await self.engine.astart(name, *args, run_id=this_id, label=known.spec.name)
+        return this_id
+
     def _begin(
         self, known: Known, inputs: Mapping[str, object] | None, run_id: str | None
     ) -> tuple[str, tuple[object, ...]]:
@@ -200,6 +224,42 @@ class Runtime:
     async def aruns(self, *, limit: int = 20, states: Sequence[RunState] | None = None) -> list[RunReport]:
         """`runs` for a task."""
         return await call(lambda: self.runs(limit=limit, states=states))
+
+    def events(self, run_id: str, *, timeout: float | None = None) -> Iterator[RunEvent]:
+        """What happens in a run, from its beginning on, as it happens; ends with the run.
+
+        Each thing is told once and nothing is left out, whoever carries the run out, here or in another process; many
+        at once come together, at most twenty times a second. `timeout` ends it after so many quiet seconds: a run that
+        waits for a person, or that nobody carries out, is quiet for long.
+        """
+        self._find(run_id)
+        bell, news, quiet = Bell(), News(), Quiet(timeout)
+        with self.engine.store.listening(bell, run_topic(run_id)):
+            while True:
+                seen = bell.count
+                run = self.show(run_id)
+                new = news.of(run)
+                yield from new
+                if run.is_over or quiet.is_too_long(bool(new)):
+                    return
+                if bell.wait(seen, LOOK_AGAIN):
+                    time.sleep(GATHER)
+
+    async def aevents(self, run_id: str, *, timeout: float | None = None) -> AsyncIterator[RunEvent]:
+        """`events` for a task."""
+        await call(self._find, run_id)
+        bell, news, quiet = Bell(), News(), Quiet(timeout)
+        with self.engine.store.listening(bell, run_topic(run_id)):
+            while True:
+                seen = bell.count
+                run = await self.ashow(run_id)
+                new = news.of(run)
+                for one in new:
+                    yield one
+                if run.is_over or quiet.is_too_long(bool(new)):
+                    return
+                if await bell.await_ring(seen, LOOK_AGAIN):
+                    await asyncio.sleep(GATHER)
 
     def _find(self, run_id: str) -> RunRecord:
         run = self.engine.find(run_id)
