@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.calling import Call
     from troth.analysis.program.link import Program
 
-__all__ = ["Needless", "needless", "never_waits"]
+__all__ = ["Needless", "is_required", "keeps_color", "needless", "never_waits"]
 
 _FEWEST = 2
 _RUNNING = frozenset({"run", "run_until_complete", "run_async", "async_to_sync"})
@@ -90,7 +90,7 @@ def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
         and not function.is_generator
         and not waits(function)
         and (not of_surfaces or function in handlers or (function.owner is not None and never_waits(function.owner)))
-        and not _required(program, function)
+        and not is_required(program, function)
     ]
     pulled: dict[Function, list[Call]] = defaultdict(list)
     for dispatcher in dispatchers(program):
@@ -231,12 +231,12 @@ def _sites(program: Program, names: set[str]) -> tuple[dict[Function, list[Call]
     return sites, unknown
 
 
-def _required(program: Program, function: Function) -> bool:
+def is_required(program: Program, function: Function) -> bool:
     """Whether something outside the function's own text asks for the color it has."""
     name = function.name
     if name.startswith("__") and name.endswith("__"):
         return True
-    if name.startswith("test") or any(not _is_harmless(program, function, one) for one in function.facts.decorators):
+    if name.startswith("test") or any(not keeps_color(program, function, one) for one in function.facts.decorators):
         return True
     if function.owner is not None:
         return _asked_for_by_base(program, function, function.owner)
@@ -247,7 +247,8 @@ def _required(program: Program, function: Function) -> bool:
     return any(name in hook.names and any(fnmatchcase(file, one) for one in hook.files) for hook in hooks)
 
 
-def _is_harmless(program: Program, function: Function, decorator: Node) -> bool:
+def keeps_color(program: Program, function: Function, decorator: Node) -> bool:
+    """Whether a decorator of `function` is known to leave its color alone and to ask for none."""
     node = decorator[1] if decorator[0] == "call" else decorator
     name = node[1] if node[0] == "name" else node[2] if node[0] == "attr" else ""
     if name in _HARMLESS:

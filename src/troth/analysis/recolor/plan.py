@@ -52,6 +52,7 @@ class Plan:
     wrong_colors: tuple[Listed, ...] = ()
     untested: tuple[Site, ...] | None = None
     notes: tuple[Listed, ...] = field(default=())
+    taught: tuple[Listed, ...] = ()  # dispatchers that take both colors from now on
 
     @property
     def is_clear(self) -> bool:
