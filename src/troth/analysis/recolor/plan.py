@@ -52,6 +52,7 @@ class Plan:
     wrong_colors: tuple[Listed, ...] = ()
     untested: tuple[Site, ...] | None = None
     notes: tuple[Listed, ...] = field(default=())
+    concerned: frozenset[str] = frozenset()  # the files that say a name of what changes
     taught: tuple[Listed, ...] = ()  # dispatchers that take both colors from now on
 
     @property
