@@ -113,8 +113,19 @@ def _chosen(functions: Sequence[Function], wish: Wish, to: Color) -> tuple[Funct
     return tuple(
         one
         for one in functions
-        if one.is_async != (to == "async") and (one.name in named if named else not _is_pythons(one))
+        if one.is_async != (to == "async") and (one.name in named if named else _is_of_surface(one, wish, to))
     )
+
+
+def _is_of_surface(function: Function, wish: Wish, to: Color) -> bool:
+    """Whether a method changes unless `--methods` says otherwise.
+
+    What a class keeps to itself has to become plain for its surface to be plain, but need not wait because that waits.
+    """
+    if _is_pythons(function):
+        return False
+    is_named = any(one.rpartition(".")[2] == function.name or one.endswith(f":{function.name}") for one in wish.targets)
+    return to == "sync" or is_named or function.owner is None or not function.name.startswith("_")
 
 
 def _is_pythons(function: Function) -> bool:

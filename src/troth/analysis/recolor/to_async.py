@@ -11,7 +11,7 @@ from troth.analysis.recolor.boundary import Boundary
 from troth.analysis.recolor.family import family
 from troth.analysis.recolor.follow import Cascade, bound_in, in_scope, is_test_file, kept_by
 from troth.analysis.recolor.mocks import mocks_recolored
-from troth.analysis.recolor.plan import Listed, Plan, Waits, outside
+from troth.analysis.recolor.plan import Listed, Plan, Waits, outside, split_by_kind
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.required import required_by
 from troth.analysis.recolor.rewrite_async import (
@@ -74,7 +74,7 @@ def plan_async(
                 stays[function] = why
         sites = find_sites(workspace, changed)
     mocked, odd_mocks = mocks_recolored(workspace, definitions, "async")
-    edits, problems = _edits(program, sites, changed, boundary, stays, within)
+    edits, problems, in_text = _edits(program, sites, changed, boundary, stays, within)
     for function in changed:
         where = workspace.definition(function)
         if where is not None:
@@ -99,7 +99,7 @@ def plan_async(
         ),
         sites.mentions,
         tuple(sorted(Listed(*one.place, one.qualname, why) for one, why in stays.items())),
-        notes=(*odd_mocks, *outside(sites.calls, within)),
+        notes=(*odd_mocks, *in_text, *outside(sites.calls, within)),
     )
 
 
@@ -115,14 +115,14 @@ def _edits(
     boundary: Boundary,
     stays: dict[Function, str],
     within: Callable[[str], bool],
-) -> tuple[list[Edit], list[Problem]]:
+) -> tuple[list[Edit], list[Problem], list[Listed]]:
     edits: list[Edit] = []
-    problems: list[Problem] = []
+    found_at: dict[Site, Problem] = {}
     run_in: dict[Tree, None] = {}
     for site in _plain(sites, within):
         found = _rewritten(program, site, changed, boundary, stays)
         if isinstance(found, Problem):
-            problems.append(found)
+            found_at[site] = found
             continue
         edits += found[0]
         if found[1]:
@@ -132,7 +132,8 @@ def _edits(
     for site in sites.mixed:
         if within(site.path) and site.use.kind not in CONSUMES:
             why = "its receiver may be of another class too, whose method keeps its color"
-            problems.append(Problem(site.path, site.line, site.text, why))
+            found_at[site] = Problem(site.path, site.line, site.text, why, site.functions)
+    problems, in_text = split_by_kind(found_at)
     for mention in sites.mentions:
         if mention.is_known and within(mention.path):
             taken = out_of_thread(mention) or mention_taken(program, mention, "async")
@@ -140,7 +141,7 @@ def _edits(
                 problems.append(taken)
             else:
                 edits += taken
-    return edits, problems
+    return edits, problems, in_text
 
 
 def _rewritten(

@@ -10,7 +10,7 @@ from troth.analysis.program.mentions import mentioned
 from troth.analysis.recolor.family import family
 from troth.analysis.recolor.follow import Cascade, in_scope, kept_by
 from troth.analysis.recolor.mocks import mocks_recolored
-from troth.analysis.recolor.plan import Listed, Plan, Waits, outside
+from troth.analysis.recolor.plan import Listed, Plan, Waits, outside, split_by_kind
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.required import required_by
 from troth.analysis.recolor.rewrite_sync import PassedOn, Rewritten, definition_made_plain, site_made_plain
@@ -124,7 +124,8 @@ def plan_sync(
     for tree, nodes in by_tree.items():
         edits += marks_dropped(tree, nodes)
     mocked, odd_mocks = mocks_recolored(workspace, definitions, "sync")
-    problems = [*(one for one in current.problems.values()), *current.handed_problems]
+    in_code, in_text = split_by_kind(current.problems)
+    problems = [*in_code, *current.handed_problems]
     return Plan(
         target,
         "sync",
@@ -137,7 +138,7 @@ def plan_sync(
         tuple(site for site in current.unknown if within(site.path)),
         current.sites.mentions,
         tuple(sorted(Listed(*one.place, one.qualname, why) for one, why in stays.items())),
-        notes=(*odd_mocks, *outside(current.sites.calls, within)),
+        notes=(*odd_mocks, *in_text, *outside(current.sites.calls, within)),
     )
 
 
