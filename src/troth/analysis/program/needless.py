@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.calling import Call
     from troth.analysis.program.link import Program
 
-__all__ = ["Needless", "is_required", "keeps_color", "needless", "never_waits"]
+__all__ = ["Needless", "handed_over", "is_required", "keeps_color", "needless", "never_waits"]
 
 _FEWEST = 2
 _RUNNING = frozenset({"run", "run_until_complete", "run_async", "async_to_sync"})
@@ -80,9 +80,25 @@ def never_waits(cls: Class) -> bool:
     return public >= _FEWEST and not any(one.is_generator or one.is_abstract or waits(one) for one in is_async)
 
 
-def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
+def handed_over(program: Program) -> tuple[Function, ...]:
+    """Those that are async for nothing but for somebody whom they are handed to, and who may await what they give."""
     handlers = {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
-    candidates = [
+    candidates = [one for one in _candidates(program, handlers, of_surfaces=False) if one not in handlers]
+    families = _families(program, candidates)
+    names = mentioned(program, {function.name for function in candidates})
+    twins = _with_waiting_twins(program, candidates)
+    return tuple(
+        one
+        for one in candidates
+        if one.name in names
+        and one not in twins
+        and not one.is_abstract
+        and not any(waits(other) or not other.is_async for other in families[one])
+    )
+
+
+def _candidates(program: Program, handlers: set[Function], *, of_surfaces: bool) -> list[Function]:
+    return [
         function
         for module in map(program.module, program.asked)
         for function in (module.function(index) for index in range(1, len(module.facts.functions)))
@@ -92,6 +108,11 @@ def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
         and (not of_surfaces or function in handlers or (function.owner is not None and never_waits(function.owner)))
         and not is_required(program, function)
     ]
+
+
+def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
+    handlers = {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
+    candidates = _candidates(program, handlers, of_surfaces=of_surfaces)
     pulled: dict[Function, list[Call]] = defaultdict(list)
     for dispatcher in dispatchers(program):
         for handler in dispatcher.handlers:

@@ -11,8 +11,8 @@ from troth.analysis.findings import Edit
 from troth.analysis.program import Program
 from troth.analysis.program.dispatch import Dispatcher, dispatchers
 from troth.analysis.program.entities import Function
-from troth.analysis.program.needless import needless
-from troth.analysis.recolor.follow import Cascade
+from troth.analysis.program.needless import handed_over, needless
+from troth.analysis.recolor.follow import Cascade, is_test_file
 from troth.analysis.recolor.plan import Listed, Plan
 from troth.analysis.recolor.to_sync import plan_sync
 from troth.analysis.recolor.workspace import Workspace
@@ -23,8 +23,13 @@ __all__ = ["needless_functions", "plan_needless"]
 
 
 def needless_functions(program: Program, within: Callable[[str], bool]) -> tuple[Function, ...]:
-    """The functions that never wait and that nobody needs to be async, those included that a dispatcher awaits."""
-    found = (one.function for one in needless(program))
+    """The functions that never wait and that nobody needs to be async.
+
+    Those are among them that a dispatcher awaits, or somebody whom they are handed to; but what a test hands over has
+    the color of what it stands for.
+    """
+    handed = (one for one in handed_over(program) if not is_test_file(one.module.path))
+    found = dict.fromkeys([*(one.function for one in needless(program)), *handed])
     return tuple(one for one in found if one.module.path.endswith((".py", ".pyi")) and within(one.module.path))
 
 

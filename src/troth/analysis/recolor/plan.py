@@ -62,7 +62,7 @@ class Plan:
 
 
 def split_by_kind(problems: Mapping[Site, Problem]) -> tuple[list[Problem], list[Listed]]:
-    """What somebody has to decide first, and what stands in a page or docstring only: that is named, and runs nowhere."""
+    """What somebody has to decide first, and what stands in a page or docstring only: that is named, and never runs."""
     code = [one for site, one in problems.items() if site.tree.view.kind in {"code", "notebook"}]
     text = [
         Listed(one.path, one.line, one.text, one.why)

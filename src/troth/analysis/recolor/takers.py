@@ -4,12 +4,15 @@ import ast
 
 from troth.analysis.findings import Edit
 from troth.analysis.program import Program
+from troth.analysis.program.awaited_parameters import AwaitedParameter
 from troth.analysis.recolor.handed import Taker, asked
 from troth.analysis.recolor.plan import Color
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.sites import Mention, Site
+from troth.analysis.recolor.tree import Definition
 from troth.analysis.rules.both_colors import both_colors
 from troth.analysis.rules.standing import standing
+from troth.analysis.source.tree import tree_of
 
 __all__ = ["lambda_taken", "mention_taken"]
 
@@ -59,4 +62,21 @@ def _taken(program: Program, taker: Taker, to: Color) -> list[Edit] | str:
     edits = both_colors(here) if here is not None and not awaiting.path.endswith(".ipynb") else None
     if edits is None:
         return f"what it returns is awaited at {awaiting.path}:{awaiting.at[0]}"
-    return list(edits)
+    return [*edits, *_annotation_widened(program, awaiting)]
+
+
+def _annotation_widened(program: Program, awaiting: AwaitedParameter) -> list[Edit]:
+    """`Callable[[], Awaitable[None]]` as `Callable[[], Awaitable[None] | None]`: it may give the result itself now."""
+    text = program.text(awaiting.function.module.path)
+    tree = tree_of(text.value)
+    line, column = awaiting.function.facts.at[:2]
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, Definition) or (node.lineno, node.col_offset) != (line, column):
+            continue
+        params = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        annotation = next((one.annotation for one in params if one.arg == awaiting.name), None)
+        for part in ast.walk(annotation) if annotation is not None else ():
+            if isinstance(part, ast.Subscript) and ast.unparse(part.value).rpartition(".")[2] == "Awaitable":
+                end = text.offset(part.end_lineno or 0, part.end_col_offset or 0)
+                return [Edit(awaiting.function.module.path, end, end, f" | {ast.unparse(part.slice)}")]
+    return []

@@ -1,10 +1,14 @@
 """Knows how to plan that functions become plain: their definitions, their calls, and callers that wait no more."""
 
 import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
+from troth.analysis.facts.expressions import at
 from troth.analysis.findings import Edit
 from troth.analysis.program import Program
+from troth.analysis.program.dispatch import Dispatcher
 from troth.analysis.program.entities import Function
 from troth.analysis.program.mentions import mentioned
 from troth.analysis.recolor.family import family
@@ -24,14 +28,18 @@ from troth.analysis.recolor.workspace import Workspace
 __all__ = ["plan_sync"]
 
 
+# The functions that dispatchers pick, each with all of these; they take both colors once the plan is carried out.
+Dispatched = Mapping[Function, Sequence[Dispatcher]]
+
+
 class _Round:
     """What changing a set of functions does: edits by site, what cannot be changed, and the waiting that goes.
 
     `passing` are plain functions that return what the calls give; their own calls change with them.
     """
 
-    def __init__(self, workspace: Workspace, sites: Sites, dispatched: Collection[Function] = ()) -> None:
-        self.sites = sites
+    def __init__(self, workspace: Workspace, found: Sites, dispatched: Dispatched) -> None:
+        sites = self.sites = _without(found, dispatched)
         ours = {site.node for site in sites.calls}
         self.edits: dict[Site, list[Edit]] = {}
         self.problems: dict[Site, Problem] = {}
@@ -42,16 +50,16 @@ class _Round:
         program = workspace.program
         for site in sites.calls:
             if site.use.kind == "lambda":
-                found: Rewritten = _with_nothing_gone(lambda_taken(program, site, "sync"))
+                plain: Rewritten = _with_nothing_gone(lambda_taken(program, site, "sync"))
             else:
-                found = site_made_plain(site, ours)
-            if isinstance(found, PassedOn):
-                found = self._passed_on(program, site, found.function)
-            if isinstance(found, Problem):
-                self.problems[site] = found
+                plain = site_made_plain(site, ours)
+            if isinstance(plain, PassedOn):
+                plain = self._passed_on(program, site, plain.function)
+            if isinstance(plain, Problem):
+                self.problems[site] = plain
             else:
-                self.edits[site] = found[0]
-                self.gone.update(found[1])
+                self.edits[site] = plain[0]
+                self.gone.update(plain[1])
         self.unknown = tuple(site for site in sites.unknown if site.use.kind in CONSUMES)
         for site in sites.mixed:
             if site.use.kind in CONSUMES:
@@ -75,6 +83,18 @@ class _Round:
         return [], []
 
 
+def _without(sites: Sites, dispatched: Dispatched) -> Sites:
+    """The sites but for the calls of dispatchers, which are written anew as a whole."""
+    taken = {(one.call.caller.module.path, one.call.at) for found in dispatched.values() for one in found}
+    if not taken:
+        return sites
+    calls, unknown, mixed = (
+        tuple(site for site in found if (site.tree.view.name, at(site.node)) not in taken)
+        for found in (sites.calls, sites.unknown, sites.mixed)
+    )
+    return replace(sites, calls=calls, unknown=unknown, mixed=mixed)
+
+
 def _with_nothing_gone(found: list[Edit] | Problem) -> Rewritten:
     return found if isinstance(found, Problem) else (found, [])
 
@@ -85,11 +105,11 @@ def plan_sync(
     functions: Sequence[Function],
     cascade: Cascade,
     within: Callable[[str], bool] = lambda _path: True,
-    dispatched: Collection[Function] = (),
+    dispatched: Dispatched = MappingProxyType({}),
 ) -> Plan:
     """The plan for `functions`, and for those that `cascade` lets follow.
 
-    Whoever picks one of `dispatched` out of a table takes both colors.
+    Whoever picks one of `dispatched` out of a table is taught elsewhere to take both colors.
     """
     program = workspace.program
     definitions = tuple(one for one in family(program, functions) if _has_color(workspace, one))
@@ -142,7 +162,7 @@ def plan_sync(
     )
 
 
-def _settled(workspace: Workspace, changed: set[Function], dispatched: Collection[Function]) -> _Round:
+def _settled(workspace: Workspace, changed: set[Function], dispatched: Dispatched) -> _Round:
     """What changing the functions does; those that only pass on what these give are added to `changed`."""
     while True:
         current = _Round(workspace, find_sites(workspace, changed), dispatched)
