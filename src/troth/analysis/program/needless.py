@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from troth.analysis.facts.model import body_of
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
-from troth.analysis.program.awaits import waits
 from troth.analysis.program.dispatch import dispatchers
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
@@ -77,7 +76,7 @@ def never_waits(cls: Class) -> bool:
     methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
     is_async = [one for one in methods if one.is_async and not one.name.startswith("__")]
     public = sum(not one.name.startswith("_") for one in is_async)
-    return public >= _FEWEST and not any(one.is_generator or one.is_abstract or waits(one) for one in is_async)
+    return public >= _FEWEST and not any(one.is_generator or one.is_abstract or one.waits for one in is_async)
 
 
 def handed_over(program: Program) -> tuple[Function, ...]:
@@ -104,7 +103,7 @@ def _candidates(program: Program, handlers: set[Function], *, of_surfaces: bool)
         for function in (module.function(index) for index in range(1, len(module.facts.functions)))
         if function.is_async
         and not function.is_generator
-        and not waits(function)
+        and not function.waits
         and (not of_surfaces or function in handlers or (function.owner is not None and never_waits(function.owner)))
         and not is_required(program, function)
     ]
@@ -119,18 +118,19 @@ def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
             pulled[handler].append(dispatcher.call)
     families = _families(program, candidates)
     handed_around = mentioned(program, {function.name for function in candidates})
-    sites, unknown = _sites(program, {function.name for function in candidates})
     twins = _with_waiting_twins(program, candidates)
     found: list[Needless] = []
+    free: list[Function] = []
     for function in candidates:
-        family = families[function]
-        if any(waits(one) or not one.is_async for one in family) or function in twins:
+        if any(one.waits or not one.is_async for one in families[function]) or function in twins:
             continue
         if function in pulled:
             found.append(Needless(function, tuple(pulled[function]), is_sure=False, is_pulled=True))
-            continue
-        if function.is_abstract or function.name in handed_around:
-            continue
+        elif not function.is_abstract and function.name not in handed_around:
+            free.append(function)
+    sites, unknown = _sites(program, {function.name for function in free})
+    for function in free:
+        family = families[function]
         calls = [call for one in family for call in sites.get(one, ())]
         if any(not call.is_awaited and _hands_on(program, call) for call in calls):
             continue  # its coroutine goes to somebody who needs one
@@ -215,7 +215,7 @@ def _with_waiting_twins(program: Program, functions: list[Function]) -> set[Func
         for index in range(len(module.facts.classes)):
             cls = module.cls(index)
             for name in names & cls.methods.keys():
-                if any(waits(module.function(method)) for method in cls.methods[name]):
+                if any(module.function(method).waits for method in cls.methods[name]):
                     waiting[name].append(cls)
     return {
         function
@@ -238,6 +238,8 @@ def _sites(program: Program, names: set[str]) -> tuple[dict[Function, list[Call]
     """The calls of each function, and how many calls of each name nobody can tell the target of."""
     sites: dict[Function, list[Call]] = defaultdict(list)
     unknown: dict[str, int] = defaultdict(int)
+    if not names:
+        return sites, unknown
     for caller in program.calling.functions_naming(names):
         for call in program.calling.of(caller):
             last = call.text.rpartition(".")[2]

@@ -51,13 +51,18 @@ def tell(
         code,
         name,
         span(program, site.function, at or incident.at),
-        message,
+        _of_future(message) if site.promise == "future" else message,
         "certain" if incident.sure and site.sure else "likely",
         (*site.reasons, *incident.more),
         fix,
         site.function.qualname,
         site.callee,
     )
+
+
+def _of_future(message: str) -> str:
+    """A future runs by itself; what is lost is its result, and that anybody waits for it."""
+    return message.replace("coroutine", "future").replace("never runs", "is not waited for")
 
 
 def tell_at(

@@ -164,8 +164,8 @@ def check(program: Program) -> Iterator[Finding]:
             return None
         return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
 
-    names = {name.rpartition(".")[2] for name in known} | {"Popen", *_FILES}
-    direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True)
+    names = {*known, "subprocess.Popen"}
+    direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True, whoever=_FILES)
     for call in direct.direct():
         if not call.is_awaited:
             found = kind(call)
@@ -175,7 +175,7 @@ def check(program: Program) -> Iterator[Finding]:
             )
     chained = Chains(
         program,
-        names,
+        [name for name in known if _reaches(known[name])],
         lambda call: not call.text.endswith("Popen") and _reaches(kind(call)),
         stops=_is_for_a_thread,
     )
