@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.calling import Call
     from troth.analysis.program.link import Program
 
-__all__ = ["Needless", "needless", "never_waits"]
+__all__ = ["Needless", "handed_over", "is_required", "keeps_color", "needless", "never_waits"]
 
 _FEWEST = 2
 _RUNNING = frozenset({"run", "run_until_complete", "run_async", "async_to_sync"})
@@ -79,9 +79,25 @@ def never_waits(cls: Class) -> bool:
     return public >= _FEWEST and not any(one.is_generator or one.is_abstract or one.waits for one in is_async)
 
 
-def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
+def handed_over(program: Program) -> tuple[Function, ...]:
+    """Those that are async for nothing but for somebody whom they are handed to, and who may await what they give."""
     handlers = {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
-    candidates = [
+    candidates = [one for one in _candidates(program, handlers, of_surfaces=False) if one not in handlers]
+    families = _families(program, candidates)
+    names = mentioned(program, {function.name for function in candidates})
+    twins = _with_waiting_twins(program, candidates)
+    return tuple(
+        one
+        for one in candidates
+        if one.name in names
+        and one not in twins
+        and not one.is_abstract
+        and not any(waits(other) or not other.is_async for other in families[one])
+    )
+
+
+def _candidates(program: Program, handlers: set[Function], *, of_surfaces: bool) -> list[Function]:
+    return [
         function
         for module in map(program.module, program.asked)
         for function in (module.function(index) for index in range(1, len(module.facts.functions)))
@@ -89,8 +105,13 @@ def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
         and not function.is_generator
         and not function.waits
         and (not of_surfaces or function in handlers or (function.owner is not None and never_waits(function.owner)))
-        and not _required(program, function)
+        and not is_required(program, function)
     ]
+
+
+def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
+    handlers = {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
+    candidates = _candidates(program, handlers, of_surfaces=of_surfaces)
     pulled: dict[Function, list[Call]] = defaultdict(list)
     for dispatcher in dispatchers(program):
         for handler in dispatcher.handlers:
@@ -233,12 +254,12 @@ def _sites(program: Program, names: set[str]) -> tuple[dict[Function, list[Call]
     return sites, unknown
 
 
-def _required(program: Program, function: Function) -> bool:
+def is_required(program: Program, function: Function) -> bool:
     """Whether something outside the function's own text asks for the color it has."""
     name = function.name
     if name.startswith("__") and name.endswith("__"):
         return True
-    if name.startswith("test") or any(not _is_harmless(program, function, one) for one in function.facts.decorators):
+    if name.startswith("test") or any(not keeps_color(program, function, one) for one in function.facts.decorators):
         return True
     if function.owner is not None:
         return _asked_for_by_base(program, function, function.owner)
@@ -249,7 +270,8 @@ def _required(program: Program, function: Function) -> bool:
     return any(name in hook.names and any(fnmatchcase(file, one) for one in hook.files) for hook in hooks)
 
 
-def _is_harmless(program: Program, function: Function, decorator: Node) -> bool:
+def keeps_color(program: Program, function: Function, decorator: Node) -> bool:
+    """Whether a decorator of `function` is known to leave its color alone and to ask for none."""
     node = decorator[1] if decorator[0] == "call" else decorator
     name = node[1] if node[0] == "name" else node[2] if node[0] == "attr" else ""
     if name in _HARMLESS:
