@@ -52,11 +52,12 @@ class _Recorder(Flow):
     def __init__(self, program: Program, function: Function) -> None:
         super().__init__(program, function)
         self.calls: dict[At, Call] = {}
-        self._awaiting: Node | None = None
+        self._awaiting: set[At] = set()
         self._unlisted: dict[At, Value] = {}
 
     def on_await(self, node: Node) -> Value | None:
-        self._awaiting = node[1]
+        if node[1][0] == "call":
+            self._awaiting.add(node[1][-1])
         return super().on_await(node)
 
     def attribute(self, base: Value | None, name: str, at: At, base_node: Node | None = None) -> Value | None:
@@ -76,7 +77,7 @@ class _Recorder(Flow):
     def arguments(self, func: Value | None, node: Node, values: list[Given]) -> None:
         if func is None and node[1][0] == "attr":
             func = self._unlisted.get(node[1][3])
-        is_awaited = node is self._awaiting
+        is_awaited = node[-1] in self._awaiting
         known = self.calls.get(node[-1])
         if known is None or (known.callee is None and func is not None):
             self.calls[node[-1]] = Call(self.function, node, func, tuple(values), is_awaited)
@@ -89,6 +90,18 @@ class Calling:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._known: dict[Function, tuple[Call, ...]] = {}
+        self._named: frozenset[str] | None = None
+
+    def is_named(self, name: str) -> bool:
+        """Whether some function of the project calls and awaits something of that name."""
+        if self._named is None:
+            self._named = frozenset(
+                callee.rpartition(".")[2]
+                for module in self.program.own_modules()
+                for facts in module.facts.functions
+                for callee in facts.awaited
+            )
+        return name in self._named
 
     def of(self, function: Function) -> tuple[Call, ...]:
         """The calls that `function` makes itself, in the order of the text; those of functions inside it are theirs."""
