@@ -27,6 +27,7 @@ __all__ = [
     "ASYNC",
     "FACTS_VERSION",
     "GENERATOR",
+    "WAITS",
     "At",
     "ClassFacts",
     "FileFacts",
@@ -37,13 +38,14 @@ __all__ = [
     "body_of",
 ]
 
-FACTS_VERSION = 2
+FACTS_VERSION = 3
 
 Node = tuple[Any, ...]
 At = tuple[int, int, int, int]
 
 ASYNC = 1
 GENERATOR = 2
+WAITS = 8  # has an `await`, an `async for` or an `async with` of its own
 ABSTRACT = 4  # a body that says nothing: `...`, `pass`, a docstring or `raise NotImplementedError`
 
 
@@ -76,6 +78,7 @@ class FunctionFacts(NamedTuple):
     decorators: tuple[Node, ...]
     calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
     awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
+    keyed: tuple[str, ...]  # variables of which a key is asked by a string: `user["name"]`
     body: bytes
 
 
@@ -103,6 +106,7 @@ class FileFacts(NamedTuple):
     classes: tuple[ClassFacts, ...]
     variables: tuple[tuple[str, Node | None, Node | None], ...]  # module level: name, annotation, value
     exports: tuple[str, ...] | None  # __all__, where it is a plain list
+    mentions: tuple[str, ...] = ()  # names and attributes that stand somewhere as a value, not only as a callee
 
     def pack(self) -> bytes:
         """These facts as bytes."""
@@ -113,19 +117,21 @@ class FileFacts(NamedTuple):
                 tuple(map(tuple, self.classes)),
                 self.variables,
                 self.exports,
+                self.mentions,
             )
         )
 
     @classmethod
     def unpack(cls, packed: bytes) -> "FileFacts":
         """The facts that `pack` wrote."""
-        imports, functions, classes, variables, exports = marshal.loads(packed)  # noqa: S302  our own bytes
+        imports, functions, classes, variables, exports, mentions = marshal.loads(packed)  # noqa: S302  our own bytes
         return cls(
             tuple(ImportFacts._make(i) for i in imports),
             tuple(FunctionFacts._make(f) for f in functions),
             tuple(ClassFacts._make(c) for c in classes),
             variables,
             exports,
+            mentions,
         )
 
 

@@ -125,7 +125,7 @@ class Consumers:
                 return "text:a log call"
         if isinstance(func, FunctionValue):
             if isinstance(func.function, LibraryFunction):
-                return self._library(func, func.function)
+                return self._library(func, func.function, position)
             return self._own(func, func.function, position, name)
         if isinstance(func, ClassObject):
             return self._constructed(func, position, name)
@@ -139,7 +139,7 @@ class Consumers:
         if isinstance(func, FunctionValue):
             function = func.function
             if isinstance(function, LibraryFunction):
-                return True
+                return bool(function.roles) or "o" in function.flags or looks_like_keeper(function.qualname)
             if function.is_abstract or (
                 function.facts.decorators and not function.decorated_with("staticmethod", "classmethod")
             ):
@@ -158,12 +158,14 @@ class Consumers:
             params = params[1:]
         return _param(params, position, name)
 
-    def _library(self, func: FunctionValue, function: LibraryFunction) -> str:
+    def _library(self, func: FunctionValue, function: LibraryFunction, position: int) -> str:
         qualname = function.qualname
         module, _, name = qualname.rpartition(".")
         if module == "builtins":
             if name in _TEXT_BUILTINS:
                 return f"text:`{name}`"
+            if name in {"map", "filter"} and position:
+                return f"`{name}`, which never awaits it"
             return f"`{name}`, which never awaits it" if name in _PLAIN_BUILTINS else ""
         if module == "builtins.str":
             return f"text:`str.{name}`"

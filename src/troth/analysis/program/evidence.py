@@ -124,12 +124,10 @@ class Evidence:
         In `async def` the callee being known is enough: whoever wants the promise itself names it so. In a plain
         function, which cannot await, another site has to show that the callee is awaited.
         """
-        if site.target is None:
-            return False
-        if site.function.is_async:
-            return True
         name = site.callee.rpartition(".")[2]
-        return self._awaited_names[name] > 0
+        if site.target is None:
+            return site.function.is_async and not site.by_siblings and self._awaited_names[name] > 0
+        return site.function.is_async or self._awaited_names[name] > 0
 
     def _by_name(self, name: str, asking: str) -> Reason | None:
         if name in GENERIC or name.startswith("__"):

@@ -8,13 +8,11 @@ unknown  a table, an attribute, a library: whoever gets it there may need the co
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from troth.analysis.facts.model import body_of
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.awaited_parameters import asks_for_color, awaited_parameters
-from troth.analysis.program.awaits import waits
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.generic import GENERIC
@@ -58,12 +56,9 @@ def handed(program: Program, functions: Collection[Function]) -> dict[Function, 
     found: dict[Function, list[Handed]] = {}
     if not by_name:
         return found
-    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(by_name)))})\b(?!\s*\()")
     data = _data_names(program)
     for module in program.own_modules():
-        if not module.facts.functions:
-            continue  # a file that could not be read has no text either
-        wanted = frozenset(pattern.findall(program.text(module.path).value))
+        wanted = frozenset(by_name.keys() & set(module.facts.mentions))
         for scope, mention in _mentions(module, wanted) if wanted else ():
             for function in _meant(program, module, scope, mention, by_name, data):
                 found.setdefault(function, []).append(_taken(program, scope, mention, function))
@@ -310,7 +305,7 @@ def _never_waits(program: Program, target: Function, parameter: str) -> bool:
             isinstance(value, FunctionValue)
             and isinstance(value.function, Function)
             and value.function.is_async
-            and not waits(value.function)
+            and not value.function.waits
             for caller in program.calling.functions_naming({name})
             for call in program.calling.of(caller)
             for value in _given_to(program, call, target, parameter)

@@ -66,6 +66,19 @@ def member(qualified: str, name: str) -> Any:
 
 
 @cache
+def has_members(qualified: str) -> bool:
+    """Whether the tables list the methods of that class, so that what is not listed is not there."""
+    tables = _tables()
+    table = None if tables is None else tables.load(qualified.partition(".")[0])
+    parts = qualified.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        module = None if table is None else table.modules.get(".".join(parts[:count]))
+        if module is not None:
+            return bool(module.get("c", {}).get(".".join(parts[count:]), {}).get("m"))
+    return False
+
+
+@cache
 def lineage(qualified: str) -> tuple[str, ...]:
     """The class and its known ancestors."""
     tables = _tables()

@@ -16,10 +16,11 @@ from troth.analysis.program.entities import Class, Function, Module
 from troth.analysis.program.evaluate import Evaluator, Plain
 from troth.analysis.program.evidence import Evidence
 from troth.analysis.program.flow import Flow, holds_promise
+from troth.analysis.program.glance import Glance
 from troth.analysis.program.imports import ModuleFinder
 from troth.analysis.program.names import Names
 from troth.analysis.program.reasons import Reasons
-from troth.analysis.program.sites import AWAITED, KEPT, PENDING, Incident, Site
+from troth.analysis.program.sites import AWAITED, KEPT, PENDING, Incident, KeyAsked, Site
 from troth.analysis.program.suspicion import Suspicion
 from troth.analysis.program.types import Types
 from troth.analysis.program.values import (
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from troth.analysis.facts.model import At, Node, Param
+    from troth.analysis.program.calling import Call
     from troth.analysis.program.installed import Installed
     from troth.analysis.program.library import LibraryClass
     from troth.analysis.source.text import Text
@@ -55,7 +57,18 @@ _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 class Summary:
     """What remains of a walk through a function."""
 
-    __slots__ = ("attributes", "bound", "incidents", "returned_result", "returns", "stored", "yields")
+    __slots__ = (
+        "attributes",
+        "bound",
+        "calls",
+        "incidents",
+        "keys",
+        "narrowed",
+        "returned_result",
+        "returns",
+        "stored",
+        "yields",
+    )
 
     def __init__(self, flow: Flow | None) -> None:
         if flow is None:
@@ -66,6 +79,9 @@ class Summary:
             self.incidents: tuple[Incident, ...] = ()
             self.stored: list[tuple[Node, Value]] = []
             self.returned_result = False
+            self.calls: tuple[Call, ...] = ()
+            self.keys: tuple[KeyAsked, ...] = ()
+            self.narrowed: dict[int, dict[str, Value]] = {}
             return
         self.returns = union(flow.returns) if flow.returns else None
         self.yields = union(flow.yields) if flow.yields else None
@@ -74,6 +90,9 @@ class Summary:
         self.incidents = tuple(flow.incidents.values())
         self.stored = [(n, v) for n, v in flow.stored if holds_promise(v)]
         self.returned_result = flow.returned_result
+        self.keys = tuple(flow.keys)
+        self.calls = tuple([call for _, call in sorted(flow.calls.items())])
+        self.narrowed = flow.narrowed
 
 
 class Program:
@@ -106,6 +125,7 @@ class Program:
         self.consumers = Consumers(self)
         self.evidence = Evidence(self)
         self.calling = Calling(self)
+        self.glance = Glance(self)
         self._summaries: dict[Function, Summary] = {}
         self._walking: set[Function] = set()
         self._parameters: dict[tuple[Function, str], Value | None] = {}
@@ -479,7 +499,7 @@ class Program:
         for module in {c.module for c in (cls, *self.classes.children(cls))}:
             for f in module.facts.functions:
                 collect_uses(body_of(f), name, uses)
-        return "awaited" not in uses and ("misused" in uses or not uses - {"assigned"})
+        return "awaited" not in uses and ("misused" in uses or not uses - {"assigned", "given"})
 
     # -- texts and places ----------------------------------------------------------------------------------------------
 

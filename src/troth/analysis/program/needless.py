@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from troth.analysis.facts.model import body_of
-from troth.analysis.program.awaits import awaited_calls, waits
+from troth.analysis.program.awaits import awaited_calls
 from troth.analysis.program.dispatch import dispatchers
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.handed import handed
@@ -84,7 +84,7 @@ def never_waits(cls: Class) -> bool:
     methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
     is_async = [one for one in methods if one.is_async and not one.name.startswith("__")]
     public = sum(not one.name.startswith("_") for one in is_async)
-    return public >= _FEWEST and not any(one.is_generator or one.is_abstract or waits(one) for one in is_async)
+    return public >= _FEWEST and not any(one.is_generator or one.is_abstract or one.waits for one in is_async)
 
 
 def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
@@ -95,7 +95,7 @@ def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
         for function in (module.function(index) for index in range(1, len(module.facts.functions)))
         if function.is_async
         and not function.is_generator
-        and not waits(function)
+        and not function.waits
         and (not of_surfaces or function in handlers or (function.owner is not None and never_waits(function.owner)))
     ]
     found = _freed(program, idle, {})
@@ -123,29 +123,31 @@ def _freed(
         for handler in dispatcher.handlers:
             pulled[handler].append(dispatcher.call)
     families = _families(program, candidates)
-    given = handed(program, [one for one in candidates if one not in pulled])
-    sites, unknown = _sites(program, {function.name for function in candidates})
     twins = _with_waiting_twins(program, [one for one in candidates if one not in pulled])
+    given = handed(program, [one for one in candidates if one not in pulled and one not in twins])
     found: list[Needless] = []
+    free: list[Function] = []
     for function in candidates:
-        family = families[function]
-        if _takes_both(program, function):
-            found.append(Needless(function, (), is_sure=False, is_seen=False, through=through.get(function, ())))
-            continue
-        if any((waits(one) and one not in through) or not one.is_async for one in family) or function in twins:
-            continue
         because = through.get(function, ())
-        if function in pulled:
+        if _takes_both(program, function):
+            found.append(Needless(function, (), is_sure=False, is_seen=False, through=because))
+        elif any((one.waits and one not in through) or not one.is_async for one in families[function]):
+            continue
+        elif function in pulled:
             calls = tuple(pulled[function])
             found.append(Needless(function, calls, is_sure=False, is_pulled=True, through=because))
-            continue
-        takers = [one for relative in family for one in given.get(relative, ())]
-        if function.is_abstract or any(one.need == "unknown" for one in takers):
-            continue
+        elif not function.is_abstract and function not in twins:
+            takers = [one for relative in families[function] for one in given.get(relative, ())]
+            if all(one.need != "unknown" for one in takers):
+                free.append(function)
+    sites, unknown = _sites(program, {function.name for function in free})
+    for function in free:
+        family, because = families[function], through.get(function, ())
         calls = tuple(dict.fromkeys(call for one in family for call in sites.get(one, ())))
         is_awaited = any(call.is_awaited for call in calls)
         if any(not call.is_awaited and _hands_on(program, call, is_awaited=is_awaited) for call in calls):
             continue  # its coroutine goes to somebody who needs one
+        takers = [one for relative in family for one in given.get(relative, ())]
         slot = next((one.slot for one in takers if one.slot is not None), None)
         if slot is not None:
             found.append(Needless(function, calls, is_sure=False, is_pulled=True, slot=slot, through=because))
@@ -289,7 +291,7 @@ def _with_waiting_twins(program: Program, functions: list[Function]) -> set[Func
         for index in range(len(module.facts.classes)):
             cls = module.cls(index)
             for name in names & cls.methods.keys():
-                if any(waits(module.function(method)) for method in cls.methods[name]):
+                if any(module.function(method).waits for method in cls.methods[name]):
                     waiting[name].append(cls)
     return {
         function
@@ -317,6 +319,8 @@ def _sites(program: Program, names: set[str]) -> tuple[dict[Function, list[Call]
     """The calls of each function, and how many calls of each name nobody can tell the target of."""
     sites: dict[Function, list[Call]] = defaultdict(list)
     unknown: dict[str, int] = defaultdict(int)
+    if not names:
+        return sites, unknown
     for caller in program.calling.functions_naming(names):
         for call in program.calling.of(caller):
             last = call.text.rpartition(".")[2]

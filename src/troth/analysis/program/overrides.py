@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from troth.analysis.program.awaits import waits
 from troth.analysis.program.entities import Class
 from troth.analysis.program.required import is_required
 
@@ -40,7 +39,7 @@ def idle_overrides(program: Program) -> Iterator[IdleOverride]:
             if facts.owner < 0 or facts.flags & 3 != 1 or not program.calling.is_named(facts.name):
                 continue
             function = module.function(index)
-            if waits(function):
+            if function.waits:
                 continue
             base = _declared(program, function)
             if base is None or is_required(program, function) or is_required(program, base):
@@ -73,4 +72,4 @@ def _overrides(program: Program, base: Function) -> tuple[list[Function], int]:
     ]
     if any(not one.is_async for one in every):
         return [], len(every)  # both colors are taken already
-    return [one for one in every if not one.is_abstract and not waits(one)], len(every)
+    return [one for one in every if not one.is_abstract and not one.waits], len(every)

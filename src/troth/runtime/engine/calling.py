@@ -21,6 +21,7 @@ from troth.runtime.engine.asks import Step
 from troth.runtime.engine.cancellation import Cancellation
 from troth.runtime.engine.current import CURRENT, CurrentStep
 from troth.runtime.engine.errors import LostCoroutineError, StepTimeoutError, ThreadsExhaustedError
+from troth.runtime.engine.interruption import CancelledAfterError
 from troth.runtime.engine.outcome import Outcome
 from troth.runtime.engine.workers import Job, Workers
 from troth.runtime.store import failpoints
@@ -77,9 +78,13 @@ def _call_in_thread(step: Step, info: CurrentStep, workers: Workers) -> Outcome:
 
 
 async def acall(step: Step, info: CurrentStep, workers: Workers, cancellation: Cancellation) -> Outcome:
-    """Make one attempt from a loop. Cancelling the task cancels an async step, and gives up a sync one's thread."""
+    """Make one attempt from a loop. Cancelling the task cancels an async step, and gives up a sync one's thread.
+
+    A cancellation that finds the attempt ended raises CancelledAfterError: what was done is known, and can be kept.
+    """
     token = CURRENT.set(info)
     begun = lost.begin_step(info)
+    late: CancelledAfterError | None = None
     try:
         if failpoints.armed:
             failpoints.reach(STEP_EFFECT.before)
@@ -91,10 +96,16 @@ async def acall(step: Step, info: CurrentStep, workers: Workers, cancellation: C
                 outcome = await _settle(outcome.value, step, info, cancellation)
         if failpoints.armed:
             failpoints.reach(STEP_EFFECT.after)
+    except CancelledAfterError as cancelled:
+        late, outcome = cancelled, cancelled.outcome
     finally:
         losses = lost.end_step(info, begun)
         CURRENT.reset(token)
-    return _lossless(outcome, step, losses) if losses else outcome
+    if losses:
+        outcome = _lossless(outcome, step, losses)
+    if late is not None:
+        raise CancelledAfterError(outcome) from late
+    return outcome
 
 
 async def _await_thread(step: Step, info: CurrentStep, workers: Workers) -> Outcome:
@@ -105,8 +116,13 @@ async def _await_thread(step: Step, info: CurrentStep, workers: Workers) -> Outc
     try:
         is_done = await job.await_done(step.timeout)
     except asyncio.CancelledError:
-        workers.abandon(job)
-        raise
+        if workers.abandon(job):
+            raise
+        outcome = _of_job(job, step)
+        if inspect.iscoroutine(outcome.value):
+            outcome.value.close()  # it has not begun, so the step has not ended
+            raise
+        raise CancelledAfterError(outcome) from None
     if is_done or not workers.abandon(job):
         return _of_job(job, step)
     return Outcome("timeout", error=_timeout(step, f"its thread {job.thread} is abandoned"))
@@ -138,20 +154,24 @@ async def _await(make: Callable[[], Any], step: Step, info: CurrentStep, cancell
         value = await make()
         while type(value) not in _PLAIN and inspect.isawaitable(value):
             value = await value
-        return Outcome("done", value)
+        outcome = Outcome("done", value)
     except asyncio.CancelledError as error:
         if task.cancelling() == before:
             return Outcome("failed", error=error)  # the step raised it; nobody cancelled us
         if not cancellation.is_asked:
             raise
-        task.uncancel()
-        return Outcome("cancelled", error=error)
+        outcome = Outcome("cancelled", error=error)
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001  SystemExit too: a step does not end the program
-        return Outcome("failed", error=error)
+        outcome = Outcome("failed", error=error)
     finally:
         cancellation.leave(task)
+    if task.cancelling() > before:
+        if not cancellation.is_asked:
+            raise CancelledAfterError(outcome)  # the step swallowed it, and it was not meant for the step alone
+        task.uncancel()
+    return outcome
 
 
 async def _fully(make: Callable[[], Any]) -> Any:
@@ -183,7 +203,8 @@ async def _await_within(
     try:
         await asyncio.wait([task], timeout=timeout)
     except asyncio.CancelledError:
-        await _end(task, step)
+        if await _end(task, step) and not task.cancelled() and (outcome := task.result()).ended == "done":
+            raise CancelledAfterError(outcome) from None
         raise
     finally:
         cancellation.leave(task)
@@ -202,16 +223,28 @@ async def _await_within(
 
 
 async def _end(task: "asyncio.Task[Outcome]", step: Step) -> bool:
-    """Cancel `task` and give it a moment. One that goes on all the same is left behind, kept and named."""
-    task.cancel()
-    done, _ = await asyncio.wait([task], timeout=_GRACE)
-    if not done:
+    """Cancel `task` and give it a moment. One that goes on all the same is left behind, kept and named.
+
+    Our own cancellation meanwhile does not shorten the moment: it is raised when that is over.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    deadline = time.monotonic() + _GRACE
+    if not task.done():
+        task.cancel()
+    while not task.done() and (left := deadline - time.monotonic()) > 0:
+        try:
+            await asyncio.wait([task], timeout=left)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if not task.done():
         _abandoned_tasks.add(task)
         task.add_done_callback(_abandoned_tasks.discard)
         log.warning(
             "Step %r ignores its cancellation; its task goes on unheeded (%d so).", step.name, len(_abandoned_tasks)
         )
-    return bool(done)
+    if cancelled is not None:
+        raise cancelled
+    return task.done()
 
 
 def _timeout(step: Step, what: str) -> StepTimeoutError:

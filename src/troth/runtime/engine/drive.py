@@ -1,7 +1,8 @@
 """Knows how to drive a conducted run: two short loops around one generator, one that blocks and one that awaits."""
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from troth import bridge
@@ -13,7 +14,7 @@ from troth.runtime.store import Store
 
 __all__ = ["Driven", "adrive", "drive"]
 
-_BREATH = 32  # acts after which a task that never had to wait lets the others run
+_BREATH = 32  # commits after which a task that never had to wait lets the others run
 
 
 class Driven(Protocol):
@@ -75,14 +76,17 @@ async def adrive(acts: Acts, driven: Driven) -> Any:
         except StopIteration as done:
             return done.value
         answer = error = None
-        since_breath += 1
         try:
-            if since_breath >= _BREATH:
-                since_breath = 0
-                await asyncio.sleep(0)
             if type(act) is Commit:
-                kept = store.commit_at_once(act.work) if driven.is_alone() else None
-                answer = kept[0] if kept is not None else await store.acommit(act.point, act.work)
+                since_breath += 1
+                kept = store.commit_at_once(act.work) if since_breath < _BREATH and driven.is_alone() else None
+                if kept is None:
+                    # A breath is taken here and nowhere else: cancelled while it waits, a commit is made all the same,
+                    # so what a step has done is recorded before the run is let go of.
+                    since_breath = 0
+                    answer = await store.acommit(act.point, act.work)
+                else:
+                    answer = kept[0]
             elif type(act) is Invoke:
                 answer = await acall(act.step, act.info, driven.workers, act.cancellation)
             else:
@@ -118,13 +122,23 @@ async def _afan(act: Fan, driven: Driven) -> list[Any]:
     try:
         return list(await asyncio.gather(*tasks))
     except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _end(tasks)
         raise
     finally:
         for strand in act.strands:
             strand.close()
+
+
+async def _end(tasks: "Sequence[asyncio.Task[Any]]") -> None:
+    """Cancel `tasks` and wait for them all, however often we are cancelled ourselves: none is left behind."""
+    for task in tasks:
+        task.cancel()
+    while left := [task for task in tasks if not task.done()]:
+        with contextlib.suppress(asyncio.CancelledError):  # whoever called us is on the way out with an error already
+            await asyncio.wait(left)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # the first one is what we end with; this marks the others as seen
 
 
 def _left(act: Pause, clock: Callable[[], float]) -> float | None:

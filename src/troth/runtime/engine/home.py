@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from troth import bridge
@@ -29,21 +30,29 @@ class Home:
         self._portal_loop = None
         self._tasks = set()
 
-    def settle(self, work: Coroutine[Any, Any, Any], name: str) -> None:
-        """Let `work` live on the engine's own loop. From any thread, without waiting."""
+    def settle(
+        self, work: Callable[[], Coroutine[Any, Any, Any]], name: str, ended: Callable[[], None] | None = None
+    ) -> None:
+        """Let `work()` live on the engine's own loop. From any thread, without waiting."""
         loop = self._own_loop()
-        loop.call_soon_threadsafe(self.settle_here, work, name, loop)
+        loop.call_soon_threadsafe(self.settle_here, work, name, ended, loop)
 
     def settle_here(
-        self, work: Coroutine[Any, Any, Any], name: str, loop: asyncio.AbstractEventLoop | None = None
+        self,
+        work: Callable[[], Coroutine[Any, Any, Any]],
+        name: str,
+        ended: Callable[[], None] | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Let `work` live on the loop that runs here."""
-        task = (loop or asyncio.get_running_loop()).create_task(work, name=name)
+        """Let `work()` live on the loop that runs here. `ended` is told of its end, also if it never began."""
+        task = (loop or asyncio.get_running_loop()).create_task(work(), name=name)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(partial(self._ended, ended=ended))
 
-    def _ended(self, task: "asyncio.Task[Any]") -> None:
+    def _ended(self, task: "asyncio.Task[Any]", ended: Callable[[], None] | None) -> None:
         self._tasks.discard(task)
+        if ended is not None:
+            ended()
         if not task.cancelled() and task.exception() is not None:
             log.error("%s ended by an error of the engine's own.", task.get_name(), exc_info=task.exception())
 
@@ -66,14 +75,16 @@ class Home:
             portal.close()
 
     async def aclose(self) -> None:
-        """`close`, and wait for the tasks on this loop as well."""
+        """`close`, and wait for the tasks on this loop as well. Cancelled, it only waits no longer."""
         here = asyncio.get_running_loop()
         mine = [task for task in self._tasks if task.get_loop() is here and task is not asyncio.current_task()]
         for task in mine:
             task.cancel()
-        if mine:
-            await asyncio.wait(mine)
-        self.close()
+        try:
+            if mine:
+                await asyncio.wait(mine)
+        finally:
+            self.close()
 
 
 async def _this_loop() -> asyncio.AbstractEventLoop:

@@ -5,15 +5,27 @@ import logging
 import os
 import threading
 import uuid
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from troth.runtime.engine.errors import EngineClosedError
 from troth.runtime.engine.points import OWNER_BEAT, OWNER_ENROLL, OWNER_RETIRE, RUN_RELEASE
-from troth.runtime.store import Owner, Store, StoreError
+from troth.runtime.store import LeaseLostError, Owner, Store, StoreError, Transaction
 from troth.runtime.store.identity import BEAT_EVERY, new_owner, retire
 
 __all__ = ["Ownership", "new_token"]
 
 log = logging.getLogger("troth.engine")
+
+Write = Callable[[Transaction], object]
+
+
+class Lease(Protocol):
+    """What is given back."""
+
+    resource: str
+    token: str
+    is_given_up: bool
 
 
 def new_token() -> str:
@@ -29,7 +41,7 @@ class Ownership:
         self._lock = threading.Lock()
         self._owner: Owner | None = None
         self._last_beat = 0.0
-        self._unreleased: dict[str, str] = {}
+        self._unreleased: dict[str, Write] = {}
         self._is_closed = False
 
     def owner(self) -> Owner:
@@ -54,34 +66,70 @@ class Ownership:
         self._unreleased = {}
 
     def beat(self) -> None:
-        """Say that the engine lives, if it is time to, and give back what could not be given back before."""
+        """Give back what could not be given back before, and say that the engine lives, if it is time to."""
         owner, now = self._owner, self._store.clock()
-        if owner is None or now - self._last_beat < BEAT_EVERY:
+        if owner is None:
             return
-        self._store.commit(OWNER_BEAT, lambda tx: tx.enroll(_at(owner, now)))
-        self._last_beat = now
-        for resource, token in list(self._unreleased.items()):
-            self.release(resource, token)
+        for token in list(self._unreleased):
+            self._release(token)
+        if now - self._last_beat >= BEAT_EVERY:
+            self._store.commit(OWNER_BEAT, lambda tx: tx.enroll(_at(owner, now)))
+            self._last_beat = now
 
-    def release(self, resource: str, token: str) -> None:
-        """Give a lease back; if the store cannot just now, with one of the next heartbeats."""
+    def give_back(self, claim: Lease, left_behind: Sequence[Write] = ()) -> None:
+        """Give a lease back, with what is still to be written under it; if the store cannot just now, a moment later.
+
+        A claim that is not written yet will not be: it does not matter which of the two commits comes first.
+        """
+        self._keep(claim, left_behind)
+        self._release(claim.token)
+
+    async def agive_back(self, claim: Lease, left_behind: Sequence[Write] = ()) -> None:
+        """`give_back` for a task, which may be cancelled once more meanwhile: that only ends the waiting."""
+        if self._is_closed:
+            return  # all of them are given back
+        release = self._keep(claim, left_behind)
         try:
-            self._store.commit(RUN_RELEASE, lambda tx: tx.release(resource, token))
-        except StoreError as error:
-            self._keep_for_later(resource, token, error)
+            await self._store.acommit(RUN_RELEASE, release)
+        except (StoreError, LeaseLostError) as error:
+            self._failed(claim.token, error)
         else:
-            self._unreleased.pop(resource, None)
+            self._unreleased.pop(claim.token, None)
 
-    async def arelease(self, resource: str, token: str) -> None:
-        """`release` for a task that is being cancelled."""
+    def give_back_soon(self, claim: Lease) -> None:
+        """`give_back` where nobody can wait: now if that is possible at once, else with the engine's next look."""
+        release = self._keep(claim, ())
+        if not self._is_closed and self._store.commit_at_once(release) is not None:
+            self._unreleased.pop(claim.token, None)
+
+    def _keep(self, claim: Lease, left_behind: Sequence[Write]) -> Write:
+        claim.is_given_up = True
+
+        def release(tx: Transaction) -> None:
+            if left_behind:
+                tx.hold(claim.resource, claim.token)
+            for write in left_behind:
+                write(tx)
+            tx.release(claim.resource, claim.token)
+
+        self._unreleased[claim.token] = release
+        return release
+
+    def _release(self, token: str) -> None:
+        release = self._unreleased.get(token)
+        if release is None or self._is_closed:
+            return
         try:
-            await self._store.acommit(RUN_RELEASE, lambda tx: tx.release(resource, token))
-        except StoreError as error:
-            self._keep_for_later(resource, token, error)
+            self._store.commit(RUN_RELEASE, release)
+        except (StoreError, LeaseLostError) as error:
+            self._failed(token, error)
+        else:
+            self._unreleased.pop(token, None)
 
-    def _keep_for_later(self, resource: str, token: str, error: StoreError) -> None:
-        self._unreleased[resource] = token
-        log.warning("The lease of %s could not be given back yet: %s", resource, error)
+    def _failed(self, token: str, error: StoreError | LeaseLostError) -> None:
+        if isinstance(error, LeaseLostError):
+            self._unreleased.pop(token, None)  # somebody else has it: there is nothing to give back
+        log.warning("A lease could not be given back: %s", error)
 
     def close(self) -> None:
         """Give back everything."""

@@ -1,5 +1,6 @@
 """Knows how a step is carried out: written down, tried, tried again, and answered."""
 
+import contextlib
 import json
 from collections.abc import Generator
 from functools import partial
@@ -11,6 +12,7 @@ from troth.runtime.engine.cancellation import Cancellation
 from troth.runtime.engine.current import CurrentStep
 from troth.runtime.engine.errors import StepFailedError
 from troth.runtime.engine.failure import describe
+from troth.runtime.engine.interruption import CancelledAfterError
 from troth.runtime.engine.outcome import Outcome
 from troth.runtime.engine.points import STEP_BEGIN, STEP_RETRY
 from troth.runtime.engine.strand import Strand
@@ -45,7 +47,12 @@ def perform_step(strand: Strand, step: Step, place: Place, record: StepRecord | 
         if strand.is_cancelled((yield commit)):
             raise strand.cancelled(place)
         info = CurrentStep(run.run_id, place, step.name, key, number, clock())
-        outcome: Outcome = yield Invoke(step, info, _DEAF if strand.is_told else run.cancellation)
+        outcome: Outcome
+        try:
+            outcome = yield Invoke(step, info, _DEAF if strand.is_told else run.cancellation)
+        except CancelledAfterError as cancelled:
+            _leave_behind(strand, info, cancelled.outcome)
+            raise
         now = clock()
         if outcome.ended == "done":
             try:
@@ -67,6 +74,14 @@ def perform_step(strand: Strand, step: Step, place: Place, record: StepRecord | 
         number += 1
         strand.write(partial(_again, place=place, number=number, now=clock()))
         commit = strand.commit(STEP_BEGIN)
+
+
+def _leave_behind(strand: Strand, info: CurrentStep, outcome: Outcome) -> None:
+    """Have an answer written when the run is let go of: nobody goes on here, but what is done is not done again."""
+    if outcome.ended == "done":
+        with contextlib.suppress(NotJsonError):  # then it was no success; the next owner finds out
+            text, _ = keep(outcome.value, f"result of step {info.name!r}")
+            strand.run.left_behind.append(partial(_settle, info=info, text=text, now=strand.run.clock()))
 
 
 def _settle(tx: Transaction, info: CurrentStep, text: str, now: float) -> None:

@@ -47,6 +47,7 @@ class RunInProgress:
         "cancellation",
         "chance",
         "clock",
+        "left_behind",
         "name_of",
         "recorded",
         "resource",
@@ -63,7 +64,6 @@ class RunInProgress:
         *,
         clock: Callable[[], float],
         chance: random.Random,
-        recorded: dict[tuple[str, int], StepRecord],
         name_of: Callable[[Any], str],
     ) -> None:
         self.run_id = run_id
@@ -71,7 +71,8 @@ class RunInProgress:
         self.token = token
         self.clock = clock
         self.chance = chance
-        self.recorded = recorded
+        self.recorded: dict[tuple[str, int], StepRecord] = {}
+        self.left_behind: list[Write] = []  # what is known when the driving ends, and nobody commits any more
         self.name_of = name_of
         self.cancellation = Cancellation()
         self.bell = Bell()

@@ -178,6 +178,9 @@ class SqliteStore:
             self._checkpoint_soon()
             batch.resolve()
         else:
+            # Into the writer's queue, so that a later commit cannot overtake it: a lease is given back after the
+            # answer that was written under it.
+            self._writer.enqueue(batch.units)
             self._given_away.append(batch)
             self.keeper.soon(self._commit_given_away)
 
@@ -187,7 +190,7 @@ class SqliteStore:
             return  # an earlier turn has taken them all
         error: Exception | None = None
         try:
-            self._writer.commit_all([unit for batch in batches for unit in batch.units])
+            self._writer.commit_queued()
         except Exception as raised:  # noqa: BLE001  it belongs to those who await
             error = raised
         for batch in batches:

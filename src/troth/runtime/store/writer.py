@@ -154,10 +154,17 @@ class Writer:
             return False
         return True
 
-    def commit_all(self, units: list[Unit[Any]]) -> None:
-        """Commit `units` in one transaction, waiting as long as it takes; each unit keeps its own outcome."""
+    def enqueue(self, units: list[Unit[Any]]) -> None:
+        """Have `units` committed by whoever commits next, before their own; `commit_queued` makes sure of it."""
+        self._queue.extend(units)
+
+    def commit_queued(self) -> None:
+        """Commit what is queued, waiting as long as it takes; each unit keeps its own outcome."""
         self._lock.acquire()
-        self._locked(units, self._busy_timeout)
+        if self._queue:
+            self._locked([], self._busy_timeout)
+        else:
+            self._lock.release()  # somebody was quicker
 
     @contextlib.contextmanager
     def transaction(self, point: CommitPoint) -> Iterator[SqliteTransaction]:

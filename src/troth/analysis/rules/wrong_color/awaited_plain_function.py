@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import FunctionFacts
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
+    from troth.analysis.program.entities import Function
 
 CASES = [
     Case(
@@ -105,13 +106,17 @@ def check(program: Program) -> Iterator[Finding]:
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
-            awaits = any(_is_worth_a_look(program, callee) for callee in facts.awaited)
             called = facts.calls if facts.flags & ASYNC else ()
-            if not awaits and not any(callee.rpartition(".")[2] in _wanting() for callee in (*called, *facts.awaited)):
+            gives = any(callee.rpartition(".")[2] in _wanting() for callee in (*called, *facts.awaited))
+            if not facts.awaited and not gives:
                 continue
             if any(callee.rpartition(".")[2] in _ASKING for callee in facts.calls):
                 continue  # it looks at the color itself, or expects the error
-            calls = program.calling.of(module.function(index))
+            function = module.function(index)
+            wanted = (*facts.calls, *facts.awaited) if gives else facts.awaited  # some may be given to who awaits them
+            if not any(_is_worth_a_look(program, function, callee) for callee in wanted):
+                continue
+            calls = program.calling.of(function)
             by_place = {call.at: call for call in calls}
             for call in calls:
                 if call.is_awaited:
@@ -122,8 +127,25 @@ def check(program: Program) -> Iterator[Finding]:
                         yield from _judge(program, inner, call.text)
 
 
-def _is_worth_a_look(program: Program, callee: str) -> bool:
-    return " " not in callee and (program.evidence.colors(callee.rpartition(".")[2])[1] > 0 or "." in callee)
+def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
+    """Whether an awaited callee may be plain, as far as its name and what can be seen of it at a glance tell."""
+    if " " in callee:
+        return False
+    is_async, plain = program.evidence.colors(callee.rpartition(".")[2])
+    scope = program.glance.scope(function, callee)
+    if scope is None:
+        return plain > 0 or (not is_async and "." in callee)
+    found = members_of(program.glance.value(function, callee, scope))
+    if found == (None,):
+        return plain > 0 and not is_async
+    return any(isinstance(one, FunctionValue) and _may_be_plain(program, one) for one in found)
+
+
+def _may_be_plain(program: Program, value: FunctionValue) -> bool:
+    function = value.function
+    if isinstance(function, LibraryFunction):
+        return library_gives_no_promise(program, function)
+    return not function.is_async
 
 
 @cache

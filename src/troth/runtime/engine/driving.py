@@ -1,0 +1,104 @@
+"""Knows how to take a run and drive it, so that its lease is never left without a driver.
+
+From the moment a claim is made until the run is over, whatever ends the driving gives the lease back: an error, Ctrl-C,
+a cancellation at any await, also one that comes while the claim is still being committed.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from troth.runtime.engine.claims import Claim, Claimed
+from troth.runtime.engine.conduct import conduct
+from troth.runtime.engine.decisions import Decisions
+from troth.runtime.engine.drive import adrive, drive
+from troth.runtime.engine.driven import DrivenRun
+from troth.runtime.engine.looking import Lookout
+from troth.runtime.engine.ownership import Ownership
+from troth.runtime.engine.strand import RunInProgress
+from troth.runtime.engine.workers import Workers
+from troth.runtime.store import CommitPoint, StepRecord, Store
+
+__all__ = ["Driving"]
+
+
+class Driving:
+    """The runs that one engine drives. `launch` begins another run beside one that asks for it."""
+
+    def __init__(
+        self,
+        store: Store,
+        workers: Workers,
+        lookout: Lookout,
+        ownership: Ownership,
+        decisions: Decisions,
+        chance: random.Random,
+        launch: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._workers = workers
+        self._lookout = lookout
+        self._ownership = ownership
+        self._decisions = decisions
+        self._chance = chance
+        self._launch = launch
+        self.runs: dict[str, DrivenRun] = {}
+
+    def take(self, point: CommitPoint, claim: Claim) -> Claimed | None:
+        """Commit a claim; nothing if there is nothing for us to drive."""
+        try:
+            return self._store.commit(point, claim.write)
+        except BaseException:
+            self._ownership.give_back(claim)  # it may be kept: the interruption, or a fault, can come after the commit
+            raise
+
+    async def atake(self, point: CommitPoint, claim: Claim) -> Claimed | None:
+        """`take` for a task."""
+        try:
+            return await self._store.acommit(point, claim.write)
+        except BaseException:
+            await self._ownership.agive_back(claim)
+            raise
+
+    def drive(self, claim: Claim, claimed: Claimed) -> None:
+        """Drive a run of ours to its end, on this thread."""
+        run = self._in_progress(claim)
+        try:
+            with self._driven(run, () if claimed.is_new else self._store.steps(claim.run_id)) as driven:
+                drive(conduct(run, self._decisions.begin(claimed.decision, claimed.args)), driven)
+        except BaseException:
+            self._ownership.give_back(claim, run.left_behind)
+            raise
+
+    async def adrive(self, claim: Claim, claimed: Claimed) -> None:
+        """`drive` in this task. What is recorded of a long run is read in a thread."""
+        run = self._in_progress(claim)
+        claim.is_taken_up = True
+        try:
+            steps = () if claimed.is_new else await self._lookout.beside(lambda: self._store.steps(claim.run_id))
+            with self._driven(run, steps) as driven:
+                await adrive(conduct(run, self._decisions.begin(claimed.decision, claimed.args)), driven)
+        except BaseException:
+            await self._ownership.agive_back(claim, run.left_behind)
+            raise
+
+    def _in_progress(self, claim: Claim) -> RunInProgress:
+        return RunInProgress(
+            claim.run_id,
+            claim.token,
+            clock=self._store.clock,
+            chance=self._chance,
+            name_of=self._decisions.name_of,
+        )
+
+    @contextmanager
+    def _driven(self, run: RunInProgress, steps: Sequence[StepRecord]) -> Iterator[DrivenRun]:
+        run.recorded = {(step.place.branch, step.place.seq): step for step in steps}
+        driven = DrivenRun(self._store, self._workers, run, self._launch, lambda: len(self.runs))
+        driven.listen(run.resource)
+        self.runs[run.run_id] = driven
+        try:
+            yield driven
+        finally:
+            self.runs.pop(run.run_id, None)
+            driven.close()

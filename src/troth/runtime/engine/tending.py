@@ -1,0 +1,190 @@
+"""Knows how to tend runs that nobody waits for: those that were started, and those whose owner died or let go."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from troth.errors import MisuseError
+from troth.runtime.engine.claims import Claim, Claimed, Claims
+from troth.runtime.engine.decisions import Decisions
+from troth.runtime.engine.driving import Driving
+from troth.runtime.engine.errors import EngineClosedError, UnknownDecisionError
+from troth.runtime.engine.home import Home
+from troth.runtime.engine.ownership import Ownership
+from troth.runtime.engine.points import RUN_CLAIM
+from troth.runtime.store import LeaseLostError, RunRecord, RunState, Store
+
+__all__ = ["Tending"]
+
+log = logging.getLogger("troth.engine")
+
+_TICK = 0.25  # seconds between looks for runs whose owner died, and for cancellations from other processes
+
+
+class Tending:
+    """What one engine does by itself. `recover=False` leaves runs alone that nobody asks for here."""
+
+    def __init__(
+        self,
+        store: Store,
+        ownership: Ownership,
+        decisions: Decisions,
+        claims: Claims,
+        driving: Callable[[], Driving],
+        *,
+        recover: bool,
+    ) -> None:
+        self._store = store
+        self._ownership = ownership
+        self._decisions = decisions
+        self._claims = claims
+        self._driving = driving
+        self._recover = recover
+        self._home = Home()
+        self._refused: dict[str, Exception] = {}
+        self._left_alone: set[str] = set()
+        self._stop_ticking: Callable[[], None] | None = None
+        self._is_closed = False
+
+    # Opening
+
+    def open(self) -> None:
+        """Begin to beat and to look after orphans; does nothing the second time."""
+        if self._stop_ticking is None:
+            if self._is_closed:
+                raise EngineClosedError("The engine is closed. Nothing was started; open a new one.")
+            self._ownership.owner()
+            self._stop_ticking = self._store.chore(_TICK, self._tick)
+            self._look_after_orphans()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is nothing left to do for `open`."""
+        return self._stop_ticking is not None
+
+    def _tick(self) -> None:
+        if self._is_closed:
+            return
+        self._ownership.beat()
+        runs = self._driving().runs
+        if runs:
+            for run_id in self._store.cancelling():
+                driven = runs.get(run_id)
+                if driven is not None:
+                    driven.run.cancellation.ask()
+        self._look_after_orphans()
+
+    def _look_after_orphans(self) -> None:
+        names = self._decisions.names if self._recover else []
+        if names:
+            for run_id, _ in self._store.orphans(names):
+                if run_id not in self._left_alone:
+                    self._launch(run_id)
+
+    # Runs of others, and our own in the background
+
+    @contextmanager
+    def in_foreground(self, run_id: str) -> Iterator[None]:
+        """Somebody drives the run and waits for it. If that ends with an error, the run is left until it is asked for.
+
+        To cancel the task that awaits `arun` would mean little if the run went on by itself a moment later.
+        """
+        self._refused.pop(run_id, None)
+        self._left_alone.add(run_id)
+        yield
+        self._left_alone.discard(run_id)
+
+    def launch(self, run_id: str) -> None:
+        """Go on with a run in the background, unless somebody does already. From any thread, without waiting."""
+        self._left_alone.discard(run_id)
+        self._launch(run_id)
+
+    def _launch(self, run_id: str) -> None:
+        if run_id not in self._driving().runs and run_id not in self._refused and not self._is_closed:
+            self._home.settle(lambda: self._take_over(run_id), f"run {run_id!r}")
+
+    def pursue(self, claim: Claim, claimed: Claimed) -> None:
+        """Drive a run of ours on the engine's own loop. From any thread, without waiting."""
+        self._home.settle(
+            lambda: self._pursue(claim, claimed), f"run {claim.run_id!r}", lambda: self._give_back_unbegun(claim)
+        )
+
+    def pursue_here(self, claim: Claim, claimed: Claimed) -> None:
+        """Drive a run of ours on the loop that runs here."""
+        self._home.settle_here(
+            lambda: self._pursue(claim, claimed), f"run {claim.run_id!r}", lambda: self._give_back_unbegun(claim)
+        )
+
+    def _give_back_unbegun(self, claim: Claim) -> None:
+        """A task that is cancelled before its first step never runs at all, not even its `finally` blocks."""
+        if not claim.is_taken_up:
+            self._ownership.give_back_soon(claim)
+
+    async def _take_over(self, run_id: str) -> None:
+        claim = self._claims.to_go_on(run_id)
+        try:
+            claimed = await self._driving().atake(RUN_CLAIM, claim)
+        except UnknownDecisionError as error:
+            self._refuse(run_id, error)
+            return
+        if claimed is not None:
+            await self._pursue(claim, claimed)
+
+    async def _pursue(self, claim: Claim, claimed: Claimed) -> None:
+        """Drive a run that nobody awaits: what goes wrong with the driving itself is kept for those who ask."""
+        try:
+            await self._driving().adrive(claim, claimed)
+        except LeaseLostError as error:
+            log.warning("Run %r went to another owner: %s", claim.run_id, error)
+        except MisuseError as error:
+            self._refuse(claim.run_id, error)
+        except EngineClosedError:
+            log.debug("Run %r is interrupted: the engine was closed.", claim.run_id)
+
+    def _refuse(self, run_id: str, error: Exception) -> None:
+        self._refused[run_id] = error
+        log.error("Run %r cannot go on here: %s", run_id, error)
+
+    def look_after(self, run: RunRecord) -> None:
+        """Make sure that a run which somebody waits for goes on; raises why it does not."""
+        if run.id in self._refused:
+            raise self._refused[run.id]
+        if self._is_closed:
+            raise EngineClosedError(f"The engine was closed while somebody waited for run {run.id!r}. The run is kept.")
+        is_orphan = run.state is RunState.INTERRUPTED or self._store.holder(f"run:{run.id}") is None
+        if is_orphan and run.decision in self._decisions.names:
+            self.open()
+            self.launch(run.id)
+
+    def reach(self, run_id: str) -> None:
+        """Let a cancellation that was written down reach the run: in flight here, or left alone here."""
+        driven = self._driving().runs.get(run_id)
+        if driven is not None:
+            driven.run.cancellation.ask()
+        elif self._recover and run_id in self._left_alone:
+            self.launch(run_id)
+
+    # The end
+
+    def begin_close(self) -> bool:
+        """Stop looking around; answers no if that was done before."""
+        if self._is_closed:
+            return False
+        self._is_closed = True
+        if self._stop_ticking is not None:
+            self._stop_ticking()
+        return True
+
+    def close(self) -> None:
+        """End every run in the background."""
+        self._home.close()
+
+    async def aclose(self) -> None:
+        """`close`, and wait for the runs on this loop to let go."""
+        await self._home.aclose()
+
+    def after_fork(self) -> None:
+        """In the child: nothing is being done here."""
+        self._home.after_fork()
+        self._left_alone = set()
+        self._stop_ticking = None
