@@ -142,7 +142,7 @@ class Flow(Evaluator):
         self._raised: dict[Site, int] = {}  # what was held where an error was raised
         self.calls: dict[At, Call] = {}
         self.keys: list[KeyAsked] = []
-        self._awaiting: Node | None = None
+        self._awaiting: set[At] = set()
         self._unlisted: dict[At, Value] = {}
         self._knows_attributes = False  # `env` has entries such as "self.body", learned from `isinstance`
         self.narrowed: dict[int, dict[str, Value]] = {}  # what functions inside may take for granted
@@ -270,7 +270,9 @@ class Flow(Evaluator):
         self.incidents[at, "not called"] = Incident("not called", site, at)
 
     def on_await(self, node: Node) -> Value | None:
-        self._awaiting = awaited = node[1]
+        awaited = node[1]
+        if awaited[0] == "call":
+            self._awaiting.add(awaited[4])
         value = self.value(awaited)
         self.settle(value, node[2])
         return self.awaited(value)
@@ -298,7 +300,7 @@ class Flow(Evaluator):
         known = self.calls.get(at)
         if known is None or (known.callee is None and func is not None):
             callee = self._unlisted.get(node[1][3]) if func is None and node[1][0] == "attr" else func
-            self.calls[at] = Call(self.function, node, callee, tuple(values), node is self._awaiting)
+            self.calls[at] = Call(self.function, node, callee, tuple(values), at in self._awaiting)
         for position, (name, value) in enumerate(values):
             if value is None or type(value) in _NEVER or not holds_promise(value):
                 continue

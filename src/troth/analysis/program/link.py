@@ -435,20 +435,21 @@ class Program:
             for index in range(len(module.facts.functions))
             if index not in skipped.get(module.path, ())
         ]
+        left = dict.fromkeys(waiting)
         while True:
-            left: list[Function] = []
             for function in waiting:
                 if not suspicion.falls_on(function):
-                    left.append(function)
                     continue
+                del left[function]
                 walked.setdefault(function.module.path, []).append(function.index)
                 summary = self.summary(function)
                 if not function.is_async and holds_promise(summary.returns):
                     returning.add(function.name)
                 met += summary.incidents
+            new = returning - suspicion.returners
             if not suspicion.grow(returning):
                 break
-            waiting = left
+            waiting = [function for function in self.calling.functions_naming(new) if function in left]
         self._incidents = tuple(met)
         self._asked = () if beyond is not None else tuple(paths)
         self._walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
