@@ -267,6 +267,8 @@ class Types:
         if isinstance(value, ClassObject):
             return self.instance(value.cls, args, why)
         known = self._known(last, args)
+        if known is None:  # `Handler[int]` where `Handler = Callable[[T], Awaitable[None]]`
+            known = self._alias(base, module, owner, why, depth + 1)
         if known is None and isinstance(value, External):
             return External(f"{value.path}()")
         return known
