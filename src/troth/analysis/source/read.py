@@ -60,7 +60,7 @@ def _is_newer(data: bytes, error: SyntaxError) -> bool:
     """
     try:
         lines = io.TextIOWrapper(io.BytesIO(data), tokenize.detect_encoding(io.BytesIO(data).readline)[0]).readlines()
-    except (SyntaxError, UnicodeDecodeError, LookupError):
+    except (SyntaxError, ValueError, LookupError):  # a coding that the text is not in says so in many ways
         return False
     line = lines[error.lineno - 1].strip() if error.lineno and error.lineno <= len(lines) else ""
     message = error.msg or ""
