@@ -139,6 +139,7 @@ class Flow(Evaluator):
         self._closures: list[Node | int] = []
         self._arms = False
         self._is_plain_side = False  # where somebody has made sure that the methods are plain
+        self._awaits: dict[Site, At] = {}  # where a promise was awaited last
         self._raised: dict[Site, int] = {}  # what was held where an error was raised
         self.calls: dict[At, Call] = {}
         self.keys: list[KeyAsked] = []
@@ -240,6 +241,7 @@ class Flow(Evaluator):
                             "twice", site, at, "", self.variables.get(site, ""), True
                         )
                     self.pending[site] = (status & MAYBE) | AWAITED
+                    self._awaits[site] = at
             elif isinstance(member, AsyncGenerator) and member.site is not None and not isinstance(value, Union):
                 self.incidents[at, "awaited generator"] = Incident("awaited generator", member.site, at)
                 self.keep(member)
@@ -318,9 +320,9 @@ class Flow(Evaluator):
                 continue
             text = self.program.consumers.drops(func, node, position, name, value)
             if text:
-                if text == "text:`str.join`":
+                if text in _LOOKING_INSIDE:
                     for promise in promises(value):
-                        self.misuse(promise, "argument", node[-1], "`str.join`")
+                        self.misuse(promise, "text", node[-1], text.removeprefix("text:"))
                 elif not any(map(is_promise, members_of(value))):
                     if not isinstance(func, FunctionValue) or isinstance(func.function, Function):
                         self.keep(value)  # a collection of promises is given to somebody who takes collections
@@ -346,8 +348,8 @@ class Flow(Evaluator):
         name = callee[1][1]
         if name not in self.env:
             return False
-        old = self.env[name]
-        if not isinstance(old, Builtin):
+        old = _as_one(self.env[name])
+        if old is None:
             return False
         new = self.iterated(value) if callee[2] == "extend" else value
         self.env[name] = Builtin(old.name, (union([*old.args[:1], new]),))
@@ -504,6 +506,11 @@ class Flow(Evaluator):
                 ):
                     self.incident("dropped in comprehension", promise.site)
             return
+        if isinstance(value, Builtin | TupleOf | Table) and node[0] in {"call", "list", "tuple", "set", "dict"}:
+            for promise in promises(value):
+                if isinstance(promise, Coroutine) and promise.site is not None and promise.site not in self.pending:
+                    self.incident("dropped in comprehension", promise.site)
+            return
         if not _is_sure(value) or (self._is_plain_side and not self.function.is_async):
             return
         for member in members_of(value):
@@ -656,7 +663,8 @@ class Flow(Evaluator):
             return
         for member in promised:
             site: Site | None = member.site  # type: ignore[union-attr]
-            if site is None or (len(promised) < len(members) and site not in self.pending):
+            is_arm = statement[1][0] in {"ifexp", "or", "and"}
+            if site is None or (len(promised) < len(members) and site not in self.pending and not is_arm):
                 continue  # a call that may give either
             if site not in self.pending or self.pending[site] & PENDING or self._must_be_result(site):
                 self.incident("returned", site, variable=self.variables.get(site, ""), sure=promised == members)
@@ -863,6 +871,7 @@ class Flow(Evaluator):
                 self.incidents, self.misuses = incidents, misuses
                 self._join([(dict(entry[0]), dict(entry[1])), (self.env, self.pending)])
                 breaks, ends = self._round(head, body)
+        self._awaited_in_turns(entry, ends)
         self._restore((dict(entry[0]), dict(entry[1])))
         out: list[State] = list(breaks)
         if endless:
@@ -879,6 +888,19 @@ class Flow(Evaluator):
         if self.alive:
             out.append((self.env, self.pending))
         self._join(out)
+
+    def _awaited_in_turns(self, entry: State, ends: list[State]) -> None:
+        """A coroutine that was made before the loop, and that every turn awaits: the second turn raises an error."""
+        for site, status in entry[1].items():
+            if status != PENDING or not ends or site.promise != "coroutine":
+                continue
+            name = self.variables.get(site, "")
+            if all(
+                pending.get(site) == AWAITED and isinstance(held := env.get(name), Coroutine) and held.site is site
+                for env, pending in ends
+            ):
+                at = self._awaits[site]
+                self.incidents[at, "twice"] = Incident("twice", site, at, "", name, True)
 
     def _round(self, head: Any, body: tuple[Node, ...]) -> tuple[list[State], list[State]]:
         """Walk once through a loop: the states at its `break`s, and those at the end of the round."""
@@ -1074,7 +1096,7 @@ class Flow(Evaluator):
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            broken = any(m.kind in _PROVING or m.text == "`str.join`" for m in misuses)
+            broken = any(m.kind in _PROVING or f"text:{m.text}" in _LOOKING_INSIDE for m in misuses)
             if site.promise == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
                 tested = status & WEAK and not isinstance(site.target, Function)
@@ -1098,6 +1120,25 @@ class Flow(Evaluator):
             elif status & PENDING and status & AWAITED and not status & (KEPT | MAYBE):
                 self.incident("sometimes awaited", site, variable=variable, sure=False)
 
+        self._tell_once()
+
+    def _tell_once(self) -> None:
+        """One promise is lost once, however many ways show it; the first of the kinds is the plainest."""
+        best: dict[At, int] = {}
+        for _, kind in self.incidents:
+            if kind in _PLAINEST:
+                break
+        else:
+            return
+        for at, kind in self.incidents:
+            if kind in _PLAINEST:
+                best[at] = min(best.get(at, len(_PLAINEST)), _PLAINEST[kind])
+        self.incidents = {
+            (at, kind): incident
+            for (at, kind), incident in self.incidents.items()
+            if kind not in _PLAINEST or best[at] == _PLAINEST[kind]
+        }
+
     @property
     def returned_result(self) -> bool:
         """Whether some other way out returns a plain result."""
@@ -1109,6 +1150,28 @@ def _is_made_by_plain_function(value: Value) -> bool:
     site = value.site if isinstance(value, Coroutine) else None
     return site is not None and not getattr(site.target, "is_async", True)
 
+
+_PLAINEST = {
+    kind: place
+    for place, kind in enumerate(
+        [
+            "never awaited",
+            "returned",
+            "attribute",
+            "subscript",
+            "unpacking",
+            "iteration",
+            "async iteration",
+            "arithmetic",
+            "condition",
+            "comparison",
+            "text",
+            "argument",
+            "handed over",
+            "returned inside",
+        ]
+    )
+}
 
 # What `gather` and `shield` are called for is to wait; `run_in_executor` is also used to start something and go on.
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
@@ -1126,6 +1189,17 @@ def _last_part(callee: str) -> str:
 _LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
 
 
+def _as_one(value: Value | None) -> Builtin | None:
+    """A builtin collection; one that was filled on some of several paths is one collection all the same."""
+    if isinstance(value, Builtin):
+        return value
+    members = members_of(value)
+    first = members[0]
+    if not isinstance(first, Builtin) or not all(isinstance(m, Builtin) and m.name == first.name for m in members):
+        return None
+    return Builtin(first.name, (union([m.args[0] for m in members if isinstance(m, Builtin) and m.args]),))
+
+
 def _loops_over(node: Node, func: Value | None) -> bool:
     """Whether a method of a builtin container loops over its argument."""
     return (
@@ -1139,6 +1213,9 @@ def _loops_over(node: Node, func: Value | None) -> bool:
 _AWAITABLE_TYPES = frozenset(
     {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator", "AsyncIterable"}
 )
+
+# They take a collection apart, and raise an error where they meet a promise in it.
+_LOOKING_INSIDE = frozenset({"text:`str.join`", "text:`json.dumps`", "text:`json.dump`"})
 
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
