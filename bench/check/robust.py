@@ -34,7 +34,19 @@ parso tornado notebook jupyter-client jupyter-core nbformat nbconvert dask distr
 
 def run(folder: Path, limit: int) -> str:
     """What went wrong on a folder; empty for nothing."""
-    command = [sys.executable, "-m", "troth", "check", "--no-cache", "--jobs", "1", "--output-format", "json", "."]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "troth",
+        "check",
+        "--no-cache",
+        "--jobs",
+        "1",
+        "--output-format",
+        "json",
+        ".",
+    ]
     try:
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=limit, errors="replace", check=False

@@ -133,6 +133,10 @@ class Evidence:
             return True
         return function.is_async and self._by_siblings(callee, function) is not None
 
+    def is_awaited_elsewhere(self, site: Site) -> bool:
+        """Whether other sites await a callee of that name."""
+        return self._awaited_names[site.callee.rpartition(".")[2]] > 0
+
     def is_always_awaited(self, site: Site) -> bool:
         """Whether a result rather than a promise is expected at `site`.
 

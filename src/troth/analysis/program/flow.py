@@ -13,7 +13,7 @@ from troth.analysis.facts.model import body_of
 from troth.analysis.program import library
 from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
+from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, Evaluator, _at_of
 from troth.analysis.program.evidence import asks_for_color
@@ -416,11 +416,20 @@ class Flow(Evaluator):
     def on_yield(self, node: Node) -> Value | None:
         value = None if node[1] is None else self.value(node[1])
         self.yields.append(value)
-        if isinstance(value, Coroutine) and self.function.is_async:
+        if isinstance(value, Coroutine) and self.function.is_async and self._yields_results(value):
             self.hand_over(value, "whoever iterates the generator", value.site.at if value.site else None)
         else:
             self.keep(value)
         return None
+
+    def _yields_results(self, value: Coroutine) -> bool:
+        """Whether results rather than promises are expected of this generator."""
+        if any(v is not None and not holds_promise(v) for v in self.yields):
+            return True
+        returns = self.function.facts.returns
+        if returns is not None and not mentions_awaitable(returns):
+            return True
+        return value.site is not None and self.program.evidence.is_awaited_elsewhere(value.site)
 
     def on_walrus(self, node: Node) -> Value | None:
         value = self.value(node[2])
@@ -570,7 +579,11 @@ class Flow(Evaluator):
                 old = base.args[-1:] if isinstance(base, Builtin) else base.values
                 self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old, value])))
                 self._hold(target[1][1], value)
-            elif looks_like_keeper(callee_text(target[1])) or self._fills_for_caller(target[1]):
+            elif (
+                looks_like_keeper(callee_text(target[1]))
+                or self._fills_for_caller(target[1])
+                or (target[1][0] == "attr" and self.program.uses_contents(self.function, target[1][2]))
+            ):
                 self.keep(value)
             else:
                 self.hand_over(value, f"`{callee_text(target[1])}[…]`", _at_of(target[1]))

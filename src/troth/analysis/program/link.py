@@ -517,6 +517,17 @@ class Program:
                     if proven or self._attribute_is_lost(owner, target[2]):
                         yield Incident("stored", value.site, value.site.at, "", f"self.{target[2]}", sure=proven)
 
+    def uses_contents(self, function: Function, name: str) -> bool:
+        """Whether the class around gives the contents of a collection that it keeps to anybody, or awaits them."""
+        owner = self._class_around(function)
+        if owner is None:
+            return False
+        uses: set[str] = set()
+        for f in owner.module.facts.functions:
+            if f.owner == owner.index:
+                collect_uses(body_of(f), name, uses, inside=True)
+        return bool(uses & {"awaited", "other"})
+
     def _class_around(self, function: Function | None) -> Class | None:
         while function is not None:
             if function.owner is not None:
