@@ -670,6 +670,9 @@ class Flow(Evaluator):
             members and all(isinstance(m, Builtin) for m in members)
         ):
             self._returned_result = True
+        arms = statement[1][1] if statement[1][0] == "or" else statement[1][2:4] if statement[1][0] == "ifexp" else ()
+        if any(arm[0] == "await" for arm in arms):
+            self._returned_result = True
         promised = [m for m in members if isinstance(m, Coroutine) or _is_future(m)]
         if not promised:
             self._return_container(value, statement)
@@ -712,13 +715,17 @@ class Flow(Evaluator):
     def _declared_otherwise(self) -> bool:
         """Whether the annotation of the result says what its items are, and that they are no promises."""
         returns = self.function.facts.returns
-        if returns is None or not self.function.is_async:  # a plain function cannot await; its caller can
+        if returns is None:
             return False
         declared = self.program.types.annotated(returns, self.module, self.function.parent, self.function.owner)
         members = [m for m in members_of(declared) if not isinstance(m, Nothing)]
         return bool(members) and all(
             (isinstance(m, Builtin) and bool(m.args) and never_awaitable(m.args[-1], self.program))
-            or (isinstance(m, TupleOf) and all(never_awaitable(i, self.program) for i in m.items))
+            or (
+                isinstance(m, TupleOf)
+                and self.function.is_async  # a plain function cannot await the parts of a pair; its caller can
+                and all(never_awaitable(i, self.program) for i in m.items)
+            )
             for m in members
         )
 
