@@ -19,7 +19,7 @@ def specimens() -> Iterator[object]:
             yield pytest.param(files, id=f"{page.stem}-{name}")
 
 
-@pytest.mark.parametrize("files", specimens())
+@pytest.mark.parametrize("files", list(specimens()))
 def test_specimen(files: dict[str, str]) -> None:
     """Each marked line has a finding about a lost call, and no other line has one."""
     marked = {
