@@ -425,7 +425,7 @@ class Calls:
             if name == "copy":
                 return base
         if base.name in {"list", "set", "frozenset"}:
-            if name == "pop":
+            if name in {"pop", "popleft"}:
                 return args[0] if args else None
             if name in {"copy", "union", "intersection", "difference"}:
                 return base

@@ -303,6 +303,9 @@ class Flow(Evaluator):
         if known is None or (known.callee is None and func is not None):
             callee = self._unlisted.get(node[1][3]) if func is None and node[1][0] == "attr" else func
             self.calls[at] = Call(self.function, node, callee, tuple(values), at in self._awaiting)
+        if self.pending and _takes_out(func):
+            assert isinstance(func, FunctionValue)
+            self.keep(func.receiver)
         for position, (name, value) in enumerate(values):
             if value is None or type(value) in _NEVER or not holds_promise(value):
                 continue
@@ -1205,8 +1208,21 @@ def _last_part(callee: str) -> str:
     return callee.rpartition(".")[2]
 
 
+# Methods of collections of which it is known what becomes of the items.
+_FOLLOWED = frozenset(
+    ["append", "add", "extend", "insert", "appendleft", "extendleft", "clear", "remove", "discard", "count", "index"]
+    + ["copy", "keys", "values", "items", "get", "pop", "popleft", "setdefault", "update", "sort", "reverse", "union"]
+    + ["join", "format", "startswith", "endswith"]
+)
 # Methods of lists, sets and dicts that loop over what they are given.
 _LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
+
+
+def _takes_out(func: Value | None) -> bool:
+    """Whether a method of a collection may take promises out of it in a way that is not followed."""
+    return (
+        isinstance(func, FunctionValue) and isinstance(func.receiver, Builtin) and func.function.name not in _FOLLOWED
+    )
 
 
 def _as_one(value: Value | None) -> Builtin | None:
