@@ -96,7 +96,7 @@ class Driving:
     @contextmanager
     def _driven(self, run: RunInProgress, steps: Sequence[StepRecord]) -> Iterator[DrivenRun]:
         run.recorded = {(step.place.branch, step.place.seq): step for step in steps}
-        driven = DrivenRun(self._store, self._workers, run, self._launch, lambda: len(self.runs))
+        driven = DrivenRun(self._store, self._workers, run, self._launch, self.runs)
         driven.listen(run.resource)
         self.runs[run.run_id] = driven
         try:

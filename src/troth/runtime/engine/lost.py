@@ -9,6 +9,7 @@ doing if no other step was running. A collection that comes at any other moment 
 import gc
 import os
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from troth.guard import watchers
@@ -64,26 +65,47 @@ def stop_watching() -> None:
             watchers.leave(_watcher)
 
 
-def begin_step(step: CurrentStep) -> int:
+def begin_step(step: CurrentStep) -> tuple[int, int, int]:
     """Say that `step` is running; give the answer to `end_step`."""
     _running.add(id(step))
-    return gc.get_count()[1]
+    return gc.get_count()
 
 
-def end_step(step: CurrentStep, begun: int) -> tuple[str, ...]:
+def end_step(step: CurrentStep, begun: tuple[int, int, int]) -> tuple[str, ...]:
     """What `step` has lost, each in words with its place.
 
-    Its objects are in the youngest generation, unless Python has collected meanwhile: the counter tells. To look into
-    the second one every time would cost more than all the rest of a short step.
+    Where the collector counts no more objects than before, but for the step's outcome, there is nothing to be found:
+    most short steps. Its objects are in the youngest generation, unless Python has collected meanwhile: the second
+    counter tells. To look into that one every time would cost more than all the rest of a short step.
     """
-    if len(_running) == 1:
+    count = gc.get_count()
+    if (count[0] > begun[0] + 1 or count[1] != begun[1]) and len(_running) == 1:
         _collecting.step = step
         try:
-            gc.collect(0 if gc.get_count()[1] == begun else 1)
+            gc.collect(0 if count[1] == begun[1] else 1)
         finally:
             _collecting.step = None
+        _collect_older()
     _running.discard(id(step))
     return step.losses
+
+
+_SHARE = 100  # of the time that passes, one part may be spent on full collections
+_full: list[float] = [0.0, 0.0]  # when the last full collection ended, and how long it took
+
+
+def _collect_older() -> None:
+    """Do the collector's further work in its turn: it never comes to it by itself where we always come first."""
+    count, threshold = gc.get_count(), gc.get_threshold()
+    if count[1] <= threshold[1] or not gc.isenabled():
+        return
+    begun = time.monotonic()
+    if count[2] > threshold[2] and begun - _full[0] > _SHARE * _full[1]:
+        gc.collect()
+        ended = time.monotonic()
+        _full[:] = ended, ended - begun
+    else:
+        gc.collect(1)
 
 
 def _is_collecting() -> bool:
