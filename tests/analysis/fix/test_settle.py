@@ -93,14 +93,48 @@ def test_a_fix_that_breaks_the_file_is_left_out_and_named(root):
 
 
 def test_a_circle_comes_to_an_end(root):
-    """Two rules that undo each other cannot keep us for ever."""
+    """Two rules that undo each other cannot keep us for ever; neither is applied, and that is told."""
 
     def flip(overlay):
         text = overlay.get("a.py", (root / "a.py").read_bytes()).decode()
         new = "load" if text.startswith("save") else "save"
         return [finding("a.py", [Edit("a.py", 0, 4, new)])]
 
-    assert len(settle(root, flip, lambda _: True).applied) == 20
+    settled = settle(root, flip, lambda _: True)
+    assert (settled.changes, settled.applied) == ((), ())
+    assert [reason for _, reason in settled.refused] == ["repairing it never comes to an end"]
+
+
+def told(code: str, line: int, subject: str, edits: list[Edit], symbol: str = "main") -> Finding:
+    fix = Fix(f"repair {subject}", "sure", tuple(edits)) if edits else None
+    return Finding(code, "trial", Span("a.py", line, 1, line, 1), "a trial", "certain", (), fix, symbol, subject)
+
+
+@pytest.mark.parametrize(
+    ("fresh", "left"),
+    [
+        pytest.param(told("T401", 1, "save", []), b"save()\r\nload()\r\n", id="about the call that was repaired"),
+        pytest.param(told("T101", 9, "other", [], "elsewhere"), b"save()\r\nload()\r\n", id="in another function"),
+        pytest.param(told("T101", 2, "load", []), b"await save()\r\nload()\r\n", id="brought to light by the await"),
+        pytest.param(told("T301", 9, "x", [], "x"), b"await save()\r\nload()\r\n", id="no loss of a call"),
+        pytest.param(told("T801", 9, "row", [], "x"), b"await save()\r\nload()\r\n", id="aftermath by its family"),
+    ],
+)
+def test_a_fix_that_brings_a_new_finding_is_taken_back(root, fresh, left):
+    """What it causes is never written, the others are applied all the same; what it only shows may stay."""
+
+    def look(overlay):
+        text = overlay.get("a.py", (root / "a.py").read_bytes()).decode()
+        found = [fresh] if "await save" in text else [told("T101", 1, "save", [Edit("a.py", 0, 0, "await ")])]
+        at = text.rindex("save()")
+        return [*found, told("T106", 20, "second", [Edit("a.py", at, at + 4, "load")], "far")] if at > 6 else found
+
+    settled = settle(root, look, lambda _: True)
+    assert settled.changes[0].after == left
+    is_refused = not left.startswith(b"await")
+    assert [one.subject for one, _ in settled.refused] == (["save"] if is_refused else [])
+    assert settled.aftermath == (() if is_refused else (fresh,))
+    assert all(fresh.code in why and f"a.py:{fresh.span.line}" in why for _, why in settled.refused)
 
 
 def test_nothing_to_do(root):

@@ -56,7 +56,10 @@ class ExpressionReader:
     def __init__(self) -> None:
         self.calls: set[str] = set()
         self.awaited: set[str] = set()
+        self.keyed: set[str] = set()
+        self.mentions: set[str] = set()
         self.generator = False
+        self.waits = False
         readers: dict[type, Callable[[Any], Node]] = {
             ast.Name: self._name,
             ast.Attribute: self._attribute,
@@ -93,15 +96,18 @@ class ExpressionReader:
         return self.read[type(node)](node)
 
     def _name(self, node: ast.Name) -> Node:
-        return ("name", node.id)
+        name = node.id
+        self.mentions.add(name)
+        return ("name", name)
 
     def _attribute(self, node: ast.Attribute) -> Node:
-        base = node.value
+        base, name = node.value, node.attr
+        self.mentions.add(name)
         return (
             "attr",
             self.read[type(base)](base),
-            node.attr,
-            at(node),
+            name,
+            (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
         )
 
     def _callee(self, func: Any) -> str:
@@ -126,16 +132,26 @@ class ExpressionReader:
 
     def _call_itself(self, node: ast.Call) -> Node:
         read = self.read
-        args = node.args
+        func, args = node.func, node.args
+        kind = type(func)
+        callee: Node  # what is called is not mentioned as a value
+        if kind is ast.Name:
+            callee = ("name", func.id)  # type: ignore[attr-defined]
+        elif kind is ast.Attribute:
+            base = func.value  # type: ignore[attr-defined]
+            callee = ("attr", read[type(base)](base), func.attr, at(func))  # type: ignore[attr-defined]
+        else:
+            callee = read[kind](func)
         return (
             "call",
-            read[type(node.func)](node.func),
+            callee,
             tuple([read[type(a)](a) for a in args]) if args else (),
             tuple([(k.arg, read[type(k.value)](k.value)) for k in node.keywords]) if node.keywords else (),
             (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
         )
 
     def _await(self, node: ast.Await) -> Node:
+        self.waits = True
         value = node.value
         if type(value) is ast.Call:
             callee = self._callee(value.func)
@@ -156,6 +172,8 @@ class ExpressionReader:
         return _CONSTANTS[type(value)]
 
     def _subscript(self, node: ast.Subscript) -> Node:
+        if type(node.value) is ast.Name and type(node.slice) is ast.Constant and type(node.slice.value) is str:
+            self.keyed.add(node.value.id)
         return ("index", self.expr(node.value), self.expr(node.slice))
 
     def _many(self, nodes: list[Any]) -> tuple[Node, ...]:
@@ -197,9 +215,12 @@ class ExpressionReader:
         )
 
     def _lambda(self, node: ast.Lambda) -> Node:
+        self.mentions.add("lambda")  # stands for a function, as the name of one would
         return ("lambda", self.params(node.args), self.expr(node.body), at(node))
 
     def _generators(self, node: Any) -> tuple[Node, ...]:
+        if any(g.is_async for g in node.generators):
+            self.waits = True
         return tuple(
             [(bool(g.is_async), self.expr(g.target), self.expr(g.iter), self._many(g.ifs)) for g in node.generators]
         )

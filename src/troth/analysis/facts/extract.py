@@ -9,6 +9,7 @@ from troth.analysis.facts.model import (
     ABSTRACT,
     ASYNC,
     GENERATOR,
+    WAITS,
     At,
     ClassFacts,
     FileFacts,
@@ -103,6 +104,7 @@ class _FileReader(ExpressionReader):
             (),
             tuple(sorted(self.calls)),
             tuple(sorted(self.awaited)),
+            tuple(sorted(self.keyed)),
             marshal.dumps(body),
         )
         return FileFacts(
@@ -111,6 +113,7 @@ class _FileReader(ExpressionReader):
             tuple(c for c in self._classes if c is not None),
             tuple(self._variables),
             self._exports,
+            tuple(sorted(self.mentions)),
         )
 
     def _block(self, nodes: list[Any]) -> tuple[Node, ...]:
@@ -182,6 +185,8 @@ class _FileReader(ExpressionReader):
         if self._function == 0 and self._class is None and target[0] == "name":
             self._variables.append((target[1], None, ("index", iterated, ("const", "int"))))
         is_async = type(node) is ast.AsyncFor
+        if is_async:
+            self.waits = True
         return ("for", is_async, target, iterated, self._block(node.body), self._block(node.orelse), at(node))
 
     def _consumed(self, node: Any, how: str) -> Node:
@@ -195,6 +200,8 @@ class _FileReader(ExpressionReader):
 
     def _with(self, node: Any) -> Node:
         items = []
+        if type(node) is ast.AsyncWith:
+            self.waits = True
         for item in node.items:
             entered = item.context_expr
             value = self._consumed(entered, "with") if type(node) is ast.AsyncWith else self.expr(entered)
@@ -273,7 +280,8 @@ class _FileReader(ExpressionReader):
         decorators = tuple([self.expr(d) for d in node.decorator_list])
         params = self.params(node.args)
         returns = None if node.returns is None else self.expr(node.returns)
-        saved = (self._function, self._prefix, self._class, self._self, self.calls, self.awaited, self.generator)
+        saved = (self._function, self._prefix, self._class, self._self, self.calls, self.awaited, self.keyed)
+        generator, waits = self.generator, self.waits
         parent, owner = self._function, self._class
         if owner is not None:
             owner.methods.setdefault(node.name, []).append(index)
@@ -283,9 +291,12 @@ class _FileReader(ExpressionReader):
             self._self = None
         qualname = f"{self._prefix}{node.name}"
         self._function, self._prefix, self._class = index, f"{qualname}.", None
-        self.calls, self.awaited, self.generator = set(), set(), False
+        self.calls, self.awaited, self.keyed = set(), set(), set()
+        self.generator = self.waits = False
         body = self._block(node.body)
         flags = (ASYNC if type(node) is ast.AsyncFunctionDef else 0) | (GENERATOR if self.generator else 0)
+        if self.waits:
+            flags |= WAITS
         if _says_nothing(node.body):
             flags |= ABSTRACT
         self._functions[index] = FunctionFacts(
@@ -300,9 +311,11 @@ class _FileReader(ExpressionReader):
             decorators,
             tuple(sorted(self.calls)),
             tuple(sorted(self.awaited)),
+            tuple(sorted(self.keyed)),
             marshal.dumps(body),
         )
-        self._function, self._prefix, self._class, self._self, self.calls, self.awaited, self.generator = saved
+        self._function, self._prefix, self._class, self._self, self.calls, self.awaited, self.keyed = saved
+        self.generator, self.waits = generator, waits
         return ("def", index)
 
     def _classdef(self, node: ast.ClassDef) -> Node:

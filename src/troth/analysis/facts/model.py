@@ -20,6 +20,7 @@ The body of a function is kept as marshalled bytes and read only when somebody a
 """
 
 import marshal
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "ASYNC",
     "FACTS_VERSION",
     "GENERATOR",
+    "WAITS",
+    "AllFacts",
     "At",
     "ClassFacts",
     "FileFacts",
@@ -37,13 +40,14 @@ __all__ = [
     "body_of",
 ]
 
-FACTS_VERSION = 2
+FACTS_VERSION = 3
 
 Node = tuple[Any, ...]
 At = tuple[int, int, int, int]
 
 ASYNC = 1
 GENERATOR = 2
+WAITS = 8  # has an `await`, an `async for` or an `async with` of its own
 ABSTRACT = 4  # a body that says nothing: `...`, `pass`, a docstring or `raise NotImplementedError`
 
 
@@ -76,6 +80,7 @@ class FunctionFacts(NamedTuple):
     decorators: tuple[Node, ...]
     calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
     awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
+    keyed: tuple[str, ...]  # variables of which a key is asked by a string: `user["name"]`
     body: bytes
 
 
@@ -103,6 +108,7 @@ class FileFacts(NamedTuple):
     classes: tuple[ClassFacts, ...]
     variables: tuple[tuple[str, Node | None, Node | None], ...]  # module level: name, annotation, value
     exports: tuple[str, ...] | None  # __all__, where it is a plain list
+    mentions: tuple[str, ...] = ()  # names and attributes that stand somewhere as a value, not only as a callee
 
     def pack(self) -> bytes:
         """These facts as bytes."""
@@ -113,20 +119,44 @@ class FileFacts(NamedTuple):
                 tuple(map(tuple, self.classes)),
                 self.variables,
                 self.exports,
+                self.mentions,
             )
         )
 
     @classmethod
     def unpack(cls, packed: bytes) -> "FileFacts":
         """The facts that `pack` wrote."""
-        imports, functions, classes, variables, exports = marshal.loads(packed)  # noqa: S302  our own bytes
+        imports, functions, classes, variables, exports, mentions = marshal.loads(packed)  # noqa: S302  our own bytes
         return cls(
             tuple(ImportFacts._make(i) for i in imports),
             tuple(FunctionFacts._make(f) for f in functions),
             tuple(ClassFacts._make(c) for c in classes),
             variables,
             exports,
+            mentions,
         )
+
+
+class AllFacts(Mapping[str, FileFacts]):
+    """The facts of many files by their path; those that came packed are read when somebody asks for them."""
+
+    def __init__(self, facts: Mapping[str, "FileFacts | bytes"]) -> None:
+        self._facts = dict(facts)
+
+    def __getitem__(self, path: str) -> FileFacts:
+        found = self._facts[path]
+        if not isinstance(found, FileFacts):
+            found = self._facts[path] = FileFacts.unpack(found)
+        return found
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._facts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
 
 
 def body_of(function: FunctionFacts) -> tuple[Node, ...]:

@@ -2,13 +2,19 @@
 
 from typing import Any
 
+from troth.analysis.program.calls import callee_text
+from troth.analysis.program.consumers import looks_like_keeper
+
 __all__ = ["collect_uses"]
 
-_OF_COROUTINES = frozenset({"send", "throw", "close"})
+_OF_COROUTINES = frozenset({"send", "throw", "close", "cr_frame", "cr_code", "cr_await", "cr_running"})
 
 
 def collect_uses(node: Any, name: str, uses: set[str]) -> None:
-    """Add to `uses` how `….name` is used below `node`: "awaited", "misused", "assigned" or "other"."""
+    """Add to `uses` how `….name` is used below `node`.
+
+    "awaited", "misused", "assigned", "given" to somebody who does not look like one that awaits, or "other".
+    """
     _walk(node, name, uses, "other")
 
 
@@ -23,12 +29,18 @@ def _walk(node: Any, name: str, uses: set[str], context: str) -> None:
     if kind == "attr":
         if node[2] == name:
             uses.add(context)
-        _walk(node[1], name, uses, "other" if node[2] in _OF_COROUTINES else "misused")
+        inside = node[2] in _OF_COROUTINES or node[2].startswith("__")
+        _walk(node[1], name, uses, "other" if inside else "misused")
     elif kind == "await":
         _walk(node[1], name, uses, "awaited")
     elif kind == "index":
         _walk(node[1], name, uses, "misused")
         _walk(node[2], name, uses, "other")
+    elif kind == "call":
+        _walk(node[1], name, uses, "other")
+        context = "other" if looks_like_keeper(callee_text(node[1])) else "given"
+        for part in (*node[2], *(value for _, value in node[3])):
+            _walk(part, name, uses, context if part[0] == "attr" else "other")
     elif kind == "assign":
         for target in node[1]:
             _walk(target, name, uses, "assigned")

@@ -16,11 +16,11 @@ from troth.analysis.program.entities import Class
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from troth.analysis.facts.model import At, Node
+    from troth.analysis.facts.model import At, FunctionFacts, Node
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["AwaitedParameter", "awaited_parameters"]
+__all__ = ["AwaitedParameter", "asks_for_color", "awaited_parameters"]
 
 _AWAITING = frozenset(
     {"wait_for", "shield", "create_task", "ensure_future", "gather", "start_soon", "run_until_complete"}
@@ -48,19 +48,28 @@ def awaited_parameters(program: Program) -> dict[tuple[Function, str], AwaitedPa
 
 def _find(program: Program) -> Iterator[AwaitedParameter]:
     for module in program.own_modules():
+        inside: dict[int, list[FunctionFacts]] = {}
+        for facts in module.facts.functions:
+            if facts.owner == -1:
+                inside.setdefault(facts.parent, []).append(facts)
         for index, facts in enumerate(module.facts.functions):
             params = {param[0] for param in facts.params if param[3] not in {"*", "**"}}
             if facts.owner >= 0 and facts.name == "__init__":
                 yield from _kept(module.function(index), module.cls(facts.owner))
-            around = (
-                [facts, *(f for f in module.facts.functions if f.parent == index and f.owner == -1)] if params else []
-            )
-            called = {callee for f in around for callee in (*f.calls, *f.awaited)} & params
+            around = [facts, *(inside.get(index, ()) if index else ())] if params else []
+            called = params & {callee for f in around for callee in (*f.awaited, *_given_on(f))}
             if called and not any(_asks(f.calls) for f in around):
                 for name in sorted(called):
-                    uses = [use for f in around for use in _uses(body_of(f), ("name", name), "")]
+                    uses = [use for f in around for use in _uses(body_of(f), ("name", name), "", [])]
                     if uses and all(how == "awaited" for how, _ in uses):
                         yield AwaitedParameter(module.function(index), name, module.path, uses[0][1])
+
+
+def _given_on(facts: FunctionFacts) -> tuple[str, ...]:
+    """The callees of a function whose results somebody may await whom it calls."""
+    if any(callee.rpartition(".")[2] in _AWAITING for callee in (*facts.calls, *facts.awaited)):
+        return facts.calls
+    return ()
 
 
 def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
@@ -78,34 +87,41 @@ def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
             continue
         if sum(1 for one in cls.facts.self_attributes if one[0] == attribute) > 1:
             continue  # set again elsewhere
-        uses = [use for method in methods for use in _uses(body_of(method), ("attr", receiver, attribute), "")]
+        uses = [use for method in methods for use in _uses(body_of(method), ("attr", receiver, attribute), "", [])]
         if uses and all(how == "awaited" for how, _ in uses):
             yield AwaitedParameter(init, value[1], cls.module.path, uses[0][1])
+
+
+def asks_for_color(function: Function) -> bool:
+    """Whether the function asks, before it calls what it is given, which color that has; or somebody inside it does."""
+    module, index = function.module, function.index
+    inside = (one.calls for one in module.facts.functions if one.parent == index and one.owner == -1)
+    return _asks(function.facts.calls) or any(map(_asks, inside))
 
 
 def _asks(calls: tuple[str, ...]) -> bool:
     return any(_ASKING.search(callee.rpartition(".")[2]) for callee in calls)
 
 
-def _uses(node: Any, wanted: tuple[str, ...], how: str) -> Iterator[tuple[str, At]]:
+def _uses(node: Any, wanted: tuple[str, ...], how: str, found: list[tuple[str, At]]) -> list[tuple[str, At]]:
     """Every call of the wanted name, with "awaited" or "" for how its value is used."""
-    if not isinstance(node, tuple) or not node:
-        return
-    if node[0] == "await" and len(node) == 3:
-        yield from _uses(node[1], wanted, "awaited")
-        return
-    if node[0] == "call" and len(node) == 5:
+    kind = node[0] if node else None
+    if kind == "await" and len(node) == 3:
+        _uses(node[1], wanted, "awaited", found)
+    elif kind == "call" and len(node) == 5:
         if _is(node[1], wanted):
-            yield how, node[-1]
+            found.append((how, node[-1]))
         passing = "awaited" if _last(node[1]) in _AWAITING else ""
-        yield from _uses(node[1], wanted, "")
-        for argument in (*node[2], *(value for _, value in node[3])):
+        _uses(node[1], wanted, "", found)
+        for argument in (*node[2], *[value for _, value in node[3]]):
             if _is(argument, wanted):
-                yield "handed on", node[-1]  # to somebody who may run it in a thread, or ask for its color
-            yield from _uses(argument, wanted, passing)
-        return
-    for part in node:
-        yield from _uses(part, wanted, "")
+                found.append(("handed on", node[-1]))  # to somebody who may run it in a thread, or ask for its color
+            _uses(argument, wanted, passing, found)
+    else:
+        for part in node:
+            if type(part) is tuple:
+                _uses(part, wanted, "", found)
+    return found
 
 
 def _is(node: Node, wanted: tuple[str, ...]) -> bool:

@@ -1,18 +1,18 @@
 """Knows which calls a function makes: what each callee is, what is given to it, and whether it is awaited on the spot.
 
-A function is walked for its calls only when a rule asks about it, and rules ask by the names a function mentions; most
-functions of a project are never looked at.
+The walk that follows promises through a function notes its calls on the way. A function is walked only when something
+asks about it, and rules ask by the names a function mentions; most functions of a project are never looked at.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.flow import Flow
 from troth.analysis.program.library import LibraryFunction
-from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance, Value, members_of, union
+from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance, Value, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,68 +46,61 @@ class Call(NamedTuple):
         return callee_text(self.node[1])
 
 
-class _Recorder(Flow):
-    """A walk that remembers calls."""
-
-    def __init__(self, program: Program, function: Function) -> None:
-        super().__init__(program, function)
-        self.calls: dict[At, Call] = {}
-        self._awaiting: Node | None = None
-        self._unlisted: dict[At, Value] = {}
-
-    def on_await(self, node: Node) -> Value | None:
-        self._awaiting = node[1]
-        return super().on_await(node)
-
-    def attribute(self, base: Value | None, name: str, at: At, base_node: Node | None = None) -> Value | None:
-        found = super().attribute(base, name, at, base_node)
-        if found is None and isinstance(base, Instance) and isinstance(base.cls, library.LibraryClass):
-            # Its table lists what matters to color; what blocks or calls back may be known by name all the same.
-            paths = [External(f"{one}.{name}") for one in library.lineage(base.cls.qualified) or (base.cls.qualified,)]
-            self._unlisted[at] = union(paths) or paths[0]
-        return found
-
-    def entered(self, value: Value | None, *, is_async: bool) -> Value | None:
-        found = super().entered(value, is_async=is_async)
-        if found is None and isinstance(value, Instance) and isinstance(value.cls, library.LibraryClass):
-            return value if library.member(value.cls.qualified, "__enter__") is None and not is_async else None
-        return found
-
-    def arguments(self, func: Value | None, node: Node, values: list[Given]) -> None:
-        if func is None and node[1][0] == "attr":
-            func = self._unlisted.get(node[1][3])
-        is_awaited = node is self._awaiting
-        known = self.calls.get(node[-1])
-        if known is None or (known.callee is None and func is not None):
-            self.calls[node[-1]] = Call(self.function, node, func, tuple(values), is_awaited)
-        super().arguments(func, node, values)
-
-
 class Calling:
     """The calls of functions, each walked once."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._known: dict[Function, tuple[Call, ...]] = {}
 
     def of(self, function: Function) -> tuple[Call, ...]:
         """The calls that `function` makes itself, in the order of the text; those of functions inside it are theirs."""
-        known = self._known.get(function)
-        if known is None:
-            walk = _Recorder(self.program, function)
-            walk.run()
-            known = self._known[function] = tuple(call for _, call in sorted(walk.calls.items()))
-        return known
+        return self.program.summary(function).calls
+
+    def is_named(self, name: str) -> bool:
+        """Whether some function of the project calls and awaits something of that name."""
+        return name in self._awaited_names
+
+    @cached_property
+    def _awaited_names(self) -> frozenset[str]:
+        return frozenset(
+            callee.rpartition(".")[2]
+            for module in self.program.own_modules()
+            for facts in module.facts.functions
+            for callee in facts.awaited
+        )
 
     def functions_naming(self, names: Iterable[str]) -> Iterator[Function]:
         """The functions of the project in which a callee's last name is one of `names`."""
-        wanted = frozenset(names)
-        for module in self.program.own_modules():
+        by_name = self._by_name
+        found = {place for name in names for place in by_name.get(name, ())}
+        modules = self.program.paths
+        for number, index in sorted(found):
+            yield self.program.module(modules[number]).function(index)
+
+    def functions_named(self, name: str) -> list[Function]:
+        """The functions and methods of the project that are called `name`."""
+        paths = self.program.paths
+        return [self.program.module(paths[number]).function(index) for number, index in self._defined.get(name, ())]
+
+    @cached_property
+    def _defined(self) -> dict[str, list[tuple[int, int]]]:
+        known: dict[str, list[tuple[int, int]]] = {}
+        for number, module in enumerate(self.program.own_modules()):
             for index, facts in enumerate(module.facts.functions):
-                if any(c.rpartition(".")[2] in wanted for c in facts.calls) or any(
-                    c.rpartition(".")[2] in wanted for c in facts.awaited
-                ):
-                    yield module.function(index)
+                known.setdefault(facts.name, []).append((number, index))
+        return known
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[tuple[int, int]]]:
+        """The functions, as the number of the file and their own, by the last names of what they call."""
+        known: dict[str, list[tuple[int, int]]] = {}
+        for number, module in enumerate(self.program.own_modules()):
+            for index, facts in enumerate(module.facts.functions):
+                place = (number, index)
+                for callee in (*facts.calls, *facts.awaited):
+                    last = callee.rpartition(".")[2]
+                    known.setdefault(last if "." in callee else callee.rpartition(" ")[2], []).append(place)
+        return known
 
 
 def names_of(value: Value | None) -> Iterator[str]:

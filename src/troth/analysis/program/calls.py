@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program import library
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
@@ -11,6 +12,7 @@ from troth.analysis.program.values import (
     AsyncContext,
     AsyncGenerator,
     Awaitable,
+    AwaitableContext,
     Builtin,
     CallableType,
     ClassObject,
@@ -24,6 +26,7 @@ from troth.analysis.program.values import (
     TupleOf,
     Union,
     Value,
+    members_of,
     union,
 )
 
@@ -55,6 +58,10 @@ SPAWNERS = frozenset(
 )
 
 
+# Functions that make a coroutine function of a plain one.
+TO_COROUTINE = frozenset({"sync_to_async", "database_sync_to_async", "asyncify"})
+
+
 class Calls:
     """Calls values."""
 
@@ -84,14 +91,22 @@ class Calls:
         if isinstance(func, CallableType):
             return None if _decorates(node, values) else self._annotated(func, node, scope)
         if isinstance(func, External):
+            if func.path.rpartition(".")[2] in TO_COROUTINE and values:
+                return self._made_async(values[0][1])
             promise = self._program.evidence.call(node, scope, external=func.path)
             return promise if promise is not None else External(f"{func.path}()")
         return None
 
+    def _made_async(self, plain: Value | None) -> Value:
+        """What `sync_to_async(function)` gives: a coroutine function with the result of the plain one."""
+        result = Coroutine(None, lambda: self.result(plain) if isinstance(plain, FunctionValue) else None)
+        return CallableType(result, "it is a plain function made async")
+
     def _one_of(self, func: Union, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         members = [m for m in func.members if not isinstance(m, Nothing)]
-        if any(m is None for m in members):
-            return None
+        known = [m for m in members if m is not None]
+        if len(known) < len(members):
+            return self._perhaps(known, node, values, scope)
         results = [self.call(m, node, values, scope) for m in members]
         if all(isinstance(r, Coroutine) for r in results) and results:
             first = results[0]
@@ -100,6 +115,16 @@ class Calls:
         if any(isinstance(r, Coroutine | AsyncGenerator | AsyncContext) for r in results):
             return None  # one color on one path, the other on another: nobody can say at this call
         return union(results)
+
+    def _perhaps(self, known: list[Value], node: Node, values: Arguments, scope: Evaluator) -> Value | None:
+        """What calling one of several gives where one more is unknown: a guess, if the others are all async."""
+        if not known or not all(_is_async_method(m) for m in known):
+            return None
+        results = [self.call(m, node, values, scope) for m in known]
+        for result in results:
+            if isinstance(result, Coroutine) and result.site is not None:
+                result.site.sure = False
+        return results[0] if all(isinstance(r, Coroutine) for r in results) else None
 
     def _own(
         self, func: FunctionValue, function: Function, node: Node, values: Arguments, scope: Evaluator
@@ -126,7 +151,7 @@ class Calls:
             return Builtin("iterator", (result,))
         if result is None:
             result = self._by_type_argument(function, values)
-        if program.overridden_otherwise(function, receiver):
+        if program.overridden_otherwise(function, receiver) or (result is not None and scope.is_patched(node[1])):
             return None
         return self._fresh(result, node, scope, "", function)
 
@@ -154,12 +179,19 @@ class Calls:
         """A promise that a plain function hands on becomes one that this call makes."""
         if isinstance(value, Union):
             real = [m for m in value.members if not isinstance(m, Nothing)]
-            if any(isinstance(m, Coroutine) for m in real) and not all(isinstance(m, Coroutine) for m in real):
+            promised = [m for m in real if isinstance(m, Coroutine | Awaitable)]
+            if promised and len(promised) < len(real):
                 return None  # a promise or a result, depending on what only the call knows
             return union([self._fresh(m, node, scope, how, function) for m in value.members])
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
             at, text = node[-1], callee_text(node[1])
             inner = value.site
+            if isinstance(value, AwaitableContext):
+                reasons = self._program.reasons
+                site = scope.site(
+                    function, at, text, "context", lambda: reasons.of_returning(function, inner, how), sure=True
+                )
+                return AwaitableContext(site, value.evaluate)
             if isinstance(value, AsyncGenerator | AsyncContext):
                 return type(value)(None, value.evaluate)
             target = function if function is not None else how
@@ -175,19 +207,35 @@ class Calls:
                 ),
                 value.evaluate,
             )
+        if type(value) is Awaitable and function is not None:
+            inner = value.site
+            if value.kind == "task" or (inner is not None and inner.promise == "task"):
+                return Awaitable(value.result, "task")  # it runs by itself
+            site = scope.site(
+                function,
+                node[-1],
+                callee_text(node[1]),
+                "future",
+                lambda: self._program.reasons.of_returning_future(function),
+                sure=True,
+            )
+            return Awaitable(value.result, value.kind, site)
         return value
 
     def _annotated(self, func: CallableType, node: Node, scope: Evaluator) -> Value | None:
         result = func.result
-        if isinstance(result, Coroutine):
-            reasons = self._program.reasons.of_callable
-            site = scope.site("", node[-1], callee_text(node[1]), "coroutine", reasons, sure=True)
-            return Coroutine(site, result.evaluate)
-        if type(result) is Awaitable and not result.kind:
-            reasons = self._program.reasons.of_callable
-            site = scope.site("", node[-1], callee_text(node[1]), "coroutine", reasons, sure=False)
-            return Coroutine(site, lambda: result.result)
-        return result
+        declared = isinstance(result, Coroutine)
+        if not declared and not (type(result) is Awaitable and not result.kind):
+            return result
+        site = scope.site(
+            "",
+            node[-1],
+            callee_text(node[1]),
+            "coroutine",
+            lambda: self._program.reasons.of_callable(func),
+            sure=declared,
+        )
+        return Coroutine(site, result.evaluate if isinstance(result, Coroutine) else lambda: scope.awaited(result))
 
     def _library(
         self, func: FunctionValue, function: LibraryFunction, node: Node, values: Arguments, scope: Evaluator
@@ -195,6 +243,8 @@ class Calls:
         flags, name = function.flags, function.qualname
         if name.startswith("builtins."):
             return self._builtin(func, function, node, values, scope)
+        if function.name in TO_COROUTINE and values:
+            return self._made_async(values[0][1])
         if "o" in flags:
             return None
         at, text = node[-1], callee_text(node[1])
@@ -210,16 +260,24 @@ class Calls:
             item = result.args[0] if isinstance(result, Builtin) and result.args else None
             return AsyncGenerator(scope.site(function, at, text, "generator", reasons, sure=True), lambda: item)
         if name in SPAWNERS or (
-            isinstance(result, Awaitable)
-            and result.kind == "task"
-            and function.name in {"create_task", "ensure_future"}
+            isinstance(result, Awaitable) and result.kind and function.name in {"create_task", "ensure_future"}
         ):
             if "TaskGroup" in name:
                 return Awaitable(_first_result(values, scope), "task")
+            if function.name == "gather":
+                site = scope.site(function, at, text, "future", reasons, sure=True)
+                return Awaitable(_gathered(values, scope), "future", site)
             return Awaitable(
                 _first_result(values, scope), "task", scope.site(function, at, text, "task", reasons, sure=False)
             )
-        if "w" in flags:
+        if "w" in flags or ("m" in flags and _is_awaitable_object(result)):
+            if isinstance(result, Awaitable) and function.name != "create_future":
+                site = scope.site(function, at, text, "future", reasons, sure=True)
+                return Awaitable(result.result or self._made_by_future(function, values, scope), result.kind, site)
+            if "m" in flags:
+                made = result
+                site = scope.site(function, at, text, "context", reasons, sure=not _guessed(func.receiver))
+                return AwaitableContext(site, lambda: scope.entered(made, is_async=True))
             return result if result is not None else Awaitable(None)
         if name in _PASSING and values:
             value = values[-1][1]
@@ -228,7 +286,17 @@ class Calls:
             return values[0][1] if values and isinstance(values[0][1], FunctionValue | Lambda | ClassObject) else None
         return result
 
+    def _made_by_future(self, function: LibraryFunction, values: Arguments, scope: Evaluator) -> Value | None:
+        """What a future of the loop gives in the end, by what it was made of."""
+        if function.name == "shield":
+            return _first_result(values, scope)
+        if function.name == "run_in_executor" and len(values) > 1 and isinstance(values[1][1], FunctionValue):
+            return self.result(values[1][1])
+        return None
+
     def _cast(self, node: Node, scope: Evaluator, value: Value | None) -> Value | None:
+        if any(is_lost_by_type(m) for m in members_of(value)):
+            return value  # `cast` changes nothing: a promise stays one
         if len(node[2]) == 2:
             return self._program.types.annotated(node[2][0], scope.module, scope.function)
         return value
@@ -259,6 +327,9 @@ class Calls:
         name, base = function.name, func.receiver
         first = values[0][1] if values else None
         if base is not None:
+            if name in _OF_ASYNC_ITERATORS and isinstance(base, Builtin) and base.name == "async iterator":
+                site = scope.site("", node[-1], callee_text(node[1]), "coroutine", lambda: (), sure=True)
+                return Coroutine(site, lambda: base.args[0] if base.args else None)
             return self._method_of_builtin(base, name, values)
         if name in {"list", "set", "tuple", "frozenset", "sorted", "iter", "reversed"}:
             return Builtin(
@@ -272,8 +343,9 @@ class Calls:
             return scope.iterated(first) if len(values) == 1 or name == "next" else union([v for _, v in values])
         if name == "getattr":
             return self._getattr(node, values, scope)
-        if name == "anext" and isinstance(first, AsyncGenerator):
-            return Awaitable(first.evaluate())
+        if name == "anext" and values:
+            site = scope.site("", node[-1], "anext", "coroutine", lambda: (), sure=True)
+            return Coroutine(site, lambda: scope.iterated_async(first))
         if name == "type" and len(values) == 1 and isinstance(first, Instance):
             return ClassObject(first.cls)
         if name == "dict":
@@ -429,6 +501,39 @@ def _guessed(receiver: Value | None) -> bool:
 
 def _first_result(values: Arguments, scope: Evaluator) -> Value | None:
     return scope.awaited(values[0][1]) if len(values) >= 1 and values[0][0] is None else None
+
+
+_OF_ASYNC_ITERATORS = frozenset({"__anext__", "asend", "athrow", "aclose"})
+
+
+def is_lost_by_type(value: Value | None) -> bool:
+    """Whether `value` is a promise, made here, whatever type somebody says that it has."""
+    if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
+        return value.site is not None
+    return isinstance(value, Awaitable) and value.site is not None and value.site.promise == "future"
+
+
+def _is_async_method(value: Value) -> bool:
+    if not isinstance(value, FunctionValue) or value.receiver is None:
+        return False
+    function = value.function
+    return function.is_async if isinstance(function, Function) else "a" in function.flags
+
+
+def _is_awaitable_object(value: Value | None) -> bool:
+    return (
+        isinstance(value, Instance)
+        and isinstance(value.cls, LibraryClass)
+        and ("Awaitable" in value.cls.name or library.member(value.cls.qualified, "__await__") is not None)
+    )
+
+
+def _gathered(values: Arguments, scope: Evaluator) -> Value | None:
+    """What awaiting `gather` gives: a list with the result of each."""
+    if any(name == "*" for name, _ in values):
+        each = [scope.awaited(scope.iterated(v) if name == "*" else v) for name, v in values if name in {"*", None}]
+        return Builtin("list", (union(each),))
+    return TupleOf(tuple([scope.awaited(value) for name, value in values if name is None]))
 
 
 def _mentions_self(node: Node) -> bool:

@@ -6,17 +6,21 @@ the caller down, and every function is looked through once.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.facts.model import ASYNC, GENERATOR
 from troth.analysis.findings import Reason
 from troth.analysis.program.always import always_called
+from troth.analysis.program.calling import names_of
 from troth.analysis.program.entities import Function
 from troth.analysis.program.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from troth.analysis.program.calling import Call
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
 __all__ = ["Chains", "Link", "plain_target"]
@@ -73,23 +77,51 @@ class Chains:
     def __init__(
         self,
         program: Program,
-        names: Iterable[str],
+        ends: Iterable[str],
         is_end: Callable[[Call], bool],
         *,
         stops: Callable[[Function], bool],
+        whoever: Collection[str] = (),
         up_to_a_way_out: bool = False,
     ) -> None:
-        """`names` are the last names of the calls it is about; `stops` tells functions that see to it themselves.
+        """`ends` are the full names of the calls it is about; `stops` tells functions that see to it themselves.
 
-        Only calls that a function always makes lead on; with `up_to_a_way_out`, only those before its first way out.
+        Of the names in `whoever` every call may be one, whatever it is called on. Only calls that a function always
+        makes lead on; with `up_to_a_way_out`, only those before its first way out.
         """
         self._program = program
-        self._names = frozenset(names)
+        self._ends = frozenset(ends)
         self._is_end = is_end
         self._stops = stops
+        self._whoever = frozenset(whoever)
         self._up_to_a_way_out = up_to_a_way_out
         self._ways: dict[Function, Link | None] = {}
-        self._defined: frozenset[str] | None = None
+        self._packages: dict[str, set[str]] = {}  # the packages that have such a call, by its last name
+        for end in self._ends:
+            self._packages.setdefault(end.rpartition(".")[2], set()).add(end.partition(".")[0])
+
+    def _may_end(self, function: Function) -> bool:
+        """Whether the function itself may make such a call, as far as names and imports tell."""
+        for callee in function.facts.calls:
+            last = callee.rpartition(".")[2]
+            packages = self._packages.get(last)
+            if last in self._whoever:
+                return True
+            if packages is None:
+                continue
+            scope = self._program.glance.scope(function, callee)
+            value = None if scope is None else self._program.glance.value(function, callee, scope)
+            if value is None:
+                imported = _imported(function.module) if scope is None else self._imported
+                if not packages.isdisjoint(imported):
+                    return True
+            elif any(name in self._ends for name in names_of(value)):
+                return True
+        return False
+
+    @cached_property
+    def _imported(self) -> set[str]:
+        return {package for module in self._program.own_modules() for package in _imported(module)}
 
     def _async_functions(self) -> Iterator[Function]:
         for path in self._program.asked:
@@ -101,7 +133,7 @@ class Chains:
     def direct(self) -> Iterator[Call]:
         """The calls of that kind that stand in an async function itself."""
         for function in self._async_functions():
-            if not any(callee.rpartition(".")[2] in self._names for callee in function.facts.calls):
+            if not self._may_end(function):
                 continue
             for call in self._program.calling.of(function):
                 if self._is_end(call):
@@ -110,7 +142,7 @@ class Chains:
     def indirect(self) -> Iterator[Link]:
         """The calls in async functions that lead to one of that kind, with the way from the call on."""
         for function in self._async_functions():
-            if self._stops(function) or not self._calls_plain_functions(function):
+            if self._stops(function) or not self._leads_on(function):
                 continue
             for call in self._program.calling.of(function):
                 target = plain_target(call, self._program)
@@ -118,15 +150,29 @@ class Chains:
                 if way is not None:
                     yield Link(call, way)
 
-    def _calls_plain_functions(self, function: Function) -> bool:
-        if self._defined is None:
-            self._defined = frozenset(
-                facts.name
-                for module in self._program.own_modules()
-                for facts in module.facts.functions
-                if not facts.flags & 1 and not facts.decorators
-            )
-        return any(callee.rpartition(".")[2] in self._defined for callee in function.facts.calls)
+    def _leads_on(self, function: Function) -> bool:
+        """Whether the function calls something of a name by which the kind of call can be reached."""
+        return any(callee.rpartition(".")[2] in self._reaching for callee in function.facts.calls)
+
+    @cached_property
+    def _reaching(self) -> set[str]:
+        """The names of plain functions that lead to such a call, as far as names tell."""
+        callers: dict[str, set[str]] = {}
+        found: set[str] = set()
+        for module in self._program.own_modules():
+            for index, facts in enumerate(module.facts.functions):
+                if facts.flags & (ASYNC | GENERATOR) or facts.decorators or not facts.calls:
+                    continue
+                if facts.name not in found and self._may_end(module.function(index)):
+                    found.add(facts.name)
+                for callee in facts.calls:
+                    callers.setdefault(callee.rpartition(".")[2], set()).add(facts.name)
+        todo = list(found)
+        while todo:
+            new = callers.get(todo.pop(), set()) - found
+            found |= new
+            todo += new
+        return found
 
     def _way(self, function: Function, left: int) -> Link | None:
         if function in self._ways:
@@ -134,8 +180,7 @@ class Chains:
         self._ways[function] = None  # while it is being found out: a circle leads nowhere
         if left == 0 or function.is_generator or self._stops(function):
             return None
-        mentions = any(callee.rpartition(".")[2] in self._names for callee in function.facts.calls)
-        if not mentions and not self._calls_plain_functions(function):
+        if not self._leads_on(function) and not self._may_end(function):
             return None
         shortest: Link | None = None
         always = always_called(function.facts, up_to_a_way_out=self._up_to_a_way_out)
@@ -151,3 +196,7 @@ class Chains:
                 shortest = Link(call, way)
         self._ways[function] = shortest
         return shortest
+
+
+def _imported(module: Module) -> set[str]:
+    return {imported.module.partition(".")[0] for imported in module.facts.imports if not imported.level}

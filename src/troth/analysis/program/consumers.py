@@ -125,7 +125,7 @@ class Consumers:
                 return "text:a log call"
         if isinstance(func, FunctionValue):
             if isinstance(func.function, LibraryFunction):
-                return self._library(func, func.function)
+                return self._library(func, func.function, position)
             return self._own(func, func.function, position, name)
         if isinstance(func, ClassObject):
             return self._constructed(func, position, name)
@@ -139,7 +139,7 @@ class Consumers:
         if isinstance(func, FunctionValue):
             function = func.function
             if isinstance(function, LibraryFunction):
-                return True
+                return bool(function.roles) or "o" in function.flags or looks_like_keeper(function.qualname)
             if function.is_abstract or (
                 function.facts.decorators and not function.decorated_with("staticmethod", "classmethod")
             ):
@@ -149,7 +149,23 @@ class Consumers:
                 return keyword is None or looks_like_keeper(function.name)
             fate = self._fate(function, param[0])
             return fate == "kept" or (fate == "handed over" and _RUNNER.search(function.name) is not None)
+        if isinstance(func, ClassObject) and isinstance(func.cls, Class) and self._keeps(func.cls, position, keyword):
+            return True
         return looks_like_keeper(callee_text(node[1]))
+
+    def _keeps(self, cls: Class, position: int, keyword: str | None) -> bool:
+        """Whether objects of a class keep what their constructor is given and have something async to do with it."""
+        for ancestor in self._program.classes.order(cls):
+            if not isinstance(ancestor, Class):
+                return True
+            methods = [ancestor.module.function(indexes[-1]) for indexes in ancestor.methods.values()]
+            if "__await__" in ancestor.methods or any(method.is_async for method in methods):
+                return True
+            if "__init__" in ancestor.methods:
+                function = ancestor.module.function(ancestor.methods["__init__"][-1])
+                param = _param(list(function.facts.params)[1:], position, keyword)
+                return param is None or looks_like_keeper(param[0])
+        return False
 
     @staticmethod
     def _param_of(func: FunctionValue, function: Function, position: int, name: str | None) -> Param | None:
@@ -158,12 +174,14 @@ class Consumers:
             params = params[1:]
         return _param(params, position, name)
 
-    def _library(self, func: FunctionValue, function: LibraryFunction) -> str:
+    def _library(self, func: FunctionValue, function: LibraryFunction, position: int) -> str:
         qualname = function.qualname
         module, _, name = qualname.rpartition(".")
         if module == "builtins":
             if name in _TEXT_BUILTINS:
                 return f"text:`{name}`"
+            if name in {"map", "filter"} and position:
+                return f"`{name}`, which never awaits it"
             return f"`{name}`, which never awaits it" if name in _PLAIN_BUILTINS else ""
         if module == "builtins.str":
             return f"text:`str.{name}`"

@@ -60,10 +60,10 @@ def _find(program: Program) -> Iterator[Dispatcher]:
 
 def _could_pick(callee: str, function: Function) -> bool:
     """Whether a callee, as written, may be a variable of the function that holds a handler."""
-    if callee.endswith("[…]"):
+    if callee == "[]":
         return True
     module = function.module
-    if "." in callee or callee in module.bindings:
+    if " " in callee or "." in callee or callee in module.bindings:
         return False
     around: Function | None = function
     while around is not None:  # a parameter is somebody else's choice, and a function inside is known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR
+from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR, WAITS
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts, ImportFacts, Param
@@ -144,6 +144,11 @@ class Function:
     def is_generator(self) -> bool:
         """Has a `yield` of its own."""
         return bool(self.facts.flags & GENERATOR)
+
+    @property
+    def waits(self) -> bool:
+        """Has an `await`, an `async for` or an `async with` of its own, not only in a function inside it."""
+        return bool(self.facts.flags & WAITS)
 
     @property
     def is_abstract(self) -> bool:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from troth.analysis.program import library
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
     NONE,
     AsyncContext,
     AsyncGenerator,
     Awaitable,
+    AwaitableContext,
     Builtin,
     ClassObject,
     Coroutine,
@@ -107,6 +109,16 @@ BUILTIN_FUNCTIONS = {
 }
 
 
+def asks_for_function(callee: str) -> bool:
+    """Whether a call of that name asks if calling something would give a coroutine."""
+    return callee.rpartition(".")[2] in ASKS_FOR_FUNCTION
+
+
+ASKS_FOR_FUNCTION = frozenset(
+    {"iscoroutinefunction", "is_coroutine_function", "is_async_callable", "is_coroutine_callable"}
+)
+
+
 class Evaluator:
     """Evaluates expressions in the scope of a function, a class body or a module."""
 
@@ -145,8 +157,18 @@ class Evaluator:
     def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
         """The values are given to `func`."""
 
+    def is_patched(self, callee: Node) -> bool:
+        """Whether an attribute of the receiver of `callee` was set here."""
+        return False
+
     def settle(self, value: Value | None, at: At) -> None:
         """The value is awaited."""
+
+    def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
+        """An attribute is used that the class, as far as it is known, does not have."""
+
+    def unlisted(self, base: Instance, name: str, at: At) -> None:
+        """An attribute of a library's class is used that its table, which lists what matters to color, leaves out."""
 
     # -- names ---------------------------------------------------------------------------------------------------
 
@@ -165,11 +187,18 @@ class Evaluator:
             if nested[0] == "imported":
                 return self.program.names.imported(self.module, nested[1], nested[2], nested[3])
         function = self.function
-        first = True
+        first, inside = True, -1
         while function is not None:
+            if not first and (name in function.params and any(map(asks_for_function, function.facts.calls))):
+                known = self.program.summary(function).narrowed.get(inside, {}).get(name)
+                if known is not None:
+                    return known
             param = function.params.get(name)
             if param is not None:
-                return self.program.parameter(function, param)
+                value = self.program.parameter(function, param)
+                if value is None and not first and self.function is not None and self.function.is_async:
+                    return self.program.passed.wrapped(function, name)
+                return value
             inner = self.module.inner(function.index).get(name)
             if inner:
                 return self._defined(inner)
@@ -180,7 +209,7 @@ class Evaluator:
                 known = self.program.closure(function, name)
                 if known is not None:
                     return known
-            first = False
+            first, inside = False, function.index
             function = function.parent
         if name in self.module.bindings:
             return self.program.names.at_module(self.module, name)
@@ -202,6 +231,8 @@ class Evaluator:
             inner = node[1]
             name = inner[1] if inner[0] == "name" else inner[2] if inner[0] == "attr" else ""
             base = self.program.by_convention(name) if name else None
+            if base is None and name:
+                base = self.program.passed.behind(inner, self.function, node[2])
         return self.attribute(base, node[2], node[3], node[1])
 
     def attribute(self, base: Value | None, name: str, at: At, base_node: Node | None = None) -> Value | None:
@@ -214,6 +245,12 @@ class Evaluator:
             return union([self.attribute(m, name, at, base_node) for m in having or members])
         if isinstance(base, Instance):
             found = self.program.classes.member(base.cls, name, base)
+            if found is None:
+                if isinstance(base.cls, LibraryClass):
+                    self.unlisted(base, name, at)
+                else:
+                    self.lacks(base, name, at, base_node)
+                return None
             return self._property_site(found, name, at, base)
         if isinstance(base, ModuleValue):
             return self.program.names.attribute(base, name)
@@ -233,12 +270,22 @@ class Evaluator:
             else:
                 self.misuse(base, "attribute", at, name)
             return None
+        if isinstance(base, Awaitable) and base.site is not None and name not in _OF_FUTURES and name[0] != "_":
+            self.misuse(base, "attribute", at, name)
         return None
 
     def _certainly_lacks(self, value: Value | None, name: str) -> bool:
         """Whether an alternative cannot be meant, because its class, known as a whole, has no such attribute."""
-        if not isinstance(value, Instance) or not isinstance(value.cls, Class):
+        if isinstance(value, Builtin) and value.name in _BUILTIN_TYPES:
+            return not hasattr(_BUILTIN_TYPES[value.name], name)
+        if isinstance(value, TupleOf):
+            return not hasattr(tuple, name)
+        if isinstance(value, Table):
+            return not hasattr(dict, name)
+        if not isinstance(value, Instance):
             return False
+        if isinstance(value.cls, LibraryClass):
+            return library.member(value.cls.qualified, name) is None and library.has_members(value.cls.qualified)
         classes = self.program.classes
         return (
             classes.is_complete(value.cls)
@@ -299,6 +346,8 @@ class Evaluator:
             return None if isinstance(result, Coroutine) else result
         if isinstance(value, Awaitable):
             return value.result
+        if isinstance(value, AwaitableContext):
+            return value.evaluate()
         if isinstance(value, External):
             return value
         if isinstance(value, Instance):
@@ -311,7 +360,7 @@ class Evaluator:
         """An object with `__await__` mostly gives what it is made of, or itself: `pool = await Pool()`."""
         if not self.program.classes.has(value.cls, "__await__"):
             return None
-        if value.args:
+        if value.args and value.args[0] is not None:
             return value.args[0]
         return Instance(value.cls, (), value.why, guess=True) if isinstance(value.cls, Class) else None
 
@@ -384,8 +433,9 @@ class Evaluator:
             value = self.value(operand)
             if about_none and index == 0 and operand[0] == "name":
                 continue  # `if task is None` asks whether there is one
-            if node[2][min(index, len(node[2])) - 1 if index else 0] in {"is", "is not"} and not about_none:
-                continue
+            op = node[2][min(index, len(node[2])) - 1 if index else 0]
+            if op in {"is", "is not"} and not about_none and operand[0] == "name":
+                continue  # whether two names mean the same promise may be asked
             self.misuse(value, "comparison", _at_of(operand))
         return _CONSTANTS["bool"]
 
@@ -420,7 +470,7 @@ class Evaluator:
         """What `base[index]` is."""
         if isinstance(base, Union):
             return union([self.item(m, index, at) for m in base.members if not isinstance(m, Nothing)])
-        if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
+        if isinstance(base, Coroutine | AsyncGenerator | AsyncContext | Awaitable):
             self.misuse(base, "subscript", at)
             return None
         if isinstance(base, Table):
@@ -457,7 +507,7 @@ class Evaluator:
             return value.args[0] if value.args else None
         if isinstance(value, TupleOf):
             return union(value.items) if value.items else None
-        if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
+        if isinstance(value, Coroutine | AsyncGenerator | AsyncContext | Awaitable):
             self.misuse(value, "iteration", at)
             return None
         if isinstance(value, External):
@@ -501,12 +551,16 @@ class Evaluator:
             name = "__aenter__" if is_async else "__enter__"
             found = self.program.classes.member(value.cls, name, value)
             if isinstance(found, FunctionValue):
-                result = self.program.calls.result(found)
+                result = _by_type_argument(self.program.calls.result(found), value)
+                if result is None and isinstance(value.cls, LibraryClass) and value.args:
+                    return value.args[0]
                 return (
                     result
                     if result is not None
                     else (value if isinstance(found.function, Function) and not found.function.facts.returns else None)
                 )
+            if found is None and not is_async and isinstance(value.cls, LibraryClass):
+                return value  # what the table leaves out has no color of its own: it mostly gives itself
         return None
 
     def on_entered(self, node: Node) -> Value | None:
@@ -563,6 +617,12 @@ class Evaluator:
             for part, item in zip(target[1], value.items, strict=True):
                 self.bind(part, item)
             return
+        if isinstance(value, Union):
+            tuples = [m for m in value.members if isinstance(m, TupleOf) and len(m.items) == len(target[1])]
+            if len(tuples) == len(value.members):
+                for index, part in enumerate(target[1]):
+                    self.bind(part, union([m.items[index] for m in tuples]))
+                return
         item = self.iterated(value)
         for part in target[1]:
             self.bind(part, item)
@@ -626,6 +686,10 @@ class Plain(Evaluator):
     """An evaluator that only looks."""
 
 
+_BUILTIN_TYPES: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (str, bytes, bytearray, int, float, complex, bool, dict, list, set, frozenset, tuple, memoryview)
+}
 _CONSTANTS: dict[str, Value] = {name: Builtin(name) for name in ("str", "bytes", "int", "float", "complex", "bool")}
 _OF_COROUTINES = frozenset(
     [
@@ -651,6 +715,28 @@ _OF_COROUTINES = frozenset(
         "ag_frame",
     ]
 )
+_OF_FUTURES = frozenset(
+    [
+        "result",
+        "exception",
+        "done",
+        "cancelled",
+        "cancel",
+        "cancelling",
+        "uncancel",
+        "add_done_callback",
+        "remove_done_callback",
+        "set_result",
+        "set_exception",
+        "get_loop",
+        "get_name",
+        "set_name",
+        "get_coro",
+        "get_stack",
+        "print_stack",
+        "get_context",
+    ]
+)
 _builtins: dict[str, LibraryFunction] = {}
 
 
@@ -674,6 +760,15 @@ def _is_looked_into(value: Value, name: str) -> bool:
     """Whether a private attribute is read of what only its siblings say is a promise: its author knows better."""
     site = value.site if isinstance(value, Coroutine) else None
     return site is not None and site.by_siblings and name.startswith("_")
+
+
+def _by_type_argument(result: Value | None, of: Instance) -> Value | None:
+    """Of several results that a generic class may give, the one that its type argument names."""
+    if isinstance(result, Union) and of.args and isinstance(of.args[0], Instance):
+        cls = of.args[0].cls
+        if any(isinstance(m, Instance) and m.cls is cls for m in result.members):
+            return of.args[0]
+    return result
 
 
 def _class_of(value: Value) -> Class | None:

@@ -10,15 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import body_of
+from troth.analysis.program import library
+from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
-from troth.analysis.program.evaluate import Evaluator, _at_of
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, Evaluator, _at_of
 from troth.analysis.program.evidence import asks_for_color
-from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Promise, Site
+from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, KeyAsked, Misuse, Promise, Site
 from troth.analysis.program.values import (
     AsyncContext,
     AsyncGenerator,
     Awaitable,
+    AwaitableContext,
     Builtin,
     CallableType,
     ClassObject,
@@ -42,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
 __all__ = ["Flow", "holds_promise", "promises"]
@@ -92,6 +95,15 @@ def promises(value: Value | None, depth: int = 0) -> Iterator[Coroutine | AsyncG
             yield from promises(member, depth + 1)
 
 
+def is_promise(value: Value | None) -> bool:
+    """Whether `value` itself is a promise whose result nobody has without awaiting it."""
+    return isinstance(value, _PROMISES) or _is_future(value)
+
+
+def _is_future(value: Value | None) -> bool:
+    return type(value) is Awaitable and value.site is not None and value.site.promise == "future"
+
+
 def holds_promise(value: Value | None) -> bool:
     """Whether there is any promise in `value`."""
     if value is None or type(value) in _NEVER:
@@ -126,6 +138,14 @@ class Flow(Evaluator):
         self._returned_result = False  # some path returns something that is no promise
         self._closures: list[Node | int] = []
         self._arms = False
+        self._is_plain_side = False  # where somebody has made sure that the methods are plain
+        self._raised: dict[Site, int] = {}  # what was held where an error was raised
+        self.calls: dict[At, Call] = {}
+        self.keys: list[KeyAsked] = []
+        self._awaiting: set[At] = set()
+        self._unlisted: dict[At, Value] = {}
+        self._knows_attributes = False  # `env` has entries such as "self.body", learned from `isinstance`
+        self.narrowed: dict[int, dict[str, Value]] = {}  # what functions inside may take for granted
         self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
 
     def run(self) -> Flow:
@@ -141,9 +161,7 @@ class Flow(Evaluator):
     def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
         known = self.sites.get((at, promise))
         if known is None:
-            known = self.sites[at, promise] = Site(
-                self.function, at, callee, None if isinstance(target, str | Value) else target, promise, sure, reasons
-            )
+            known = self.sites[at, promise] = Site(self.function, at, callee, target, promise, sure, reasons)
         return known
 
     def keep(self, value: Value | None) -> None:
@@ -174,29 +192,34 @@ class Flow(Evaluator):
             real = [m for m in value.members if not isinstance(m, Nothing)]
             if len(real) < len(value.members) and kind in {"condition", "comparison"}:
                 return  # asks whether there is one at all
-            if not all(isinstance(m, _PROMISES) for m in real):
+            if not all(map(is_promise, real)):
                 # Another path gave another value; on the path of the promise it is misused all the same.
-                real = [m for m in real if isinstance(m, _PROMISES) and m.site in self.pending]
-                if kind == "condition":
+                real = [m for m in real if is_promise(m) and m.site is not None]  # type: ignore[union-attr]
+                if kind == "condition" and all(m.site in self.pending for m in real):  # type: ignore[union-attr]
                     kind = "perhaps condition"  # true or not, depending on the path
             for member in real:
                 self.misuse(member, kind, at, text)
             return
-        if not isinstance(value, _PROMISES):
+        if not is_promise(value):
             return  # a container of promises: what becomes of them is told by what becomes of it
-        site = value.site
+        site: Site | None = value.site  # type: ignore[attr-defined]
         if site is None:
             return
-        if isinstance(value, AsyncContext) or (isinstance(value, AsyncGenerator) and kind in {"text", "argument"}):
+        if (isinstance(value, AsyncContext) and not isinstance(value, AwaitableContext)) or (
+            isinstance(value, AsyncGenerator | AsyncContext) and kind in {"text", "argument"}
+        ):
             self.keep(value)
             return
+        if site.target is None and kind in {"async with", "async iteration", "with"}:
+            self.keep(value)
+            return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
         if site in self.pending:
             self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
             return
+        if _is_future(value) and kind in {"text", "perhaps condition", "comparison"}:
+            return  # a future may be shown, looked for, and asked for whether there is one
         if kind == "iteration" and isinstance(value, AsyncGenerator):
             kind = "plain for"
-        if site.target is None and kind in {"async with", "async iteration", "with"}:
-            return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
         self.incident(kind, site, detail=text)
 
     def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
@@ -222,12 +245,12 @@ class Flow(Evaluator):
                 self.keep(member)
             elif isinstance(member, FunctionValue) and not isinstance(value, Union):
                 self._awaited_function(member, at)
+            elif isinstance(member, Awaitable) and member.site in self.pending:  # a future may be awaited again
+                self.pending[member.site] = (self.pending[member.site] & MAYBE) | AWAITED
             else:
                 self.keep(member)
 
     def _awaited_function(self, value: FunctionValue, at: At) -> None:
-        from troth.analysis.program.entities import Function
-
         function = value.function
         is_async = (
             self.program.effects.of(function) == "coroutine"
@@ -246,18 +269,62 @@ class Flow(Evaluator):
         site = Site(self.function, at, function.name, function, "coroutine", True, why)
         self.incidents[at, "not called"] = Incident("not called", site, at)
 
+    def on_await(self, node: Node) -> Value | None:
+        awaited = node[1]
+        if awaited[0] == "call":
+            self._awaiting.add(awaited[4])
+        value = self.value(awaited)
+        self.settle(value, node[2])
+        return self.awaited(value)
+
+    def on_index(self, node: Node) -> Value | None:
+        base_node, index_node = node[1], node[2]
+        base = self.value(base_node)
+        self.misuse(self.value(index_node), "subscript", _at_of(index_node))
+        if type(base) is Instance and base_node[0] == "name" and index_node[0] == "const" and len(index_node) == 3:
+            self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
+        return self.item(base, index_node, _at_of(base_node))
+
+    def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
+        if name == "get" and base_node is not None and base_node[0] == "name":
+            self.keys.append(KeyAsked(base_node[1], None, base, at))
+
+    def unlisted(self, base: Instance, name: str, at: At) -> None:
+        assert isinstance(base.cls, library.LibraryClass)
+        known = library.lineage(base.cls.qualified) or (base.cls.qualified,)
+        paths = [External(f"{one}.{name}") for one in known]
+        self._unlisted[at] = union(paths) or paths[0]
+
     def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
+        at = node[4]
+        known = self.calls.get(at)
+        if known is None or (known.callee is None and func is not None):
+            callee = self._unlisted.get(node[1][3]) if func is None and node[1][0] == "attr" else func
+            self.calls[at] = Call(self.function, node, callee, tuple(values), at in self._awaiting)
         for position, (name, value) in enumerate(values):
             if value is None or type(value) in _NEVER or not holds_promise(value):
                 continue
-            if name in {"*", "**"} and isinstance(value, _PROMISES):
+            if name in {"*", "**"} and is_promise(value):
                 self.misuse(value, "unpacking", node[-1])
+                continue
+            if _last_part(callee_text(node[1])) == "cast" and position == 1:
+                continue  # it gives back what it is given
+            if node[1] == ("name", "isinstance"):
+                continue  # what it learns is told by the branches
+            if _loops_over(node, func) and is_promise(value):
+                self.misuse(value, "iteration", node[-1])
                 continue
             if self._put_in_container(node, func, value):
                 continue
             text = self.program.consumers.drops(func, node, position, name, value)
             if text:
-                if any(isinstance(m, _PROMISES) for m in members_of(value)):
+                if text == "text:`str.join`":
+                    for promise in promises(value):
+                        self.misuse(promise, "argument", node[-1], "`str.join`")
+                elif not any(map(is_promise, members_of(value))):
+                    if not isinstance(func, FunctionValue) or isinstance(func.function, Function):
+                        self.keep(value)  # a collection of promises is given to somebody who takes collections
+                else:
                     self.misuse(
                         value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
                     )
@@ -313,6 +380,15 @@ class Flow(Evaluator):
             isinstance(value, Union)
             and len({p.site.at for p in promises(value) if p.site is not None}) > 0
             and self._arms
+        )
+
+    def is_patched(self, callee: Node) -> bool:
+        """Whether an attribute of the receiver was set in this function: a method may not do what its class says."""
+        if not self._knows_attributes or callee[0] != "attr":
+            return False
+        root = dotted(callee[1])
+        return bool(root) and any(
+            key.startswith(f"{root}.") and isinstance(v, External | Instance) for key, v in self.env.items()
         )
 
     def on_name(self, node: Node) -> Value | None:
@@ -382,6 +458,8 @@ class Flow(Evaluator):
             names.update(other)
         for name in names:
             values = [state[0][name] for state in states if name in state[0]]
+            if self._knows_attributes and "." in name and len(values) < len(states):
+                continue  # learned on some of the paths only
             head = values[0]
             env[name] = head if all(v is head for v in values) else union(values)
         pending: dict[Site, int] = {}
@@ -426,7 +504,7 @@ class Flow(Evaluator):
                 ):
                     self.incident("dropped in comprehension", promise.site)
             return
-        if not _is_sure(value):
+        if not _is_sure(value) or (self._is_plain_side and not self.function.is_async):
             return
         for member in members_of(value):
             if isinstance(member, Coroutine) and member.site is not None and member.site not in self.pending:
@@ -438,7 +516,7 @@ class Flow(Evaluator):
             ):
                 kind = "dropped generator" if isinstance(member, AsyncGenerator) else "dropped context"
                 self.incident(kind, member.site)
-            elif isinstance(member, Awaitable) and member.site is not None:
+            elif isinstance(member, Awaitable) and member.site is not None and _is_lost_when_dropped(member.site):
                 self.incident("dropped task", member.site, sure=False)
 
     def s_assign(self, statement: Node) -> None:
@@ -454,19 +532,27 @@ class Flow(Evaluator):
             self._set(target[1], value)
         elif kind == "attr":
             base = self.value(target[1])
-            if target[1][0] == "name" and self._is_self(target[1][1]):
+            is_own = target[1][0] == "name" and self._is_self(target[1][1])
+            if is_own:
                 self.attributes.setdefault(target[2], []).append(value)
                 if value is not None:
                     self.stored.append((target, value))
-            del base
-            self.keep(value)
+            key = dotted(target)
+            if self._knows_attributes:
+                self._forget_attributes(key or "?")
+            if key and not is_own:
+                self._learn(key, value if value is not None else External("set in this function"))
+            if is_own or not self.function.is_async or looks_like_keeper(target[2]) or not isinstance(base, Instance):
+                self.keep(value)
+            else:
+                self.hand_over(value, f"`{callee_text(target)}`", target[3])
         elif kind in {"tuple", "list"}:
             if isinstance(value, TupleOf) and len(value.items) == len(target[1]):
                 for part, item in zip(target[1], value.items, strict=True):
                     self._assign(part, item)
                 return
-            self.misuse(value, "unpacking", None) if isinstance(value, _PROMISES) else None
-            item = None if isinstance(value, _PROMISES) else self.iterated(value)
+            self.misuse(value, "unpacking", None) if is_promise(value) else None
+            item = None if is_promise(value) else self.iterated(value)
             for part in target[1]:
                 self._assign(part[1] if part[0] == "star" else part, item)
         elif kind == "index":
@@ -501,6 +587,8 @@ class Flow(Evaluator):
         return False
 
     def _set(self, name: str, value: Value | None) -> None:
+        if self._knows_attributes:
+            self._forget_attributes(name)
         self.env[name] = value
         if self.bound is not None:
             self.bound.setdefault(name, []).append(value)
@@ -561,27 +649,38 @@ class Flow(Evaluator):
             members and all(isinstance(m, Builtin) for m in members)
         ):
             self._returned_result = True
-        if not members or not all(isinstance(m, Coroutine) for m in members):
+        promised = [m for m in members if isinstance(m, Coroutine) or _is_future(m)]
+        if not promised:
             self._return_container(value, statement)
             return
-        for member in members:
-            assert isinstance(member, Coroutine)
-            site = member.site
-            if site is not None and (site not in self.pending or self.pending[site] & PENDING):
-                self.incident("returned", site, variable=self.variables.get(site, ""))
-            self.keep(member)
+        for member in promised:
+            site: Site | None = member.site  # type: ignore[union-attr]
+            if site is None or (len(promised) < len(members) and site not in self.pending):
+                continue  # a call that may give either
+            if site not in self.pending or self.pending[site] & PENDING or self._must_be_result(site):
+                self.incident("returned", site, variable=self.variables.get(site, ""), sure=promised == members)
+        self.keep(value)
+
+    def _must_be_result(self, site: Site) -> bool:
+        """Whether what is kept elsewhere as well, and never awaited on the way, is declared to be a result here."""
+        if self.pending[site] & AWAITED or self.function.facts.returns is None:
+            return False
+        declared = self.program.types.annotated(
+            self.function.facts.returns, self.module, self.function.parent, self.function.owner
+        )
+        return never_awaitable(declared, self.program)
 
     def _return_container(self, value: Value, statement: Node) -> None:
         """A dict of results with a promise in it is hardly meant, nor a list of both; a list of promises may be."""
         if not holds_promise(value):
             return
         members = [m for m in members_of(value) if not isinstance(m, Nothing)]
-        if any(isinstance(m, _PROMISES) for m in members):
+        if any(map(is_promise, members)):
             self.keep(value)
         elif self._declared_otherwise():
             for promise in promises(value):
                 self.misuse(promise, "returned inside", statement[2])
-        elif any(isinstance(m, Table) or (isinstance(m, Builtin) and m.name == "dict") for m in members):
+        elif any(_has_dict(m) for m in members):
             self.hand_over(value, "a dict that is returned", statement[2])
         elif self.function.is_async and any(_is_mixed(m) for m in members):
             self.hand_over(value, "a collection that is returned", statement[2])
@@ -591,7 +690,7 @@ class Flow(Evaluator):
     def _declared_otherwise(self) -> bool:
         """Whether the annotation of the result says what its items are, and that they are no promises."""
         returns = self.function.facts.returns
-        if returns is None:
+        if returns is None or not self.function.is_async:  # a plain function cannot await; its caller can
             return False
         declared = self.program.types.annotated(returns, self.module, self.function.parent, self.function.owner)
         members = [m for m in members_of(declared) if not isinstance(m, Nothing)]
@@ -610,7 +709,9 @@ class Flow(Evaluator):
         states = [(self.env, self.pending)] if self.alive else []
         self._restore(before)
         self.narrow(test, truth=False)
+        outside, self._is_plain_side = self._is_plain_side, self._is_plain_side or _asks_for_method(test)
         self.block(statement[3])
+        self._is_plain_side = outside
         if self.alive:
             states.append((self.env, self.pending))
         self._join(states)
@@ -626,14 +727,66 @@ class Flow(Evaluator):
         elif kind == "or" and not truth:
             for part in test[1]:
                 self.narrow(part, truth=False)
-        elif kind == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2 and test[2][0][0] == "name":
-            if truth:
-                self._narrow_to_class(test[2][0][1], test[2][1])
+        elif kind == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2:
+            self._narrow_by_class(test[2][0], test[2][1], truth=truth)
+        elif kind == "call" and truth and len(test[2]) == 1 and _last_name(test[1]) in ASKS_FOR_FUNCTION:
+            self._narrow_to_async(test[2][0])
         elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
             is_none = (test[2][0] in {"is", "=="}) == truth
             self._narrow_none(test[1][1], is_none=is_none)
         elif kind in {"name", "walrus"}:
             self._narrow_none(test[1], is_none=not truth)
+
+    def _narrow_by_class(self, node: Node, classes: Node, *, truth: bool) -> None:
+        key = dotted(node)
+        if not key:
+            return
+        if truth:
+            self._narrow_to_class(key, classes)
+            return
+        known = self.value(node)
+        if holds_promise(known):
+            nodes = classes[1] if classes[0] == "tuple" else (classes,)
+            if any(_last_name(n) in _AWAITABLE_TYPES for n in nodes):
+                self.keep(known)
+                self._learn(key, union([m for m in members_of(known) if not is_promise(m)]))
+        elif isinstance(known, Union):
+            excluded = [self.value(n) for n in (classes[1] if classes[0] == "tuple" else (classes,))]
+            left = [m for m in known.members if not any(self._is_of(m, cls) for cls in excluded)]
+            if left and len(left) < len(known.members):
+                self._learn(key, union(left))
+
+    def _is_of(self, value: Value | None, cls: Value | None) -> bool:
+        if isinstance(cls, FunctionValue):
+            return isinstance(value, Builtin) and cls.function.qualname == f"builtins.{value.name}"
+        if not isinstance(value, Instance) or not isinstance(cls, ClassObject):
+            return False
+        if value.cls is cls.cls:
+            return True
+        return isinstance(value.cls, Class) and cls.cls in self.program.classes.order(value.cls)
+
+    def _learn(self, key: str, value: Value | None) -> None:
+        """What a name, or an attribute of one, stands for on this path."""
+        self._knows_attributes = self._knows_attributes or "." in key
+        self.env[key] = value
+
+    def _narrow_to_async(self, node: Node) -> None:
+        """On the path where `iscoroutinefunction(f)` is true, calling `f` gives a coroutine."""
+        key = dotted(node)
+        if key and not isinstance(self.value(node), FunctionValue | ClassObject):
+            how = f"`{callee_text(node)}` was asked, and is a coroutine function"
+            self._learn(key, CallableType(Coroutine(None, lambda: None), how))
+
+    def on_attr(self, node: Node) -> Value | None:
+        if self._knows_attributes:
+            key = dotted(node)
+            if key in self.env:
+                return self.env[key]
+        return super().on_attr(node)
+
+    def _forget_attributes(self, name: str) -> None:
+        for key in [k for k in self.env if k == name or k.startswith(f"{name}.")]:
+            del self.env[key]
 
     def _narrow_to_class(self, name: str, classes: Node) -> None:
         nodes = classes[1] if classes[0] == "tuple" else (classes,)
@@ -649,8 +802,14 @@ class Flow(Evaluator):
                 instances.append(None)
         known = self.env.get(name)
         if holds_promise(known):
-            return
-        self.env[name] = union(instances) if None not in instances else None
+            if any(_last_name(n) in _AWAITABLE_TYPES for n in nodes):
+                self.keep(known)
+                return
+            for promise in promises(known) if isinstance(known, Union) else ():
+                if promise.site in self.pending:  # what is of that class is no promise: none is held on this path
+                    self.pending[promise.site] = (self.pending[promise.site] & ~PENDING) | MAYBE
+        if "." not in name or None not in instances:
+            self._learn(name, union(instances) if None not in instances else None)
 
     def _narrow_none(self, name: str, *, is_none: bool) -> None:
         value = self.env.get(name)
@@ -832,6 +991,8 @@ class Flow(Evaluator):
     def s_raise(self, statement: Node) -> None:
         if statement[1] is not None:
             self.keep(self.value(statement[1]))
+        for site, status in self.pending.items():
+            self._raised[site] = self._raised.get(site, 0) | status
         self.alive = False
 
     def s_assert(self, statement: Node) -> None:
@@ -866,6 +1027,9 @@ class Flow(Evaluator):
             self.keep(self.value(decorator))
         if function.owner is None:
             self.env.pop(function.name, None)
+            known: dict[str, Value] = {n: v for n, v in self.env.items() if isinstance(v, CallableType) and v.how}
+            if known:
+                self.narrowed[index] = known
             self._capture(index)
             for inner in body_of(function.facts):
                 if inner[0] == "scope":
@@ -905,11 +1069,20 @@ class Flow(Evaluator):
     def _conclude(self) -> None:
         """What was bound and never awaited is lost."""
         for site, variable in self.variables.items():
-            status = self.exits.get(site, 0)
+            status = self.exits[site] if site in self.exits else self._raised.get(site, 0)
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            broken = any(m.kind in _PROVING for m in misuses)
+            broken = any(m.kind in _PROVING or m.text == "`str.join`" for m in misuses)
+            if site.promise == "future":
+                # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
+                tested = status & WEAK and any(m.kind in {"condition", "argument"} for m in misuses)
+                if not status & (AWAITED | KEPT) and (broken or tested):
+                    self.incident("never awaited", site, variable=variable, sure=not status & WEAK)
+                    self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(
+                        site, misuses, variable
+                    )
+                continue
             if not status & AWAITED and (broken or (not status & KEPT and status & (PENDING | WEAK))):
                 if any(m.kind == "iteration" for m in misuses) and site.promise == "generator":
                     self.incident("plain for", site, variable=variable)
@@ -936,6 +1109,36 @@ def _is_made_by_plain_function(value: Value) -> bool:
     return site is not None and not getattr(site.target, "is_async", True)
 
 
+# What `gather` and `shield` are called for is to wait; `run_in_executor` is also used to start something and go on.
+_LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
+
+
+def _is_lost_when_dropped(site: Site) -> bool:
+    return site.promise == "task" or _last_part(site.callee) in _LOST_WHEN_DROPPED
+
+
+def _last_part(callee: str) -> str:
+    return callee.rpartition(".")[2]
+
+
+# Methods of lists, sets and dicts that loop over what they are given.
+_LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
+
+
+def _loops_over(node: Node, func: Value | None) -> bool:
+    """Whether a method of a builtin container loops over its argument."""
+    return (
+        node[1][0] == "attr"
+        and node[1][2] in _LOOPING
+        and isinstance(func, FunctionValue)
+        and isinstance(func.receiver, Builtin)
+    )
+
+
+_AWAITABLE_TYPES = frozenset(
+    {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator", "AsyncIterable"}
+)
+
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
 
@@ -943,7 +1146,7 @@ def _is_sure(value: Value | None) -> bool:
     """Whether every alternative is a promise, or nothing at all."""
     if not isinstance(value, Union):
         return True
-    return all(isinstance(m, (*_PROMISES, Nothing)) for m in value.members)
+    return all(isinstance(m, Nothing) or is_promise(m) for m in value.members)
 
 
 _STATEMENTS: dict[str, Any] = {
@@ -963,6 +1166,13 @@ def _is_mixed(value: Value | None) -> bool:
     return any(isinstance(i, _PROMISES) for i in items) and not all(isinstance(i, _PROMISES) for i in items)
 
 
+def _has_dict(value: Value | None) -> bool:
+    """Whether there is a dict in `value`, or in the list that it is, with a promise in it."""
+    if isinstance(value, Builtin) and value.name in {"list", "tuple", "set"} and value.args:
+        return any(_has_dict(m) for m in members_of(value.args[0]))
+    return (isinstance(value, Table) or (isinstance(value, Builtin) and value.name == "dict")) and holds_promise(value)
+
+
 def _is_broad(types: Node | None) -> bool:
     if types is None:
         return True
@@ -972,6 +1182,19 @@ def _is_broad(types: Node | None) -> bool:
 
 def _reraises(body: tuple[Node, ...]) -> bool:
     return any(statement[0] == "raise" for statement in body)
+
+
+def _asks_for_method(test: Node) -> bool:
+    """Whether a condition is `iscoroutinefunction(self.start)`."""
+    return test[0] == "call" and _last_name(test[1]) in ASKS_FOR_FUNCTION and bool(test[2]) and test[2][0][0] == "attr"
+
+
+def dotted(node: Node) -> str:
+    """`self.store.db` as text; empty for anything but names and attributes of names."""
+    if node[0] == "name":
+        return str(node[1])
+    base = dotted(node[1]) if node[0] == "attr" else ""
+    return f"{base}.{node[2]}" if base else ""
 
 
 def _last_name(node: Node) -> str:

@@ -66,6 +66,50 @@ def member(qualified: str, name: str) -> Any:
 
 
 @cache
+def has_members(qualified: str) -> bool:
+    """Whether the tables list the methods of that class, so that what is not listed is not there."""
+    tables = _tables()
+    table = None if tables is None else tables.load(qualified.partition(".")[0])
+    parts = qualified.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        module = None if table is None else table.modules.get(".".join(parts[:count]))
+        if module is not None:
+            return bool(module.get("c", {}).get(".".join(parts[count:]), {}).get("m"))
+    return False
+
+
+@cache
+def async_methods(top_level: str) -> frozenset[str]:
+    """The methods that the classes of a package have as coroutine functions and in no other color."""
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    if table is None:
+        return frozenset()
+    names = {
+        name
+        for module in table.modules.values()
+        for known in module.get("c", {}).values()
+        for name, sig in known.get("m", {}).items()
+        if "a" in sig[0] and "p" not in sig[0]
+    }
+    return frozenset(names - plain_methods(top_level))
+
+
+@cache
+def plain_methods(top_level: str) -> frozenset[str]:
+    """The methods of the classes of a package that give no promise."""
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    if table is None:
+        return frozenset()
+    names: set[str] = set()
+    for module in table.modules.values():
+        for known in module.get("c", {}).values():
+            names.update(name for name, sig in known.get("m", {}).items() if not set(sig[0]) & set("agmow"))
+    return frozenset(names)
+
+
+@cache
 def lineage(qualified: str) -> tuple[str, ...]:
     """The class and its known ancestors."""
     tables = _tables()

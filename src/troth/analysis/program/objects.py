@@ -1,8 +1,8 @@
-"""Knows what a function does with objects: which attribute it reads or sets on what, and which key it asks of what."""
+"""Knows on what objects a function sets attributes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from troth.analysis.program.flow import Flow
 
@@ -12,47 +12,24 @@ if TYPE_CHECKING:
     from troth.analysis.program.link import Program
     from troth.analysis.program.values import Value
 
-__all__ = ["Access", "accesses"]
-
-
-class Access(NamedTuple):
-    """`base.name` is read (`how` is "attribute") or set ("set"), or `base[name]` is asked for ("item").
-
-    `node` is the base as written. An item has no place of its own: `at` is None there.
-    """
-
-    how: str
-    base: Value | None
-    name: str
-    node: Node
-    at: At | None
+__all__ = ["objects_set"]
 
 
 class _Recorder(Flow):
-    """A walk that remembers what is done with objects."""
+    """A walk that remembers on what attributes are set."""
 
     def __init__(self, program: Program, function: Function) -> None:
         super().__init__(program, function)
-        self.met: dict[object, Access] = {}
-
-    def attribute(self, base: Value | None, name: str, at: At, base_node: Node | None = None) -> Value | None:
-        self.met["attribute", at] = Access("attribute", base, name, base_node or (), at)
-        return super().attribute(base, name, at, base_node)
-
-    def on_index(self, node: Node) -> Value | None:
-        index = node[2]
-        if index[0] == "const" and index[1] == "str" and len(index) == 3:
-            self.met["item", node] = Access("item", self.value(node[1]), index[2], node[1], None)
-        return super().on_index(node)
+        self.met: dict[At, Value | None] = {}
 
     def _assign(self, target: Node, value: Value | None) -> None:
         if target[0] == "attr":
-            self.met["set", target[3]] = Access("set", self.value(target[1]), target[2], target[1], target[3])
+            self.met[target[3]] = self.value(target[1])
         super()._assign(target, value)
 
 
-def accesses(program: Program, function: Function) -> tuple[Access, ...]:
-    """What `function` does with objects, as it is walked through."""
+def objects_set(program: Program, function: Function) -> dict[At, Value | None]:
+    """The object of each `object.name = …` in `function`, by the place of `object.name`."""
     walk = _Recorder(program, function)
     walk.run()
-    return tuple(walk.met.values())
+    return walk.met

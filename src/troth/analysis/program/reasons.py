@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Reason
 from troth.analysis.program.entities import Class
-from troth.analysis.program.values import ClassObject, FunctionValue, Instance
+from troth.analysis.program.values import CallableType, ClassObject, FunctionValue, Instance
 
 if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
@@ -66,9 +66,13 @@ class Reasons:
             reasons.extend(inner.reasons)
         return tuple(reasons)
 
-    def of_callable(self) -> tuple[Reason, ...]:
+    def of_returning_future(self, function: Function) -> tuple[Reason, ...]:
+        """Why a plain function gives something to be awaited: it says so, or its body does."""
+        return (Reason(f"`{function.qualname}` gives an awaitable, not its result", *function.place),)
+
+    def of_callable(self, func: CallableType) -> tuple[Reason, ...]:
         """Why calling something annotated gives a promise."""
-        return (Reason("it is annotated as a callable that returns an awaitable"),)
+        return (Reason(func.how or "it is annotated as a callable that returns an awaitable"),)
 
     def of_library(self, func: FunctionValue, function: LibraryFunction) -> tuple[Reason, ...]:
         """Why a function of a library gives a promise."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At
     from troth.analysis.findings import Reason
     from troth.analysis.program.entities import Function
+    from troth.analysis.program.values import Instance
 
-__all__ = ["AWAITED", "KEPT", "MAYBE", "PENDING", "WEAK", "Incident", "Misuse", "Promise", "Site"]
+__all__ = ["AWAITED", "KEPT", "MAYBE", "PENDING", "WEAK", "Incident", "KeyAsked", "Misuse", "Promise", "Site"]
 
-Promise = Literal["coroutine", "generator", "context", "task"]
+# A "task" runs whether somebody awaits it or not; a "future" (`gather`, `run_in_executor`) gives its result only so.
+Promise = Literal["coroutine", "generator", "context", "task", "future"]
 
 # What may have become of a promise on the paths that lead to a point; a union of these.
 PENDING = 1
@@ -69,3 +71,12 @@ class Incident:
     sure: bool = True
     masked_line: int = 0  # the line of the broad `except` that would hide the error
     more: tuple[Reason, ...] = field(default=())
+
+
+class KeyAsked(NamedTuple):
+    """A variable that holds an object of a class is asked for a key: `x["k"]`, or by a `get` that the class lacks."""
+
+    variable: str
+    key: str | None  # None for `get`
+    base: Instance
+    at: At | None  # of the attribute `get`; a subscript has no place of its own

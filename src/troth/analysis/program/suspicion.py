@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
-from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
+from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS, asks_for_function
+from troth.analysis.program.glance import binds
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import (
     Builtin,
@@ -28,17 +29,16 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.program.entities import Class, Function, Module
+    from troth.analysis.program.entities import Function, Module
     from troth.analysis.program.link import Program
 
 __all__ = ["Suspicion"]
 
-_ALWAYS = frozenset({"create_task", "ensure_future", "gather"})
+_ALWAYS = frozenset({"create_task", "ensure_future", "gather", "shield", "run_in_executor", "anext", "__anext__"})
 _INDIRECT = frozenset({"[]", "()"})  # calls of what a table holds, or of what another call gives
-_NOWHERE = (0, 0, 0, 0)
 
 
 # Methods of strings, lists, dicts and paths that hardly any library has in another color.
@@ -120,6 +120,8 @@ class Suspicion:
             for f in module.facts.functions:
                 if not f.flags & 1 and any(_last_name(d) in wrapping for d in f.decorators):
                     self.names.add(f.name)
+        self._slots = _async_types(modules)
+        self.names |= _async_attributes(modules, self._slots)
         self._generators = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3}
         self._cleared: dict[tuple[object, str], bool] = {}
 
@@ -128,7 +130,10 @@ class Suspicion:
         facts = function.facts
         names = self.names
         for callee in facts.calls:
-            if (callee in _INDIRECT or callee.rpartition(".")[2] in names) and not self._is_clear(function, callee):
+            if callee in _INDIRECT or callee.rpartition(".")[2] in names:
+                if not self._is_clear(function, callee):
+                    return True
+            elif "." not in callee and callee not in function.module.bindings and self._is_async_slot(function, callee):
                 return True
         for callee in facts.awaited:
             last = callee.rpartition(".")[2]
@@ -141,54 +146,41 @@ class Suspicion:
                 return True
         return False
 
+    def _is_async_slot(self, function: Function, name: str) -> bool:
+        """Whether a parameter, here or around, is a callable that gives promises, or was asked if it is one."""
+        around: Function | None = function
+        while around is not None:
+            param = around.params.get(name)
+            if param is not None:
+                if param[1] is not None and _mentions(param[1], self._slots):
+                    return True
+                if any(map(asks_for_function, around.facts.calls)):
+                    return True
+                return around is not function and self._program.passed.wrapped(around, name) is not None
+            around = around.parent
+        return False
+
     def _is_clear(self, function: Function, callee: str) -> bool:
         root, _, rest = callee.partition(".")
         if rest and rest.rpartition(".")[2] in _OF_BUILTINS and rest.rpartition(".")[2] not in self._own:
             return True
-        if root in {"?", "[]", "()"}:
-            return False
         if (
             not rest
             and root in BUILTIN_FUNCTIONS
+            and root != "anext"
             and root not in function.module.bindings
-            and not _binds(function, root)
+            and not binds(function, root)
         ):
             return True
-        owner = self._owner(function)
-        scope: object
-        if owner is not None and owner[0] == root and rest:
-            scope = owner[1]
-        elif root in function.params:
-            if "isinstance" in function.facts.calls:
-                return False  # what the parameter is, the function finds out itself
-            scope = function
-        elif root in function.module.bindings and not _binds(function, root):
-            scope = function.module
-        else:
+        scope = self._program.glance.scope(function, callee)
+        if scope is None:
             return False
         key = (scope, callee)
         if key not in self._cleared:
-            self._cleared[key] = self._judge(function, callee)
+            value = self._program.glance.value(function, callee, scope)
+            name = callee.rpartition(".")[2]
+            self._cleared[key] = all(self._is_plain(member, name, callee, function) for member in members_of(value))
         return self._cleared[key]
-
-    @staticmethod
-    def _owner(function: Function) -> tuple[str, Class] | None:
-        method: Function | None = function
-        while method is not None:
-            if method.owner is not None:
-                params = method.facts.params
-                return (params[0][0], method.owner) if params else None
-            method = method.parent
-        return None
-
-    def _judge(self, function: Function, callee: str) -> bool:
-        parts = callee.split(".")
-        node: Node = ("name", parts[0])
-        for part in parts[1:]:
-            node = ("attr", node, part, _NOWHERE)
-        value = self._program.static(function.module, function).value(node)
-        name = parts[-1]
-        return all(self._is_plain(member, name, callee, function) for member in members_of(value))
 
     def _is_plain(self, value: Value | None, name: str, callee: str, function: Function) -> bool:
         if value is None:
@@ -226,13 +218,40 @@ class Suspicion:
         return True
 
 
-def _binds(function: Function | None, name: str) -> bool:
-    """Whether a function, or one around it, has a parameter or a definition of that name."""
-    while function is not None:
-        if name in function.params or name in function.module.inner(function.index):
-            return True
-        function = function.parent
-    return False
+def _async_types(modules: Sequence[Module]) -> frozenset[str]:
+    """Names of types that stand for callables that give promises: aliases, and classes with an async `__call__`."""
+    words = {"Awaitable", "Coroutine"}
+    for module in modules:
+        for name, _, value in module.facts.variables:
+            if value is not None and value[0] in {"index", "binop"} and _mentions(value, words):
+                words.add(name)
+        for f in module.facts.functions:
+            if f.name == "__call__" and f.flags & 1 and f.owner >= 0:
+                words.add(module.facts.classes[f.owner].name)
+    return frozenset(words)
+
+
+def _async_attributes(modules: Sequence[Module], slots: frozenset[str]) -> set[str]:
+    """Attributes that hold such callables, by what they are annotated with or by the parameter they are set to."""
+    names: set[str] = set()
+    for module in modules:
+        functions = module.facts.functions
+        for c in module.facts.classes:
+            names.update(name for name, node in c.annotations if _mentions(node, slots))
+            for name, index, annotation, value in c.self_attributes:
+                said = annotation
+                if said is None and value is not None and value[0] == "name":
+                    said = next((p[1] for p in functions[index].params if p[0] == value[1]), None)
+                if said is not None and _mentions(said, slots):
+                    names.add(name)
+    return names
+
+
+def _mentions(node: object, words: Collection[str]) -> bool:
+    """Whether an annotation has one of these words; a string is looked through as text."""
+    if isinstance(node, tuple):
+        return any(_mentions(part, words) for part in node if part.__class__ is not int)
+    return isinstance(node, str) and (node in words or ("[" in node and any(word in node for word in words)))
 
 
 def _wrapping(module: Module) -> Iterator[str]:

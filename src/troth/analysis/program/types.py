@@ -219,7 +219,7 @@ class Types:
         if name == "Coroutine":
             return Coroutine(None, lambda: last)
         if name in {"Task", "Future"}:
-            return Awaitable(last, "task")
+            return Awaitable(last, name.lower())
         if name == "Awaitable":
             return Awaitable(last)
         if name in _ASYNC_ITERATORS:

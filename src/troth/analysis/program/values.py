@@ -21,6 +21,7 @@ __all__ = [
     "AsyncContext",
     "AsyncGenerator",
     "Awaitable",
+    "AwaitableContext",
     "Builtin",
     "CallableType",
     "ClassObject",
@@ -157,12 +158,13 @@ class Lambda(Value):
 
 
 class CallableType(Value):
-    """Something callable of which only the result is known."""
+    """Something callable of which only the result is known, and how."""
 
-    __slots__ = ("result",)
+    __slots__ = ("how", "result")
 
-    def __init__(self, result: Value | None) -> None:
+    def __init__(self, result: Value | None, how: str = "") -> None:
         self.result = result
+        self.how = how
 
 
 class ModuleValue(Value):
@@ -205,8 +207,14 @@ class AsyncContext(Value):
         self.evaluate = evaluate
 
 
+class AwaitableContext(AsyncContext):
+    """What `session.get()` of a library gives: to be awaited or to be entered, with the same result."""
+
+    __slots__ = ()
+
+
 class Awaitable(Value):
-    """Something else that can be awaited: a future, an annotated awaitable; `kind` is "task" for a started one."""
+    """Something else that can be awaited: `kind` is "task", "future", or "" for what is only annotated as awaitable."""
 
     __slots__ = ("kind", "result", "site")
 

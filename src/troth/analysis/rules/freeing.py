@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Fix
+from troth.analysis.rules.both_colors import both_colors
 from troth.analysis.rules.standing import standing
 
 if TYPE_CHECKING:
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
     from troth.analysis.program.dispatch import Dispatcher
     from troth.analysis.program.entities import Function
     from troth.analysis.program.needless import Needless
-    from troth.analysis.rules.standing import Standing
 
-__all__ = ["dispatch_fix", "free_fix"]
+__all__ = ["dispatch_fix", "free_fix", "mentions_of"]
 
 _ASYNC = re.compile(r"async\s+(?=def\b)")
 _AWAIT = re.compile(r"await\b\s*")
-_RESULTS = ("result", "outcome", "handled")
 
 
 def free_fix(program: Program, one: Needless) -> Fix | None:
@@ -51,11 +50,11 @@ def dispatch_fix(program: Program, dispatcher: Dispatcher, free: list[Function])
     here = standing(program, call.caller.module.path, call.at)
     if here is None or here.path.endswith(".ipynb"):
         return None
-    edits = _both_colors(here)
+    edits = both_colors(here)
     if edits is None:
         return None
     names = 1 if call.node[1][0] == "name" and call.callee is None else 2  # its `def`; and its place in a table
-    freed = [one for one in free if sum(_mentions(program, one.name)) == names]
+    freed = [one for one in free if sum(mentions_of(program, one.name)) == names]
     plain = [edit for one in freed for edit in _plain(program, one) or ()]
     count = f"{len(freed)} handler" + ("s" if len(freed) != 1 else "")
     title = "await only what can be awaited" + (f", and make {count} plain" if freed else "")
@@ -69,7 +68,7 @@ def _is_quoted(program: Program, name: str) -> bool:
     return any((f'{name}"' in text or f"{name}'" in text) and word.search(text) for text in texts)
 
 
-def _mentions(program: Program, name: str) -> Iterator[int]:
+def mentions_of(program: Program, name: str) -> Iterator[int]:
     """How often each file of the project says a name, in code, strings and comments alike."""
     word = re.compile(rf"\b{re.escape(name)}\b")
     for module in program.own_modules():
@@ -101,66 +100,3 @@ def _without_await(program: Program, call: Call) -> tuple[Edit, ...] | None:
         if "\n" not in inside:  # the parentheses were there for the await alone
             return Edit(here.path, start - 1, found.end(), ""), Edit(here.path, end, end + 1, "")
     return (Edit(here.path, found.start(), found.end(), ""),)
-
-
-def _both_colors(here: Standing) -> tuple[Edit, ...] | None:
-    """`await handler(m)` as a call, and an `await` of what it gives if that can be awaited."""
-    waiting, statement = here.parent, here.around[1]
-    lines = here.lines_of(statement) if isinstance(statement, ast.stmt) else None
-    if (
-        not isinstance(waiting, ast.Await)
-        or lines is None
-        or here.function is None
-        or not isinstance(statement, ast.stmt)
-    ):
-        return None
-    indent, end, newline = lines
-    start, _ = here.offsets(statement)
-    taken = {one.id for one in ast.walk(here.function) if isinstance(one, ast.Name)}
-    taken |= {one.arg for one in ast.walk(here.function) if isinstance(one, ast.arg)}
-    name = next((one for one in _RESULTS if one not in taken), None)
-    inner = f"{indent}\t" if indent.endswith("\t") else f"{indent}    "
-    returned = ""
-    if isinstance(statement, ast.Expr) and name:
-        head, then = f"{name} = ", f"await {name}"
-    elif isinstance(statement, ast.Return) and name:
-        head, then, returned = f"{name} = ", f"{name} = await {name}", f"{newline}{indent}return {name}"
-    elif (
-        isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name)
-    ):
-        name = statement.targets[0].id
-        head, then = here.text[start : here.offsets(waiting)[0]], f"{name} = await {name}"
-    else:
-        return None
-    imported = _inspect(here)
-    if imported is None:
-        return None
-    after = f"{newline}{indent}if inspect.isawaitable({name}):{newline}{inner}{then}{returned}"
-    return (*imported, Edit(here.path, start, here.start, head), Edit(here.path, end, end, after))
-
-
-def _inspect(here: Standing) -> tuple[Edit, ...] | None:
-    """The import of the standard library's `inspect`, where the file lacks it; None where there is no place for it."""
-    tree = here.around[-1]
-    assert isinstance(tree, ast.Module)
-    names = [alias for one in tree.body if isinstance(one, ast.Import) for alias in one.names]
-    if any(alias.name == "inspect" and alias.asname is None for alias in names):
-        return ()
-    if any(isinstance(one, ast.Name) and one.id == "inspect" for one in ast.walk(tree)):
-        return None
-    body = [one for one in tree.body if not _is_head(one)]
-    first = body[0] if body else None
-    if first is None:
-        return None
-    line = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", ()))])
-    at = here.source.offset(line, 0)
-    newline = "\r\n" if "\r\n" in here.text else "\n"
-    gap = "" if isinstance(first, ast.Import | ast.ImportFrom) else newline * 2
-    return (Edit(here.path, at, at, f"import inspect{newline}{gap}"),)
-
-
-def _is_head(statement: ast.stmt) -> bool:
-    """Whether a statement has to come first: the docstring and imports from `__future__`."""
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-        return True
-    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"

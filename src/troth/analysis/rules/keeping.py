@@ -60,7 +60,7 @@ def _home(here: Standing) -> _Home | None:
     for target in _sets_of_tasks(tree.body, here.text):
         if isinstance(target, ast.Name) and target.id not in _bound_in(function):
             return _Home(target.id)
-    if _NEW_HOME in _names_in(tree):
+    if _NEW_HOME in here.text:
         return None
     return _new_home(here, tree)
 
@@ -95,8 +95,12 @@ def _new_home(here: Standing, tree: ast.Module) -> _Home | None:
 
 def _sets_of_tasks(nodes: Iterable[ast.AST], text: str) -> Iterator[ast.expr]:
     """What an empty set is assigned to that says of itself, or by what is done with it, that it keeps tasks."""
+    if "set()" not in text or not ("Task[" in text or "add_done_callback(" in text):
+        return
     for node in nodes:
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None or ast.unparse(node.value) != "set()":
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(node.value, ast.Call):
+            continue
+        if ast.unparse(node.value) != "set()":
             continue
         annotation = ast.unparse(node.annotation) if isinstance(node, ast.AnnAssign) else ""
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:

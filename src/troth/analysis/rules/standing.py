@@ -106,13 +106,14 @@ class Standing(NamedTuple):
             if isinstance(parent, ast.GeneratorExp):
                 if child is parent.generators[0] and before is parent.generators[0].iter:
                     continue  # worked out before the generator is made, outside of it
-                brackets = self._as_list(parent, outer)
+                brackets = self.as_list(parent, outer)
                 if brackets is None:
                     return None
                 edits += brackets
         return tuple(edits) if self.path.endswith(".ipynb") else None
 
-    def _as_list(self, generator: ast.GeneratorExp, reader: ast.AST | None) -> tuple[Edit, Edit] | None:
+    def as_list(self, generator: ast.GeneratorExp, reader: ast.AST | None) -> tuple[Edit, Edit] | None:
+        """The edits that make a list of a generator expression; None where `reader` may want it bit by bit."""
         if not isinstance(reader, ast.Call) or reader.keywords or len(reader.args) != 1:
             return None
         name = reader.func.attr if isinstance(reader.func, ast.Attribute) else getattr(reader.func, "id", "")
@@ -146,44 +147,50 @@ def standing(program: Program, path: str, at: At) -> Standing | None:
     the tree holds, or nobody may write there.
     """
     text = program.text(path)
-    known = _known(text.value)
-    node = known.get(at) if known is not None else None
-    if known is None or node is None:
+    tree = _tree(text.value)
+    way = None if tree is None else _way(tree, at)
+    if way is None:
         return None
+    node, *around = way
+    assert isinstance(node, ast.expr)
     start, end = text.offset(at[0], at[1]), text.offset(at[2], at[3])
-    around = []
-    outer: ast.AST | None = node
-    while outer is not None:
-        outer = getattr(outer, "parent", None)
-        if outer is not None:
-            around.append(outer)
     if any(isinstance(one, ast.JoinedStr) for one in around) and not _reads_as(text.value[start:end], node):
         return None
     return Standing(path, text, start, end, node, tuple(around))
 
 
 @lru_cache(maxsize=8)  # findings come file by file
-def _known(source: str) -> dict[At, ast.expr] | None:
-    """The calls, attributes and names of a file by their place; every node knows its parent."""
+def _tree(source: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape in somebody's string is not our subject
-            tree = ast.parse(source.removeprefix(_BOM))
+            return ast.parse(source.removeprefix(_BOM))
     except (SyntaxError, ValueError, RecursionError):
         return None
-    known: dict[At, ast.expr] = {}
-    todo: list[ast.AST] = [tree]
+
+
+def _way(tree: ast.Module, at: At) -> list[ast.AST] | None:
+    """The call, await, attribute, name or subscript at `at` and all that it is part of, from the nearest outward.
+
+    Only statements that reach over the line are looked into; inside one, places are not to be trusted (f-strings).
+    """
+    line = at[0]
+    todo: list[tuple[ast.AST, tuple[ast.AST, ...]]] = [(tree, ())]
     while todo:
-        node = todo.pop()
+        node, around = todo.pop()
+        within = (node, *around)
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop):
-                continue  # these are shared by all who use them
-            child.parent = node  # type: ignore[attr-defined]
-            todo.append(child)
-            if isinstance(child, ast.Call | ast.Attribute | ast.Name | ast.Subscript):
-                place = (child.lineno, child.col_offset, child.end_lineno or 0, child.end_col_offset or 0)
-                known.setdefault(place, child)
-    return known
+            if isinstance(child, ast.stmt):
+                first = min([child.lineno, *(one.lineno for one in getattr(child, "decorator_list", ()))])
+                if not first <= line <= (child.end_lineno or child.lineno):
+                    continue
+            elif (
+                isinstance(child, ast.Call | ast.Attribute | ast.Name | ast.Subscript | ast.Await)
+                and (child.lineno, child.col_offset, child.end_lineno, child.end_col_offset) == at
+            ):
+                return [child, *within]
+            todo.append((child, within))
+    return None
 
 
 def _reads_as(text: str, node: ast.expr) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.findings import Edit, Finding, Fix, Span
+from troth.analysis.findings import Finding, Fix, Span
 from troth.analysis.rules.standing import standing
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.sites import Incident
 
-__all__ = ["await_fix", "call_text", "replace_fix", "span", "tell", "tell_at"]
+__all__ = ["await_fix", "call_text", "span", "tell", "tell_at"]
 
 _LONGEST = 60
 _PARENTHESISED = 2  # edits: an `await` with its parentheses; more of them turn a generator into a list
@@ -51,13 +51,18 @@ def tell(
         code,
         name,
         span(program, site.function, at or incident.at),
-        message,
+        _of_future(message) if site.promise == "future" else message,
         "certain" if incident.sure and site.sure else "likely",
         (*site.reasons, *incident.more),
         fix,
         site.function.qualname,
         site.callee,
     )
+
+
+def _of_future(message: str) -> str:
+    """A future runs by itself; what is lost is its result, and that anybody waits for it."""
+    return message.replace("coroutine", "future").replace("never runs", "is not waited for")
 
 
 def tell_at(
@@ -91,13 +96,3 @@ def await_fix(program: Program, incident: Incident, *, safety: Safety | None = N
         return None
     sure: Safety = safety or ("sure" if incident.sure and site.sure and len(edits) <= _PARENTHESISED else "likely")
     return Fix("await the call", sure, edits)
-
-
-def replace_fix(program: Program, incident: Incident, title: str, keyword: str) -> Fix | None:
-    """`async` put before the `for` or `with` at the place of the incident; a cell of a notebook may say so, too."""
-    site = incident.site
-    path = site.function.module.path
-    if not site.function.is_async and not (site.function.index == 0 and path.endswith(".ipynb")):
-        return None
-    start = program.text(path).offset(incident.at[0], incident.at[1])
-    return Fix(title, "sure" if incident.sure and site.sure else "likely", (Edit(path, start, start, keyword),))

@@ -18,13 +18,11 @@ from typing import TYPE_CHECKING
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
-from troth.analysis.program.objects import accesses
-from troth.analysis.program.values import Instance
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import At
+    from troth.analysis.facts.model import At, FunctionFacts
     from troth.analysis.program import Program
     from troth.analysis.program.entities import Module
 
@@ -71,9 +69,19 @@ def check(program: Program) -> Iterator[Finding]:
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
-            called = {callee.rpartition(".")[2] for callee in (*facts.awaited, *facts.calls)}
-            if facts.flags & 1 and called & giving and index:
+            if not (facts.flags & 1 and index and _asks_for_keys(facts)):
+                continue
+            if any(callee.rpartition(".")[2] in giving for callee in (*facts.awaited, *facts.calls)):
                 yield from _judge(program, module, module.function(index))
+
+
+def _asks_for_keys(facts: FunctionFacts) -> bool:
+    """Whether a variable of the function, not a parameter, is asked for a key."""
+    asked = {
+        *facts.keyed,
+        *(callee[:-4] for callee in facts.calls if callee.endswith(".get") and callee.count(".") == 1),
+    }
+    return not asked <= {param[0] for param in facts.params}
 
 
 def _functions_giving_models(program: Program) -> frozenset[str]:
@@ -111,28 +119,18 @@ def _last(node: tuple[object, ...]) -> str:
 def _judge(program: Program, module: Module, function: Function) -> Iterator[Finding]:
     text = program.text(module.path)
     tree: ast.AST | None = None
-    for one in accesses(program, function):
-        if (
-            one.node[:1] != ("name",)
-            or not isinstance(one.base, Instance)
-            or one.base.guess
-            or not isinstance(one.base.cls, Class)
-        ):
+    met = {(one.variable, one.key, one.at): one.base for one in program.summary(function).keys}
+    for (variable, key, at), base in met.items():
+        cls = base.cls
+        if base.guess or not isinstance(cls, Class) or variable in function.params or not _is_model(program, cls):
             continue
-        cls, variable = one.base.cls, one.node[1]
-        if variable in function.params or not _is_model(program, cls):
-            continue
-        if (
-            one.how == "attribute"
-            and one.name == "get"
-            and program.classes.has(cls, "get") is not True
-            and "get" not in cls.annotations
-        ):
+        if key is None:
+            if program.classes.has(cls, "get") is not True and "get" not in cls.annotations:
+                tree = tree or ast.parse(text.value)
+                yield from _told(program, function, cls, _gets(tree, variable, at))
+        elif program.classes.has(cls, "__getitem__") is not True:
             tree = tree or ast.parse(text.value)
-            yield from _told(program, function, cls, _gets(tree, variable, one.at))
-        elif one.how == "item" and program.classes.has(cls, "__getitem__") is not True:
-            tree = tree or ast.parse(text.value)
-            yield from _told(program, function, cls, _items(tree, variable, one.name, function))
+            yield from _told(program, function, cls, _items(tree, variable, key, function))
 
 
 def _is_model(program: Program, cls: Class) -> bool:

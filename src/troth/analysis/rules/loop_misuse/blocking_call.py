@@ -5,8 +5,8 @@ whole text) in an `async def`, or in a plain function that an `async def` calls.
 Why it matters: while it waits, the loop stands still: no other request, timer or heartbeat is served.
 How to repair: await the async twin that the finding names, or hand the call to a thread: `await asyncio.to_thread(…)`.
 How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure; handing a call to a thread is likely, because code
-bound to its thread must not move. Neither is offered in a file that does not import asyncio, nor where nothing can be
-awaited (a lambda); a lock, a database connection or a queue stays with its thread.
+bound to its thread must not move. Where the file waits with anyio or trio, theirs is named instead. Nothing is offered
+where nothing can be awaited (a lambda); a lock, a database connection or a queue stays with its thread.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains
+from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio
 from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.standing import standing
@@ -97,6 +98,16 @@ CASES = [
         "        if not self.buffer.empty():\n            return self.buffer.get()\n",
     ),
     Case(
+        "in a file without asyncio",
+        bad="import time\nasync def main():\n    time.sleep(1)  # here\n",
+        fixed="import asyncio\nimport time\nasync def main():\n    await asyncio.sleep(1)  # here\n",
+    ),
+    Case(
+        "in a file that waits with trio",
+        bad="import subprocess\nimport trio\nasync def main():\n    subprocess.check_call(['ls'])  # here\n",
+        fixed="import subprocess\nimport trio\nasync def main():\n    await trio.to_thread.run_sync(subprocess.check_call, ['ls'])  # here\n",
+    ),
+    Case(
         "a program that was killed",
         good="import subprocess\nasync def main(p: subprocess.Popen):\n    p.kill()\n    p.wait()\n",
     ),
@@ -153,8 +164,8 @@ def check(program: Program) -> Iterator[Finding]:
             return None
         return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
 
-    names = {name.rpartition(".")[2] for name in known} | {"Popen", *_FILES}
-    direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True)
+    names = {*known, "subprocess.Popen"}
+    direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True, whoever=_FILES)
     for call in direct.direct():
         if not call.is_awaited:
             found = kind(call)
@@ -164,7 +175,7 @@ def check(program: Program) -> Iterator[Finding]:
             )
     chained = Chains(
         program,
-        names,
+        [name for name in known if _reaches(known[name])],
         lambda call: not call.text.endswith("Popen") and _reaches(kind(call)),
         stops=_is_for_a_thread,
     )
@@ -285,24 +296,33 @@ def _is_for_a_thread(function: Function) -> bool:
 
 
 def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
-    """The async twin of a sleep, a thread for what waits for somebody else; both only where the file has asyncio.
+    """The async twin of a sleep, a thread for what waits for somebody else, both of the library the file waits with.
 
     Locks, database connections and what else belongs to its thread stay where they are.
     """
-    module = call.caller.module
-    if not any(i.module == i.local == "asyncio" and i.name is None and not i.scope for i in module.facts.imports):
-        return None
-    here = standing(program, module.path, call.at)
+    here = standing(program, call.caller.module.path, call.at)
     if here is None or not isinstance(here.node, ast.Call):
         return None
+    tree = here.around[-1]
+    assert isinstance(tree, ast.Module)
+    library = next((one for one in ("asyncio", "anyio", "trio") if is_imported(tree, one)), None)
+    if library is None and not may_use_asyncio(program):
+        return None
+    added = imported(here, library or "asyncio")
+    library = library or "asyncio"
     _, callee = here.offsets(here.node.func)
+    if added is None:
+        return None
     if found.twin == "asyncio.sleep":
-        named = Edit(here.path, here.start, callee, "asyncio.sleep")
+        named = Edit(here.path, here.start, callee, f"{library}.sleep")
         edits = here.awaited("await ", named)
-        return Fix("await asyncio.sleep instead", "sure", edits) if edits is not None else None
+        return Fix(f"await {library}.sleep instead", "sure", (*added, *edits)) if edits is not None else None
     if found.waits_for not in _FOR_A_THREAD or here.text[callee : callee + 1] != "(":
         return None
+    if library != "asyncio" and here.node.keywords:
+        return None  # these threads take no keywords
+    thread = f"{library}.to_thread" if library == "asyncio" else f"{library}.to_thread.run_sync"
     has_arguments = here.node.args or here.node.keywords
     comma = "" if not has_arguments else "," if here.text[callee + 1].isspace() else ", "
-    edits = here.awaited("await asyncio.to_thread(", Edit(here.path, callee, callee + 1, comma))
-    return Fix("hand it to a thread: `await asyncio.to_thread(…)`", "likely", edits) if edits is not None else None
+    edits = here.awaited(f"await {thread}(", Edit(here.path, callee, callee + 1, comma))
+    return Fix(f"hand it to a thread: `await {thread}(…)`", "likely", (*added, *edits)) if edits is not None else None

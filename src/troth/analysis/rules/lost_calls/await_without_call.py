@@ -2,14 +2,19 @@
 
 What it finds: `await f` where `f` is a coroutine function.
 Why it matters: a function cannot be awaited; the line raises `TypeError` and `f` never runs.
-How sure the fix is: likely, where the function needs no arguments.
+How sure the fix is: `await f()` is likely right where the function of the project needs no arguments; else nothing is
+offered.
 """
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
+from troth.analysis.findings import Edit, Fix
+from troth.analysis.program.entities import Function
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import tell
 
 if TYPE_CHECKING:
@@ -17,13 +22,20 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.program import Program
+    from troth.analysis.program.sites import Incident
 
 CASES = [
-    Case("a function", bad="async def f(): ...\nasync def main():\n    await f  # here\n"),
+    Case(
+        "a function",
+        bad="async def f(): ...\nasync def main():\n    await f  # here\n",
+        fixed="async def f(): ...\nasync def main():\n    await f()  # here\n",
+    ),
     Case(
         "a method",
-        bad="class A:\n    async def f(self): ...\n    async def main(self):\n        await self.f  # here\n",
+        bad="class A:\n    async def f(self, n=1): ...\n    async def main(self):\n        return (await self.f).n  # here\n",
+        fixed="class A:\n    async def f(self, n=1): ...\n    async def main(self):\n        return (await self.f()).n  # here\n",
     ),
+    Case("that needs arguments", bad="async def f(n): ...\nasync def main():\n    await f  # here\n"),
     Case("called", good="async def f(): ...\nasync def main():\n    await f()\n"),
 ]
 
@@ -34,4 +46,20 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in program.incidents_of("not called"):
         name = incident.site.target_name
         message = f"`{name}` is awaited without being called: `await` raises TypeError here and `{name}` never runs"
-        yield tell(program, "T118", "await-without-call", incident, message)
+        yield tell(program, "T118", "await-without-call", incident, message, fix=_called(program, incident))
+
+
+def _called(program: Program, incident: Incident) -> Fix | None:
+    function = incident.site.target
+    here = standing(program, incident.site.function.module.path, incident.at)
+    if here is None or not isinstance(here.node, ast.Await) or not isinstance(function, Function):
+        return None
+    awaited = here.node.value
+    taken = 1 if function.owner is not None and not function.decorated_with("staticmethod") else 0
+    if not isinstance(awaited, ast.Attribute if taken else ast.Attribute | ast.Name):
+        return None
+    if function.owner is not None and ast.unparse(awaited).startswith(f"{function.owner.name}."):
+        return None  # of the class, and bound to no object
+    if any(default is None and not kind.startswith("*") for _, _, default, kind in function.facts.params[taken:]):
+        return None
+    return Fix("call it", "likely", (Edit(here.path, here.end, here.end, "()"),))

@@ -75,7 +75,7 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines that variables hold to the end."""
     for incident in program.incidents_of("never awaited"):
-        if incident.site.promise != "coroutine":
+        if incident.site.promise not in {"coroutine", "future"}:
             continue
         if incident.detail and not program.evidence.is_always_awaited(incident.site):
             continue

@@ -2,13 +2,15 @@
 
 What it finds: `for x in pages()` (or a comprehension, or `list(pages())`) where `pages` is an async generator function.
 Why it matters: the loop raises `TypeError` before its first turn.
-How sure the fix is: `async for` is sure in `async def` where the loop is a statement; elsewhere nothing is offered.
+How sure the fix is: `async for` in the loop or the comprehension is sure in `async def`; `list(pages())` is likely meant
+to collect all of it, `[item async for item in pages()]`. In a plain `def` nothing is offered.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.rules.asynchronous import async_for_fix
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import call_text, tell
 
@@ -22,10 +24,21 @@ CASES = [
     Case(
         "for",
         bad="async def pages():\n    yield 1\nasync def main():\n    for p in pages():  # here\n        print(p)\n",
+        fixed="async def pages():\n    yield 1\nasync def main():\n    async for p in pages():  # here\n        print(p)\n",
     ),
     Case(
         "a comprehension",
         bad="async def pages():\n    yield 1\nasync def main():\n    return [p for p in pages()]  # here\n",
+        fixed="async def pages():\n    yield 1\nasync def main():\n    return [p async for p in pages()]  # here\n",
+    ),
+    Case(
+        "collected",
+        bad="async def pages():\n    yield 1\nasync def main():\n    return list(pages())  # here\n",
+        fixed="async def pages():\n    yield 1\nasync def main():\n    return [item async for item in pages()]  # here\n",
+    ),
+    Case(
+        "in a plain function",
+        bad="async def pages():\n    yield 1\ndef main():\n    for p in pages():  # here\n        print(p)\n",
     ),
     Case(
         "async for",
@@ -40,4 +53,6 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in program.incidents_of("plain for"):
         call = call_text(program, incident)
         message = f"`{call}` is an async generator: a plain loop over it raises TypeError before its first turn"
-        yield tell(program, "T116", "plain-for-over-async-generator", incident, message)
+        yield tell(
+            program, "T116", "plain-for-over-async-generator", incident, message, fix=async_for_fix(program, incident)
+        )

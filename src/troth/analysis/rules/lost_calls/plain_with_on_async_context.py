@@ -2,15 +2,17 @@
 
 What it finds: `with x` where `x` has `__aenter__` but no `__enter__`, or is made by an `@asynccontextmanager`.
 Why it matters: the statement raises; nothing is entered.
-How sure the fix is: `async with` is sure inside `async def`; elsewhere nothing is offered.
+How sure the fix is: `async with` is sure inside `async def`; elsewhere nothing is offered, nor where the same statement
+enters something else too, which may not be async.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.rules.asynchronous import async_with_fix
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import replace_fix, tell
+from troth.analysis.rules.telling import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +31,10 @@ CASES = [
         bad="from contextlib import asynccontextmanager\n@asynccontextmanager\nasync def lock():\n    yield\nasync def main():\n    with lock():  # here\n        pass\n",
     ),
     Case(
+        "beside a plain one",
+        bad="class Lock:\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\nasync def main():\n    with Lock(), open('x'):  # here\n        pass\n",
+    ),
+    Case(
         "both kinds",
         good="class Lock:\n    def __enter__(self): ...\n    def __exit__(self, *a): ...\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\ndef main():\n    with Lock():\n        pass\n",
     ),
@@ -44,5 +50,5 @@ def check(program: Program) -> Iterator[Finding]:
     """Async contexts under a plain `with`."""
     for incident in program.incidents_of("plain with"):
         message = f"`{incident.site.callee}` is an async context: a plain `with` raises here and enters nothing"
-        fix = replace_fix(program, incident, "use `async with`", "async ")
+        fix = async_with_fix(program, incident)
         yield tell(program, "T117", "plain-with-on-async-context", incident, message, fix=fix)

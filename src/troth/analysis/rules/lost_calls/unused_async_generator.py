@@ -37,9 +37,9 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Async generators and contexts that are made for nothing."""
     for incident in program.incidents_of("dropped generator", "dropped context", "never awaited"):
-        if incident.site.promise == "coroutine":
+        if incident.site.promise not in {"generator", "context"}:
             continue
         call = call_text(program, incident)
-        how = "enters" if incident.site.promise == "context" else "iterates"
+        how = "enters or awaits" if incident.site.promise == "context" else "iterates"
         message = f"nobody {how} what `{call}` makes, so the body of `{incident.site.target_name}` never runs"
         yield tell(program, "T114", "unused-async-generator", incident, message)

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.program.awaits import waits
 from troth.analysis.program.results import gives_no_promise
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
@@ -175,7 +174,7 @@ def _told(program: Program, function: Function, why: str, *, fix: bool = True) -
     word = "async def" if function.is_async else "def"
     path = function.module.path
     edit = None
-    if fix and function.is_async and not waits(function) and not path.endswith(".ipynb"):
+    if fix and function.is_async and not function.waits and not path.endswith(".ipynb"):
         start = program.text(path).offset(line, column)
         if program.text(path).value.startswith("async def ", start):
             edit = Fix("make it plain", "sure", (Edit(path, start, start + len("async "), ""),))

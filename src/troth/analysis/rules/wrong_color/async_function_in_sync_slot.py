@@ -101,9 +101,13 @@ def check(program: Program) -> Iterator[Finding]:
     """Coroutine functions that nobody will await."""
     for path in program.asked:
         module = program.module(path)
+        hands_over = any(name == "lambda" or program.evidence.colors(name)[0] for name in module.facts.mentions)
         for index, facts in enumerate(module.facts.functions):
-            called = {callee.rpartition(".")[2] for callee in (*facts.calls, *facts.awaited)} & _names()
-            if called and _may_hand_over(program, body_of(facts)):
+            if (
+                hands_over
+                and any(callee.rpartition(".")[2] in _names() for callee in (*facts.calls, *facts.awaited))
+                and _may_hand_over(program, body_of(facts))
+            ):
                 for call in program.calling.of(module.function(index)):
                     yield from _judge(program, call)
             if facts.decorators and facts.flags & 3 == 1:

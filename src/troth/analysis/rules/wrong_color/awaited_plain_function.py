@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import FunctionFacts
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
+    from troth.analysis.program.entities import Function
 
 CASES = [
     Case(
@@ -105,13 +106,17 @@ def check(program: Program) -> Iterator[Finding]:
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
-            awaits = any(_is_worth_a_look(program, callee) for callee in facts.awaited)
             called = facts.calls if facts.flags & ASYNC else ()
-            if not awaits and not any(callee.rpartition(".")[2] in _wanting() for callee in (*called, *facts.awaited)):
+            gives = any(callee.rpartition(".")[2] in _wanting() for callee in (*called, *facts.awaited))
+            if not facts.awaited and not gives:
                 continue
             if any(callee.rpartition(".")[2] in _ASKING for callee in facts.calls):
                 continue  # it looks at the color itself, or expects the error
-            calls = program.calling.of(module.function(index))
+            function = module.function(index)
+            wanted = (*facts.calls, *facts.awaited) if gives else facts.awaited  # some may be given to who awaits them
+            if not any(_is_worth_a_look(program, function, callee) for callee in wanted):
+                continue
+            calls = program.calling.of(function)
             by_place = {call.at: call for call in calls}
             for call in calls:
                 if call.is_awaited:
@@ -122,8 +127,36 @@ def check(program: Program) -> Iterator[Finding]:
                         yield from _judge(program, inner, call.text)
 
 
-def _is_worth_a_look(program: Program, callee: str) -> bool:
-    return " " not in callee and (program.evidence.colors(callee.rpartition(".")[2])[1] > 0 or "." in callee)
+def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
+    """Whether an awaited callee may be plain, as far as its name and what can be seen of it at a glance tell."""
+    if " " in callee:
+        return False
+    name = callee.rpartition(".")[2]
+    is_async, plain = program.evidence.colors(name)
+    scope = program.glance.scope(function, callee)
+    if scope is None:
+        return _can_be_plain(program, name) if plain else not is_async and "." in callee
+    found = members_of(program.glance.value(function, callee, scope))
+    if found == (None,):
+        return not is_async and plain > 0 and _can_be_plain(program, name)
+    return any(isinstance(one, FunctionValue) and _may_be_plain(program, one) for one in found)
+
+
+def _can_be_plain(program: Program, name: str) -> bool:
+    """Whether some function of that name gives nothing that can be awaited."""
+    known: dict[str, bool] = program.__dict__.setdefault("_can_be_plain", {})
+    if name not in known:
+        known[name] = any(
+            not one.is_async and gives_no_promise(program, one) for one in program.calling.functions_named(name)
+        )
+    return known[name]
+
+
+def _may_be_plain(program: Program, value: FunctionValue) -> bool:
+    function = value.function
+    if isinstance(function, LibraryFunction):
+        return library_gives_no_promise(program, function)
+    return not function.is_async
 
 
 @cache
@@ -180,12 +213,7 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     is_async, plain = program.evidence.colors(name)
     if is_async or not plain or name in GENERIC or name.startswith("__") or "_" not in name.strip("_"):
         return None
-    defined = [
-        module.function(index)
-        for module in program.own_modules()
-        for index, facts in enumerate(module.facts.functions)
-        if facts.name == name and facts.owner >= 0
-    ]
+    defined = [function for function in program.calling.functions_named(name) if function.owner is not None]
     real = [function for function in defined if not function.is_abstract]
     if len(defined) != plain or not real or any(not gives_no_promise(program, one) for one in real):
         return None

@@ -4,15 +4,19 @@ What it finds: `functools.lru_cache`, `cache`, `cached_property` and their like 
 Why it matters: what is cached is the coroutine, not its result. The first caller awaits it; the second gets the same
 object and raises "cannot reuse already awaited coroutine".
 How to repair: a cache that awaits first (`async_lru.alru_cache`), or keep the task: `asyncio.ensure_future(load())`.
-How sure the fix is: where the file already imports `alru_cache`, putting it in the place of `lru_cache` is likely right;
-else none is offered.
+How sure the fix is: where the file already imports `alru_cache`, putting it in the place of `lru_cache` is likely right.
+Else the cache is taken away, or a cached property becomes a property: it never gave a result twice. Where somebody asks
+the cache itself (`load.cache_clear()`), nothing is offered.
 """
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.expressions import ExpressionReader
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
@@ -21,18 +25,30 @@ from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
     from troth.analysis.program import Program
     from troth.analysis.program.entities import Function
+    from troth.analysis.source.text import Text
 
 CASES = [
     Case(
         "lru_cache",
         bad="from functools import lru_cache\n@lru_cache(maxsize=8)\nasync def load(n):  # here\n    return await get(n)\n",
+        fixed="from functools import lru_cache\nasync def load(n):  # here\n    return await get(n)\n",
     ),
-    Case("cache", bad="import functools\n@functools.cache\nasync def load(n):  # here\n    return await get(n)\n"),
+    Case(
+        "cache",
+        bad="import functools\nclass A:\n    @functools.cache\n    async def load(self, n):  # here\n        return await get(n)\n",
+        fixed="import functools\nclass A:\n    async def load(self, n):  # here\n        return await get(n)\n",
+    ),
+    Case(
+        "one that is spoken to",
+        bad="from functools import cache\n@cache\nasync def load(n):  # here\n    return await get(n)\ndef forget():\n    load.cache_clear()\n",
+    ),
     Case(
         "a cached property",
         bad="from functools import cached_property\nclass A:\n    @cached_property\n    async def size(self):  # here\n        return await self.get()\n",
+        fixed="from functools import cached_property\nclass A:\n    @property\n    async def size(self):  # here\n        return await self.get()\n",
     ),
     Case(
         "beside an async cache",
@@ -51,6 +67,9 @@ CASES = [
         "class A:\n    @cached_property\n    @task\n    async def size(self):\n        return await self.get()\n",
     ),
 ]
+
+
+_PURE_CACHES = frozenset({"functools.lru_cache", "functools.cache"})
 
 
 @rule("T406", "cached-coroutine", cases=CASES)
@@ -75,24 +94,53 @@ def _decorated(program: Program, function: Function) -> Iterator[Finding]:
             yield tell_at(
                 program, "T406", "cached-coroutine", function, (line, column, line, column + len("async def")), message, sure=True,
                 reasons=(Reason(f"`{function.qualname}` is `async def`", *function.place), Reason(f"`{cache}` keeps what the first call gives")),
-                fix=_fix(program, function, cache),
+                fix=_fix(program, function, cache, decorator),
             )  # fmt: skip
             return
         if not is_harmless(program, function, decorator):
             return
 
 
-def _fix(program: Program, function: Function, cache: str) -> Fix | None:
-    """`alru_cache`, where the file has it already."""
-    path, imports = function.module.path, function.module.facts.imports
-    if cache != "functools.lru_cache" or path.endswith(".ipynb"):
+def _fix(program: Program, function: Function, cache: str, at: Node) -> Fix | None:
+    """`alru_cache`, where the file has it already; else no cache at all, as this one serves nothing but errors."""
+    path = function.module.path
+    written = _written(program, function, at)
+    if written is None or path.endswith(".ipynb"):
         return None
-    if not any(one.local == "alru_cache" and not one.scope for one in imports):
-        return None
-    text = program.text(path)
-    for line in range(function.facts.at[0] - 1, max(0, function.facts.at[0] - 6), -1):
-        written = text.line(line)
-        if written.strip().startswith("@lru_cache"):
-            start = text.offset(line, 0) + written.index("@lru_cache") + 1
+    node, indent, text = written
+    start, end = (
+        text.offset(node.lineno, node.col_offset),
+        text.offset(node.end_lineno or 0, node.end_col_offset or 0),
+    )
+    if cache == "functools.lru_cache" and isinstance(node, ast.Call | ast.Name):
+        callee = node.func if isinstance(node, ast.Call) else node
+        has_async_cache = any(one.local == "alru_cache" and not one.scope for one in function.module.facts.imports)
+        if has_async_cache and ast.unparse(callee) == "lru_cache":
             return Fix("use the async cache", "likely", (Edit(path, start, start + len("lru_cache"), "alru_cache"),))
+    if re.search(
+        rf"\b{re.escape(function.name)}\.cache_(?:clear|info|parameters)\b", _everything(program, function.name)
+    ):
+        return None  # somebody speaks to the cache
+    if cache == "functools.cached_property":
+        return Fix("do not cache the coroutine", "likely", (Edit(path, start, end, "property"),))
+    if cache not in _PURE_CACHES or text.value[end : end + 2].lstrip(" \t\r")[:1] != "\n":
+        return None
+    line_end = text.value.index("\n", end) + 1
+    return Fix("do not cache the coroutine", "likely", (Edit(path, start - 1 - indent, line_end, ""),))
+
+
+def _everything(program: Program, name: str) -> str:
+    texts = (program.text(module.path).value for module in program.own_modules())
+    return "\n".join(text for text in texts if f"{name}.cache_" in text)
+
+
+def _written(program: Program, function: Function, at: Node) -> tuple[ast.expr, int, Text] | None:
+    """The decorator as it is written, how far it is indented, and the file around it."""
+    text = program.text(function.module.path)
+    tree = ast.parse(text.value.removeprefix("\ufeff"))
+    line, column = function.facts.at[:2]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AsyncFunctionDef) and (node.lineno, node.col_offset) == (line, column):
+            reader = ExpressionReader()
+            return next(((one, column, text) for one in node.decorator_list if reader.expr(one) == at), None)
     return None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.objects import accesses
+from troth.analysis.program.objects import objects_set
 from troth.analysis.program.results import gives_no_promise
 from troth.analysis.program.values import ClassObject, Instance
 from troth.analysis.rules.registry import Case, rule
@@ -49,6 +49,8 @@ CASES = [
         "an async mock of a plain method",
         bad=_STORE
         + "from unittest.mock import AsyncMock\ndef test():\n    store = Store()\n    store.size = AsyncMock(return_value=1)  # here\n",
+        fixed=_STORE
+        + "from unittest.mock import AsyncMock, MagicMock\ndef test():\n    store = Store()\n    store.size = MagicMock(return_value=1)  # here\n",
     ),
     Case(
         "of the right color",
@@ -88,6 +90,10 @@ class _Mocked(NamedTuple):
     is_patch: bool
 
 
+# What `_mocks` finds, as far as a glance at the text can tell: the name of the method that a mock may stand for.
+_REPLACING = re.compile(r"""\.(\w+)\s*=(?=[^=\n]*Mock\b)|\.object\(\s*[\w.]+\s*,\s*["'](\w+)["'](?=[^)]*Mock\b)""")
+
+
 @rule("T407", "mock-of-wrong-color", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Mocks that cannot stand for the method they replace."""
@@ -98,10 +104,34 @@ def check(program: Program) -> Iterator[Finding]:
         ):
             continue
         text = program.text(path).value
-        if "Mock(" not in text:
-            continue
-        for mocked in _mocks(ast.parse(text)):
-            yield from _judge(program, module, mocked, text)
+        lines = [
+            text.count("\n", 0, found.start()) + 1
+            for found in _REPLACING.finditer(text)
+            if any(program.evidence.colors(found[1] or found[2]))
+        ]
+        for function in dict.fromkeys(_outermost(module, line) for line in lines):
+            for mocked in _mocks(_tree_of(program, function)):
+                yield from _judge(program, module, mocked, text)
+
+
+def _outermost(module: Module, line: int) -> Function:
+    """The function around a line that is in no other; the module itself where there is none."""
+    for index, facts in enumerate(module.facts.functions):
+        if index and facts.at[0] <= line <= facts.at[2]:
+            return module.function(index)
+    return module.function(0)
+
+
+def _tree_of(program: Program, function: Function) -> ast.AST:
+    """The syntax of a function, with its places in the file."""
+    text = program.text(function.module.path)
+    if function.index == 0:
+        return ast.parse(text.value)
+    first, column, last, _ = function.facts.at
+    body = "".join(text.line(number) for number in range(first, last + 1))
+    if not column:
+        return ast.increment_lineno(ast.parse(body), first - 1)
+    return ast.increment_lineno(ast.parse(f"if True:\n{body}"), first - 2)  # an indented function cannot stand alone
 
 
 def _mocks(tree: ast.AST) -> Iterator[_Mocked]:
@@ -200,7 +230,7 @@ def _base(program: Program, module: Module, around: Function, mocked: _Mocked) -
         return None
     at = (mocked.target.lineno, mocked.target.col_offset)
     return next(
-        (one.base for one in accesses(program, around) if one.how == "set" and one.at is not None and one.at[:2] == at),
+        (base for place, base in objects_set(program, around).items() if place[:2] == at),
         None,
     )
 
@@ -221,10 +251,25 @@ def _told(program: Program, around: Function, mocked: _Mocked, method: Function,
 
 
 def _fix(program: Program, path: str, call: ast.Call, other: str, text: str) -> Fix | None:
-    """The other mock, where its name is at hand."""
-    if isinstance(call.func, ast.Name) and not re.search(
-        rf"import [^\n]*\b{other}\b|^\s+{other},?$", text, re.MULTILINE
-    ):
-        return None
-    end = program.text(path).offset(call.func.end_lineno or call.lineno, call.func.end_col_offset or 0)
-    return Fix(f"use {other}", "likely", (Edit(path, end - len(_mock_name(call)), end, other),))
+    """The other mock; its name is imported beside that of this one where the file lacks it."""
+    source = program.text(path)
+    end = source.offset(call.func.end_lineno or call.lineno, call.func.end_col_offset or 0)
+    added: tuple[Edit, ...] = ()
+    if isinstance(call.func, ast.Name):
+        aliases = [
+            alias
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.ImportFrom) and node.module in {"unittest.mock", "mock"}
+            for alias in node.names
+            if alias.asname is None
+        ]
+        names = {alias.name: alias for alias in aliases}
+        plain = [one for one in ("MagicMock", "Mock") if one in names]
+        other = plain[0] if other == "MagicMock" and plain else other
+        if other not in names:
+            beside = names.get(_mock_name(call))
+            if beside is None:
+                return None
+            after = source.offset(beside.end_lineno or 1, beside.end_col_offset or 0)
+            added = (Edit(path, after, after, f", {other}"),)
+    return Fix(f"use {other}", "likely", (*added, Edit(path, end - len(_mock_name(call)), end, other)))

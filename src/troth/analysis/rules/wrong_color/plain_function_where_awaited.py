@@ -5,7 +5,9 @@ says `await executor()`, to an object that keeps it and awaits it later, or to a
 Why it matters: the function runs and does its work, and then the `await` raises TypeError. The step counts as failed
 although its effect has happened; a retry makes it happen again.
 How to repair: make it `async def`, or let the one who awaits take both: `troth.bridge.call(executor)`.
-How sure the fix is: none is offered; either side may be the one that is wrong.
+How sure the fix is: likely. Where the one who awaits is written in the project it is taught to await only what can be
+awaited, unless its annotation asks for something awaitable; else a function that stands nowhere but in this place
+becomes `async def`.
 """
 
 from __future__ import annotations
@@ -13,19 +15,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from troth.analysis.findings import Finding, Reason
+from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.awaited_parameters import awaited_parameters
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_gives_nothing_to_await, definition_of
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.values import ClassObject, FunctionValue, members_of
+from troth.analysis.rules.both_colors import both_colors
+from troth.analysis.rules.freeing import mentions_of
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
     from troth.analysis.program import Program
+    from troth.analysis.program.awaited_parameters import AwaitedParameter
     from troth.analysis.program.calling import Call
     from troth.analysis.program.values import Value
 
@@ -33,19 +39,31 @@ CASES = [
     Case(
         "an executor",
         bad="async def execute(step, executor):\n    return await executor()\ndef charge():\n    print('paid')\nasync def main():\n    await execute(1, charge)  # here\n",
+        fixed="import inspect\n\n\nasync def execute(step, executor):\n    result = executor()\n    if inspect.isawaitable(result):\n        result = await result\n    return result\n"
+        "def charge():\n    print('paid')\nasync def main():\n    await execute(1, charge)  # here\n",
+    ),
+    Case(
+        "where something awaitable is asked for",
+        bad="from collections.abc import Awaitable, Callable\nasync def execute(executor: Callable[[], Awaitable[None]]):\n    await executor()\ndef charge():\n    print('paid')\nasync def main():\n    await execute(charge)  # here\n",
+        fixed="from collections.abc import Awaitable, Callable\nasync def execute(executor: Callable[[], Awaitable[None]]):\n    await executor()\nasync def charge():\n    print('paid')\nasync def main():\n    await execute(charge)  # here\n",
     ),
     Case(
         "under a time limit",
         bad="import asyncio\nclass Saga:\n    async def execute(self, executor):\n        return await asyncio.wait_for(executor(), 5)\ndef charge() -> int:\n    return 1\n"
         "async def main(saga: Saga):\n    await saga.execute(charge)  # here\n",
+        fixed="import asyncio\nimport inspect\nclass Saga:\n    async def execute(self, executor):\n        result = executor()\n        if inspect.isawaitable(result):\n            result = await asyncio.wait_for(result, 5)\n        return result\n"
+        "def charge() -> int:\n    return 1\nasync def main(saga: Saga):\n    await saga.execute(charge)  # here\n",
     ),
     Case(
         "a lambda",
         bad="async def undo(step, compensator):\n    await compensator(step)\nasync def main():\n    await undo(1, lambda step: 'undone')  # here\n",
+        fixed="import inspect\n\n\nasync def undo(step, compensator):\n    result = compensator(step)\n    if inspect.isawaitable(result):\n        await result\nasync def main():\n    await undo(1, lambda step: 'undone')  # here\n",
     ),
     Case(
         "kept for later",
         bad="class Runner:\n    def __init__(self, on_error):\n        self.on_error = on_error\n    async def run(self):\n        await self.on_error()\n"
+        "def report() -> None:\n    print(1)\ndef make():\n    return Runner(on_error=report)  # here\n",
+        fixed="import inspect\n\n\nclass Runner:\n    def __init__(self, on_error):\n        self.on_error = on_error\n    async def run(self):\n        result = self.on_error()\n        if inspect.isawaitable(result):\n            await result\n"
         "def report() -> None:\n    print(1)\ndef make():\n    return Runner(on_error=report)  # here\n",
     ),
     Case(
@@ -66,6 +84,9 @@ CASES = [
         good="import lib\nasync def execute(executor):\n    return await executor()\ndef charge():\n    return lib.pay()\nasync def main():\n    await execute(charge)\n",
     ),
 ]
+
+
+_TWICE = 2  # its `def`, and the place where it is handed over
 
 
 @rule("T403", "plain-function-where-awaited", cases=CASES)
@@ -115,7 +136,16 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
         found = wanted.get((function, name))
         if found is not None and calling_gives_nothing_to_await(program, value):
             why = Reason(f"`{function.qualname}` awaits what `{name}` returns", found.path, found.at[0])
-            yield _told(program, call, node, value, who=f"`{function.qualname}` awaits what `{name}` returns", why=why)
+            taught = None if _asks_for_awaitable(function, name) else _taught(program, found)
+            yield _told(
+                program,
+                call,
+                node,
+                value,
+                who=f"`{function.qualname}` awaits what `{name}` returns",
+                why=why,
+                fix=taught,
+            )
 
 
 def _target(program: Program, value: Value | None) -> tuple[Function, int] | None:
@@ -150,7 +180,35 @@ def _framework(program: Program, call: Call) -> Iterator[Finding]:
             yield _told(program, call, node, value, who=f"`{found}` awaits what it is given", why=why)
 
 
-def _told(program: Program, call: Call, node: Node, value: Value | None, *, who: str, why: Reason) -> Finding:
+def _asks_for_awaitable(function: Function, param: str) -> bool:
+    """Whether the annotation of a parameter says that what it gives is awaited: `Callable[[], Awaitable[None]]`."""
+    annotation = function.params[param][1]
+    return any(word in str(annotation) for word in ("Awaitable", "Coroutine"))
+
+
+def _taught(program: Program, awaiting: AwaitedParameter) -> Fix | None:
+    """Let the one who awaits take both colors."""
+    here = standing(program, awaiting.path, awaiting.at)
+    edits = both_colors(here) if here is not None and not here.path.endswith(".ipynb") else None
+    return Fix(f"let `{awaiting.function.name}` await only what can be awaited", "likely", edits) if edits else None
+
+
+def _made_async(program: Program, function: Function | None) -> Fix | None:
+    """`async` before a plain function that is used for nothing else than what it is handed over for."""
+    if function is None or function.is_generator or function.facts.decorators:
+        return None
+    path, name = function.module.path, function.name
+    if path.endswith(".ipynb") or sum(mentions_of(program, name)) != _TWICE:
+        return None
+    start = program.text(path).offset(*function.facts.at[:2])
+    if not program.text(path).value.startswith("def ", start):
+        return None
+    return Fix(f"make `{name}` async", "likely", (Edit(path, start, start, "async "),))
+
+
+def _told(
+    program: Program, call: Call, node: Node, value: Value | None, *, who: str, why: Reason, fix: Fix | None = None
+) -> Finding:
     function = definition_of(value)
     what = "the lambda" if node[0] == "lambda" or function is None else f"`{function.name}`"
     reasons: tuple[Reason, ...] = (why,)
@@ -162,5 +220,5 @@ def _told(program: Program, call: Call, node: Node, value: Value | None, *, who:
     message = f"{who}, but {what} is plain: it runs, and then the `await` raises TypeError"
     return tell_at(
         program, "T403", "plain-function-where-awaited", call.caller, call.at, message,
-        sure=function is not None, reasons=reasons, subject=call.text,
+        sure=function is not None, reasons=reasons, fix=fix or _made_async(program, function), subject=call.text,
     )  # fmt: skip

@@ -1,0 +1,76 @@
+"""Knows which new findings a repair has caused, and which it has only brought to light.
+
+Once a call is awaited, its result is seen for the first time, and so is what goes wrong with it further on: that is
+aftermath, for the user to look at. Whatever else is new would not be there without the repair.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from troth.analysis.findings import Finding
+
+__all__ = ["Mark", "caused", "mark", "new", "suspects"]
+
+# What is awaited for nothing is no loss of a call, and the aftermath family speaks of nothing else.
+_NO_DAMAGE = ("T3", "T8")
+
+
+class Mark(NamedTuple):
+    """What a finding is about, wherever its line has moved to."""
+
+    code: str
+    path: str
+    symbol: str
+    subject: str
+
+
+def mark(finding: Finding) -> Mark:
+    """The mark of a finding."""
+    return Mark(finding.code, finding.span.path, finding.symbol, finding.subject)
+
+
+def new(before: Iterable[Finding], after: Iterable[Finding]) -> tuple[Finding, ...]:
+    """What is found after a repair and was not before."""
+    known = Counter(map(mark, before))
+    found: list[Finding] = []
+    for one in after:
+        known[mark(one)] -= 1
+        if known[mark(one)] < 0:
+            found.append(one)
+    return tuple(found)
+
+
+def caused(found: Iterable[Finding], applied: Sequence[Finding]) -> list[Finding]:
+    """Those of the new findings that are the work of the repair.
+
+    In a function that awaits now what it lost, a finding about another call was there all along, unseen.
+    """
+    repaired: dict[tuple[str, str], set[str]] = {}
+    for one in applied:
+        if one.fix is not None and any("await " in edit.text for edit in one.fix.edits):
+            repaired.setdefault((one.span.path, one.symbol), set()).add(one.subject)
+    damage = []
+    for one in found:
+        about = repaired.get((one.span.path, one.symbol))
+        if not one.code.startswith(_NO_DAMAGE) and (about is None or one.subject in about):
+            damage.append(one)
+    return damage
+
+
+def suspects(damage: Finding, applied: Sequence[Finding]) -> list[Finding]:
+    """The repairs that may have caused it, the likeliest first: in the same function, the same file, anywhere."""
+    path = damage.span.path
+
+    def distance(one: Finding) -> tuple[int, int]:
+        assert one.fix is not None
+        touched = {one.span.path, *(edit.path for edit in one.fix.edits)}
+        if (one.span.path, one.symbol) == (path, damage.symbol):
+            return 0, abs(one.span.line - damage.span.line)
+        return (1, abs(one.span.line - damage.span.line)) if path in touched else (2, 0)
+
+    return sorted((one for one in applied if one.fix is not None), key=distance)

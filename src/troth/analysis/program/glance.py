@@ -1,0 +1,74 @@
+"""Knows what a callee, as written, stands for without a walk through the function it is called in.
+
+That can be told where its first name is the method's own object, a parameter, or bound by the module: not where it is a
+variable of the function.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program.entities import Class, Function
+    from troth.analysis.program.link import Program
+    from troth.analysis.program.values import Value
+
+__all__ = ["Glance", "binds"]
+
+_NOWHERE = (0, 0, 0, 0)
+_UNNAMED = frozenset({"?", "[]", "()", ""})
+
+
+class Glance:
+    """Callees seen at a glance, each looked at once for all functions in which it means the same."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._seen: dict[tuple[object, str], Value | None] = {}
+
+    def scope(self, function: Function, callee: str) -> object | None:
+        """Where the first name of `callee` gets its meaning; None where only a walk can tell."""
+        root, _, rest = callee.partition(".")
+        if root in _UNNAMED:
+            return None
+        owner = _owner(function)
+        if owner is not None and owner[0] == root and rest:
+            return owner[1]
+        if root in function.params:
+            # What a parameter is, a function that asks finds out itself.
+            return None if "isinstance" in function.facts.calls else function
+        if root in function.module.bindings and not binds(function, root):
+            return function.module
+        return None
+
+    def value(self, function: Function, callee: str, scope: object) -> Value | None:
+        """What `callee` stands for in that `scope` of the function."""
+        key = (scope, callee)
+        if key not in self._seen:
+            first, *others = callee.split(".")
+            node: Node = ("name", first)
+            for name in others:
+                node = ("attr", node, name, _NOWHERE)
+            self._seen[key] = self._program.static(function.module, function).value(node)
+        return self._seen[key]
+
+
+def binds(function: Function | None, name: str) -> bool:
+    """Whether a function, or one around it, has a parameter or a definition of that name."""
+    while function is not None:
+        if name in function.params or name in function.module.inner(function.index):
+            return True
+        function = function.parent
+    return False
+
+
+def _owner(function: Function) -> tuple[str, Class] | None:
+    """The name of the object that a method, or a function inside one, belongs to, and its class."""
+    method: Function | None = function
+    while method is not None:
+        if method.owner is not None:
+            params = method.facts.params
+            return (params[0][0], method.owner) if params else None
+        method = method.parent
+    return None

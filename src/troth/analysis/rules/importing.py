@@ -1,0 +1,85 @@
+"""Knows how a module of the standard library is imported where a file lacks it, and whether it may be."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from troth.analysis.findings import Edit
+
+if TYPE_CHECKING:
+    from troth.analysis.program import Program
+    from troth.analysis.rules.standing import Standing
+
+__all__ = ["imported", "is_imported", "may_use_asyncio"]
+
+_OTHER_LOOPS = frozenset({"anyio", "trio", "curio", "gevent", "eventlet"})
+
+
+def is_imported(tree: ast.Module, module: str) -> bool:
+    """Whether the file imports `module` at its top, under its own name."""
+    names = [alias for one in tree.body if isinstance(one, ast.Import) for alias in one.names]
+    return any(alias.name == module and alias.asname is None for alias in names)
+
+
+def may_use_asyncio(program: Program) -> bool:
+    """Whether the project runs on asyncio: it says so somewhere, or names no other library of that kind."""
+    known: bool | None = program.__dict__.get("_may_use_asyncio")
+    if known is None:
+        modules = {one.module.partition(".")[0] for module in program.own_modules() for one in module.facts.imports}
+        known = program.__dict__["_may_use_asyncio"] = "asyncio" in modules or modules.isdisjoint(_OTHER_LOOPS)
+    return known
+
+
+def imported(here: Standing, module: str) -> tuple[Edit, ...] | None:
+    """The edit that imports `module`, none where the file has it; None where its name or the place for it is taken."""
+    tree = here.around[-1]
+    assert isinstance(tree, ast.Module)
+    if is_imported(tree, module):
+        return ()
+    if here.path.endswith(".ipynb") or any(_binds(one, module) for one in ast.walk(tree)):
+        return None
+    body = [one for one in tree.body if not _is_head(one)]
+    if not body:
+        return None
+    newline = "\r\n" if "\r\n" in here.text else "\n"
+    before = _sorted_before(body, module)
+    if before:
+        line = (before[-1].end_lineno or before[-1].lineno) + 1
+        gap = ""
+    else:
+        first = body[0]
+        line = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", ()))])
+        gap = "" if isinstance(first, ast.Import | ast.ImportFrom) else newline * 2
+    at = here.source.offset(line, 0)
+    return (Edit(here.path, at, at, f"import {module}{newline}{gap}"),)
+
+
+def _sorted_before(body: list[ast.stmt], module: str) -> list[ast.Import]:
+    """The imports of the file's first group that a sorted file has before that of `module`."""
+    found: list[ast.Import] = []
+    for one, following in zip(body, [*body[1:], None], strict=True):
+        if not isinstance(one, ast.Import) or one.names[0].name > module or following is None:
+            break
+        if found and one.lineno > (found[-1].end_lineno or 0) + 1:
+            break  # another group
+        if one.end_lineno == following.lineno:
+            break  # two statements on one line
+        found.append(one)
+    return found
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    """Whether a node gives the name another meaning, or an import inside a function leaves it open which one it has."""
+    if isinstance(node, ast.Name):
+        return node.id == name
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return any((alias.asname or alias.name.partition(".")[0]) == name for alias in node.names)
+    return isinstance(node, ast.arg) and node.arg == name
+
+
+def _is_head(statement: ast.stmt) -> bool:
+    """Whether a statement has to come first: the docstring and imports from `__future__`."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return True
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
