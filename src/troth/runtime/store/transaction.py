@@ -157,9 +157,9 @@ class SqliteTransaction:
         name, key, args, color, code, now = begun
         done = self._execute(
             "INSERT INTO steps (run_id, branch, seq, kind, name, state, key, attempt, args, code, color, started_at) "
-            "SELECT ?1, ?2, ?3, 'step', ?4, 'begun', ?5, 1, ?6, ?7, ?8, ?9 FROM leases, runs "
-            "WHERE leases.resource = ?10 AND leases.token = ?11 AND runs.id = ?1 AND runs.cancel_requested = 0",
-            (*place, name, key, args, code, color, now, resource, token),
+            "SELECT ?, ?, ?, 'step', ?, 'begun', ?, 1, ?, ?, ?, ? FROM leases, runs "
+            "WHERE leases.resource = ? AND leases.token = ? AND runs.id = ? AND runs.cancel_requested = 0",
+            (*place, name, key, args, code, color, now, resource, token, place[0]),
         )
         if done.rowcount == 1:
             return False
