@@ -15,8 +15,8 @@ from troth.errors import MisuseError, RunError
 from troth.runtime.engine.asks import Append, Ask, Sleep, Together, Wait
 from troth.runtime.engine.asks import Step as StepAsk
 from troth.runtime.engine.errors import RunCancelledError, StepFailedError, StepTimeoutError, WaitTimeoutError
+from troth.runtime.engine.retry import ONCE
 from troth.runtime.engine.workers import Workers
-from troth.runtime.sagas.cut_off import may_have_happened, watched
 from troth.runtime.sagas.rollback import Rollback, StepFailed, Undoable, failure_of, roll_back
 from troth.runtime.workflows.allowance import Allowance
 from troth.runtime.workflows.calls import call_for, failing
@@ -31,7 +31,7 @@ from troth.runtime.workflows.sources import Source
 from troth.runtime.workflows.spec import Budget, Join, Step, Target, WorkflowSpec
 from troth.runtime.workflows.usage import Meter, Spending
 
-__all__ = ["RACED_SLEEP", "TIME_LEFT", "Frame", "OverBudget", "Run", "Stopped", "approval_signal"]
+__all__ = ["RACED_SLEEP", "STILL_NEEDED", "TIME_LEFT", "Frame", "OverBudget", "Run", "Stopped", "approval_signal"]
 
 
 class Stopped(Exception):  # noqa: N818 -- carries a failure out of nested blocks; never leaves the decision
@@ -78,6 +78,8 @@ class Run:
 
 RACED_SLEEP = "let go "
 """How the signal begins that ends the sleep of a branch; the place follows."""
+STILL_NEEDED = "still needed"
+"""The name of the engine's step that records whether a branch has to wait at all."""
 TIME_LEFT = "time left"
 """The name of the engine's step that records how long may be waited."""
 
@@ -180,7 +182,7 @@ class Frame:
             raise
         except (Stopped, StepFailedError, MisuseError, RunError) as error:
             failure = yield from self._failure(step, error)
-            if not kind.retries or _may_have_happened(error):
+            if not kind.retries or self._may_have_happened(step, error):
                 self._note(step, None)
             if isinstance(error, (OverBudget, LetGo)):
                 raise
@@ -232,6 +234,14 @@ class Frame:
             return None
         raise Stopped(failure)
 
+    def _may_have_happened(self, step: Step, error: Exception) -> bool:
+        """Whether the effect of an action may be there although it failed."""
+        if not isinstance(error, StepFailedError):
+            return False
+        if self.races and step.timeout is not None and step.retry is not ONCE:
+            return True  # an attempt before the last may have been cut off, which only the engine would remember
+        return error.type in _UNKNOWN or error.is_outcome_unknown
+
     def _undo_part(self, done: Sequence[Undoable], step: Step, failure: StepFailed) -> Generator[Ask, Any, None]:
         """Undo what a part of the run did that goes on without it."""
         rollback = yield from roll_back(done)
@@ -271,8 +281,6 @@ class Frame:
         code = self.run.codes.get(name) or self.run.linked.code(target)
         spending = Spending(name, self.run.meter, self._check_usage) if callee.is_agent and self._is_metered() else None
         call = call_for(callee, step.output, step.id, self._check_time if self._deadline() else None, spending)
-        if step.undo is not None:
-            call = watched(call, callee.action.color)
         retry = with_finals(step.retry) if self.allowances else step.retry
         timeout = self._time_left(step.timeout)
         if self.races:
@@ -333,12 +341,11 @@ class Frame:
 
     def sleep(self, name: str, seconds: float) -> Decision:
         """Sleep, durably; no longer than the run may take."""
-        yield self._event("sleeping", {"place": self.place(name)})
         patience, last = yield from self._patience()
         if self.races:
             yield from self._raced_wait(f"{RACED_SLEEP}{self.place(name)}", min(seconds, patience))
         else:
-            yield Sleep(min(seconds, patience))
+            yield Sleep(min(seconds, patience), self.place(name))
         if last is not None and patience < seconds:
             raise last.too_long()
         return None
@@ -366,7 +373,7 @@ class Frame:
         for race in self.races:
             race.waits.add(signal)
         try:
-            is_open = yield StepAsk("still needed", partial(_are_open, self.races))
+            is_open = yield StepAsk(STILL_NEEDED, partial(_are_open, self.races))
             if not is_open:
                 raise NotNeededError("It was not waited: enough of the others had succeeded before.")
             answer = yield Wait(signal, seconds)
@@ -483,7 +490,7 @@ class Frame:
             return []
         name = f"enough {self.place(step.id)}"
         kept = [_kept(branch, group.race, name, self.run.send) for branch in branches]
-        results: list[object] = yield Together.of(kept, limit=limit)
+        results: list[object] = yield Together.of(kept, limit=limit, name=self.place(step.id))
         group.results.extend(results)
         return results
 
@@ -556,13 +563,6 @@ def _at_work(failure: StepFailed, over: Allowance) -> StepFailed:
         return failure
     refused = over.too_long()
     return StepFailed(failure.step, type(refused).__name__, f"{refused} It was at work then.", failure.place)
-
-
-def _may_have_happened(error: Exception) -> bool:
-    """Whether the effect of an action may be there although it failed."""
-    if not isinstance(error, StepFailedError):
-        return False
-    return error.type in _UNKNOWN or may_have_happened(error)
 
 
 _UNKNOWN = frozenset({"OutputContractError", StepTimeoutError.__name__, LetGoError.__name__})
