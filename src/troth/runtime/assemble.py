@@ -36,7 +36,6 @@ from troth.runtime.store.transaction import run_topic
 from troth.runtime.workflows.again import Going, to_ask_again, trunk_step
 from troth.runtime.workflows.carry import Carrier
 from troth.runtime.workflows.failures import check_inputs
-from troth.runtime.workflows.frame import approval_signal
 from troth.runtime.workflows.from_saga import outcome_of
 from troth.runtime.workflows.ids import new_id
 from troth.runtime.workflows.link import LinkedWorkflow, Registry
@@ -46,6 +45,7 @@ from troth.runtime.workflows.replay import Replayed, replay
 from troth.runtime.workflows.report import RunReport, StepWord
 from troth.runtime.workflows.run_events import GATHER, LOOK_AGAIN, News, Quiet, RunEvent
 from troth.runtime.workflows.shelf import Known, Runnable, Shelf, budget_stream, is_workflow
+from troth.runtime.workflows.waits import approval_signal
 
 __all__ = ["DEFAULT_STORE", "RunNotCompletedError", "Runtime", "arun_workflow", "run_workflow"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from troth.errors import MisuseError
 from troth.runtime.store import RunRecord, RunState, StepRecord, StepState
-from troth.runtime.workflows.frame import RACED_SLEEP, STILL_NEEDED, TIME_LEFT, approval_signal
 from troth.runtime.workflows.problems import did_you_mean
 from troth.runtime.workflows.report import RunReport, RunWord, StepWord
+from troth.runtime.workflows.waits import RACED_SLEEP, STILL_NEEDED, TIME_LEFT, approval_signal
 
 __all__ = ["CannotGoOnError", "Going", "to_ask_again", "trunk_step"]
 

@@ -10,12 +10,12 @@ from troth.runtime.store import RunRecord, RunState, StepRecord, StepState
 from troth.runtime.store.records import Attempt
 from troth.runtime.workflows.allowance import limit_in
 from troth.runtime.workflows.failures import OverBudgetError
-from troth.runtime.workflows.frame import RACED_SLEEP, approval_signal
 from troth.runtime.workflows.kinds import blocks_of, kind_of
 from troth.runtime.workflows.lineage import doer
 from troth.runtime.workflows.racing import LET_GO
 from troth.runtime.workflows.report import AttemptReport, ErrorReport, RunReport, RunWord, StepReport, StepWord
 from troth.runtime.workflows.spec import Join, Step, WorkflowSpec
+from troth.runtime.workflows.waits import RACED_SLEEP, approval_signal
 
 __all__ = ["tell"]
 
