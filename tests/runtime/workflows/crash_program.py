@@ -44,6 +44,7 @@ def program(folder):
         step("l", loop=[step("d", function=do, inputs={"name": {"text": "d${round}"}})], at_most=2),
         step("e", each=[1, 2], steps=[step("f", function=ado, inputs={"name": {"text": "f${item}"}})]),
         step("nap", sleep="1ms"),
+        step("r", parallel=[step("slow", sleep="60s"), named("won", ado)], join="any"),
         named("last", ado),
     )
     back = Workflow(

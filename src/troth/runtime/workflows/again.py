@@ -5,8 +5,6 @@ completely is over for good: going on would do everything anew, which is what `f
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 from troth.errors import MisuseError
 from troth.runtime.store import RunRecord, RunState, StepRecord, StepState
@@ -14,21 +12,11 @@ from troth.runtime.workflows.problems import did_you_mean
 from troth.runtime.workflows.report import RunReport, RunWord, StepWord
 from troth.runtime.workflows.waits import RACED_SLEEP, STILL_NEEDED, TIME_LEFT, approval_signal
 
-__all__ = ["CannotGoOnError", "Going", "to_ask_again", "trunk_step"]
+__all__ = ["CannotGoOnError", "to_ask_again", "trunk_step"]
 
 
 class CannotGoOnError(MisuseError):
     """The run is over for good. It was left as it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Going:
-    """How a run is to go on: with which workflow, whatever has changed, and with which budget."""
-
-    workflow: Any = None
-    accept_changes: bool = False
-    as_recorded: bool = False
-    budget: Mapping[str, object] = field(default_factory=dict)
 
 
 def to_ask_again(run: RunRecord, rows: Sequence[StepRecord], report: RunReport) -> list[StepRecord]:
