@@ -5,9 +5,9 @@ Such a place pulls every handler into async, those that never wait included.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.program.calls import NAME_BY_PARTS
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.values import FunctionValue, members_of
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["Dispatcher", "dispatchers", "dispatchers_in"]
 
 _FEWEST = 2  # one function under two names is no table
-_NAME_BY_PARTS = re.compile(r"""getattr\(\s*(?P<base>[\w.]+)\s*,\s*f(["'])(?P<prefix>\w*)\{[^}]*\}(?P<suffix>\w*)\2""")
 
 
 class Dispatcher(NamedTuple):
@@ -92,7 +91,7 @@ def _by_parts(program: Program, function: Function) -> Iterator[Function]:
     if owner is None or not function.facts.params:
         return
     text = program.text(function.module.path).cut(*function.facts.at)
-    for found in _NAME_BY_PARTS.finditer(text):
+    for found in NAME_BY_PARTS.finditer(text):
         prefix, suffix = found["prefix"], found["suffix"]
         if found["base"] != function.facts.params[0][0] or not (prefix or suffix):
             continue

@@ -113,6 +113,9 @@ class Evidence:
         if callee[0] not in {"attr", "name"} or scope.function is None:
             return None
         text = callee_text(callee)
+        if callee[0] == "attr" and callee[2] in BY_PROTOCOL:
+            why = Reason(f"`{callee[2]}` gives an awaitable, whatever has it")
+            return Coroutine(scope.site("", node[-1], text, "coroutine", lambda: (why,), sure=True), lambda: None)
         if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
         path = scope.module.path
@@ -133,11 +136,17 @@ class Evidence:
 
     def speaks_for(self, name: str, callee: str, function: Function) -> bool:
         """Whether `call` might have something to say about that callee; `name` is "" for one from a library."""
+        if callee.rpartition(".")[2] in BY_PROTOCOL:
+            return True
         if name and self._by_name(name, function.module.path) is not None:
             return True
         if name and function.is_async and self._by_library(name, function.module.path) is not None:
             return True
         return function.is_async and self._by_siblings(callee, function) is not None
+
+    def is_awaited_elsewhere(self, site: Site) -> bool:
+        """Whether other sites await a callee of that name."""
+        return self._awaited_names[site.callee.rpartition(".")[2]] > 0
 
     def is_always_awaited(self, site: Site) -> bool:
         """Whether a result rather than a promise is expected at `site`.
@@ -247,6 +256,8 @@ class Evidence:
         awaited, bare = self._awaited_here[home, text], here[home, text]
         where = "in this file"
         is_generic = key.rpartition(".")[2] in GENERIC
+        if is_generic and len(text.partition(".")[0]) < _SHORTEST and _is_local(text, function):
+            return None  # `a.send` in another function is another `a`
         fewest = _FEWEST_OF_LOCAL if is_generic and _is_local(text, function) else _FEWEST_HERE
         if awaited < fewest or (bare - 1) * 4 > awaited:
             awaited, bare = self._awaited[key], anywhere[key]
@@ -261,7 +272,9 @@ class Evidence:
 # How many functions have to await the same words: two in one file know what they do; elsewhere the same words may
 # mean another object, so three, and nobody who does otherwise. The `sock` whose `send` is called may even be another in
 # each function of a file, unless it belongs to the module or to `self`.
+BY_PROTOCOL = frozenset({"__aenter__", "__aexit__", "__anext__"})
 _MANY_DEFINITIONS = 3
+_SHORTEST = 3  # letters of a variable that is called the same because it is the same
 _TELLING = 5  # letters; shorter names mean many things
 _FEWEST_HERE = 2
 _FEWEST_OF_LOCAL = 3
