@@ -68,7 +68,7 @@ SUITES = (
         (
             "pytest",
             "pytest-timeout",
-            "anyio>=4",
+            "anyio>=4,<4.10",
             "httpx<1",
             "itsdangerous",
             "jinja2",
@@ -76,6 +76,7 @@ SUITES = (
             "pyyaml",
             "trio",
         ),
+        tests=("-W", "ignore::DeprecationWarning"),
         env={"PYTHONPATH": "."},
     ),
     Real(

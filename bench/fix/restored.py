@@ -18,7 +18,7 @@ from troth.analysis.run import analyse
 from troth.analysis.source.discover import discover
 from troth.analysis.source.encoding import decode
 
-__all__ = ["Restored", "restored"]
+__all__ = ["Restored", "planted", "restored"]
 
 
 class Restored(NamedTuple):
@@ -44,13 +44,9 @@ def restored(tree: Path, count: int) -> Restored:
         shutil.copytree(tree, copy, ignore=shutil.ignore_patterns(".git", ".venv", ".troth_cache"))
         project = discover([str(copy)], copy).project
         whole = {path: (project.root / path).read_bytes() for path in project.files if path.endswith(".py")}
-        mutants = _spread([one for path in whole for one in _mutants(path, whole[path])], count)
-        lost: dict[str, bytes] = {}
-        for path in {one.path for one in mutants}:
-            source = decode(whole[path])
-            edits = [edit for one in mutants if one.path == path for edit in one.edits]
-            lost[path] = source.encode(apply(source.text, edits))
-            (project.root / path).write_bytes(lost[path])
+        mutants, lost = _lost(whole, count)
+        for path, data in lost.items():
+            (project.root / path).write_bytes(data)
 
         def look(changed: Mapping[str, bytes]) -> Sequence[Finding]:
             return analyse(project, overlay=changed).findings
@@ -69,6 +65,27 @@ def restored(tree: Path, count: int) -> Restored:
             elif now not in (was, made):
                 strange += 1
     return Restored(tree.name, len(mutants), len(places & found), back, strange)
+
+
+def planted(tree: Path, count: int) -> list[tuple[str, int]]:
+    """Take `count` awaits out of the code of `tree` itself, tests left alone; the places."""
+    files = [path for path in discover([str(tree)], tree).project.files if path.endswith(".py")]
+    code = [path for path in files if not {"tests", "test", "docs", "examples"} & set(path.split("/"))]
+    mutants, lost = _lost({path: (tree / path).read_bytes() for path in code}, count)
+    for path, data in lost.items():
+        (tree / path).write_bytes(data)
+    return [(one.path, one.line) for one in mutants]
+
+
+def _lost(whole: Mapping[str, bytes], count: int) -> tuple[list[Mutant], dict[str, bytes]]:
+    """What is taken out, and the files without it."""
+    mutants = _spread([one for path in whole for one in _mutants(path, whole[path])], count)
+    lost: dict[str, bytes] = {}
+    for path in {one.path for one in mutants}:
+        source = decode(whole[path])
+        edits = [edit for one in mutants if one.path == path for edit in one.edits]
+        lost[path] = source.encode(apply(source.text, edits))
+    return mutants, lost
 
 
 def _awaits(finding: Finding) -> bool:
