@@ -92,7 +92,7 @@ def handed_over(program: Program) -> tuple[Function, ...]:
         if one.name in names
         and one not in twins
         and not one.is_abstract
-        and not any(waits(other) or not other.is_async for other in families[one])
+        and not any(other.waits or not other.is_async for other in families[one])
     )
 
 
