@@ -21,6 +21,9 @@ from troth.analysis.source.encoding import decode
 __all__ = ["Restored", "planted", "restored"]
 
 
+_OTHER = frozenset({"tests", "test", "docs", "examples"})
+
+
 class Restored(NamedTuple):
     """What came back of what was taken out of `tree`."""
 
@@ -67,25 +70,40 @@ def restored(tree: Path, count: int) -> Restored:
     return Restored(tree.name, len(mutants), len(places & found), back, strange)
 
 
-def planted(tree: Path, count: int) -> list[tuple[str, int]]:
-    """Take `count` awaits out of the code of `tree` itself, tests left alone; the places."""
-    files = [path for path in discover([str(tree)], tree).project.files if path.endswith(".py")]
-    code = [path for path in files if not {"tests", "test", "docs", "examples"} & set(path.split("/"))]
-    mutants, lost = _lost({path: (tree / path).read_bytes() for path in code}, count)
-    for path, data in lost.items():
+def planted(tree: Path, count: int) -> tuple[int, list[tuple[str, int]]]:
+    """Take awaits out of the code of `tree` itself, tests left alone: how many were tried, and the places of those found.
+
+    What `troth check` does not find stays as it was: what is on trial is the repair.
+    """
+    project = discover([str(tree)], tree).project
+    code = [path for path in project.files if path.endswith(".py") and _OTHER.isdisjoint(path.split("/"))]
+    whole = {path: (tree / path).read_bytes() for path in code}
+    mutants, lost = _lost(whole, count)
+    told = {
+        (one.span.path, line)
+        for one in analyse(project, overlay=lost).findings
+        if _awaits(one)
+        for line in range(one.span.line, one.span.end_line + 1)
+    }
+    found = [one for one in mutants if (one.path, one.line) in told]
+    for path, data in _without(whole, found).items():
         (tree / path).write_bytes(data)
-    return [(one.path, one.line) for one in mutants]
+    return len(mutants), [(one.path, one.line) for one in found]
 
 
 def _lost(whole: Mapping[str, bytes], count: int) -> tuple[list[Mutant], dict[str, bytes]]:
     """What is taken out, and the files without it."""
     mutants = _spread([one for path in whole for one in _mutants(path, whole[path])], count)
+    return mutants, _without(whole, mutants)
+
+
+def _without(whole: Mapping[str, bytes], mutants: Sequence[Mutant]) -> dict[str, bytes]:
     lost: dict[str, bytes] = {}
     for path in {one.path for one in mutants}:
         source = decode(whole[path])
         edits = [edit for one in mutants if one.path == path for edit in one.edits]
         lost[path] = source.encode(apply(source.text, edits))
-    return mutants, lost
+    return lost
 
 
 def _awaits(finding: Finding) -> bool:

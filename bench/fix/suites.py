@@ -44,8 +44,9 @@ def prove(real: Real, repos: Path, work: Path, count: int) -> None:
     print(f"  what is found in it: {fixed(found, python)}")
     print(f"    {difference(green, outcomes(found, real, python))}")
     broken = _copy(before, work / "planted")
-    places = planted(broken, count)
-    print(f"  {len(places)} awaits taken out of {len({path for path, _ in places})} files")
+    tried, places = planted(broken, count)
+    files = len({path for path, _ in places})
+    print(f"  {tried} awaits tried, {len(places)} of them found and taken out, in {files} files")
     red = outcomes(broken, real, python, "--maxfail", "20", "--timeout", "20")  # what lost a call may wait for ever
     worse = [name for name, how in red.items() if how in {"failure", "error"} and green.get(name) == "passed"]
     print(f"    at least {len(worse)} tests fail that passed")
