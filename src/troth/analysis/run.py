@@ -9,7 +9,7 @@ from pathlib import Path
 from troth.analysis.edits.in_notebook import in_notebooks
 from troth.analysis.facts import store
 from troth.analysis.facts.gather import gather, source_of
-from troth.analysis.facts.model import FileFacts
+from troth.analysis.facts.model import AllFacts, FileFacts
 from troth.analysis.findings import Finding, Span
 from troth.analysis.parallel import in_processes
 from troth.analysis.program import Program
@@ -87,16 +87,22 @@ def _analyse(
     read = gather(
         project.root, [p for p in project.files if p not in known], overlay=overlay, jobs=jobs, progress=progress
     )
-    packed = {path: known[path] if path in known else read[path] for path in project.files}
-    facts = {path: FileFacts.unpack(f) for path, f in packed.items() if not isinstance(f, Problem)}
-    problems = {path: f for path, f in packed.items() if isinstance(f, Problem)}
+    told: dict[str, FileFacts | bytes] = {}
+    problems: dict[str, Problem] = {}
+    for path in project.files:
+        found = known[path] if path in known else read[path]
+        if isinstance(found, Problem):
+            problems[path] = found
+        else:
+            told[path] = found
+    facts = AllFacts(told)
     program = _link(project, facts, overlay, Installed(packages))
     program.unread = frozenset(path for path, p in problems.items() if p.newer_syntax)
 
     asked: set[str] | None = None
     findings: list[Finding] = []
     if kept is not None and not program.unread:
-        asked = _outdated(kept, set(read) | (set(old) - set(packed)), facts, program)
+        asked = _outdated(kept, set(read) | (set(old) - set(project.files)), facts, program)
         findings = [f for f in kept.findings if f.span.path not in asked and f.span.path in facts]
     walked = [p for p in project.files if p in facts and (asked is None or p in asked)]
     fresh = in_notebooks(
@@ -104,7 +110,11 @@ def _analyse(
         lambda path: overlay[path] if path in overlay else (project.root / path).read_bytes(),
     )
     findings = _once([*findings, *fresh])
-    if cache is not None and not overlay and (read or kept is None or len(old) != len(packed)):
+    if cache is not None and not overlay and (read or kept is None or len(old) != len(project.files)):
+        packed: dict[str, bytes | Problem] = {
+            path: known[path] if path in known else problems[path] if path in problems else facts[path].pack()
+            for path in project.files
+        }
         store.save(cache, context, store.Kept(stamps, packed, tuple(findings)))
     # A template that only becomes Python when it is filled in is nobody's mistake.
     problems = {path: p for path, p in problems.items() if p.newer_syntax or not p.is_template}
@@ -164,6 +174,9 @@ def _outdated(kept: store.Kept, changed: set[str], facts: Mapping[str, FileFacts
 
 def _walk(program: Program, paths: list[str], jobs: int, rules: Sequence[Rule]) -> list[Finding]:
     """What the rules find in `paths`, with the work spread over processes where that pays."""
+    if not paths:
+        program.asked = ()
+        return []
     program.prepare()
     functions = sum(len(program.module(path).facts.functions) for path in paths)
     count = max(1, min(jobs, functions // _WORTH_A_PROCESS))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["AwaitedParameter", "awaited_parameters"]
+__all__ = ["AwaitedParameter", "asks_for_color", "awaited_parameters"]
 
 _AWAITING = frozenset(
     {"wait_for", "shield", "create_task", "ensure_future", "gather", "start_soon", "run_until_complete"}
@@ -90,6 +90,13 @@ def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
         uses = [use for method in methods for use in _uses(body_of(method), ("attr", receiver, attribute), "", [])]
         if uses and all(how == "awaited" for how, _ in uses):
             yield AwaitedParameter(init, value[1], cls.module.path, uses[0][1])
+
+
+def asks_for_color(function: Function) -> bool:
+    """Whether the function asks, before it calls what it is given, which color that has; or somebody inside it does."""
+    module, index = function.module, function.index
+    inside = (one.calls for one in module.facts.functions if one.parent == index and one.owner == -1)
+    return _asks(function.facts.calls) or any(map(_asks, inside))
 
 
 def _asks(calls: tuple[str, ...]) -> bool:

@@ -56,6 +56,19 @@ class Calling:
         """The calls that `function` makes itself, in the order of the text; those of functions inside it are theirs."""
         return self.program.summary(function).calls
 
+    def is_named(self, name: str) -> bool:
+        """Whether some function of the project calls and awaits something of that name."""
+        return name in self._awaited_names
+
+    @cached_property
+    def _awaited_names(self) -> frozenset[str]:
+        return frozenset(
+            callee.rpartition(".")[2]
+            for module in self.program.own_modules()
+            for facts in module.facts.functions
+            for callee in facts.awaited
+        )
+
     def functions_naming(self, names: Iterable[str]) -> Iterator[Function]:
         """The functions of the project in which a callee's last name is one of `names`."""
         by_name = self._by_name
@@ -63,6 +76,19 @@ class Calling:
         modules = self.program.paths
         for number, index in sorted(found):
             yield self.program.module(modules[number]).function(index)
+
+    def functions_named(self, name: str) -> list[Function]:
+        """The functions and methods of the project that are called `name`."""
+        paths = self.program.paths
+        return [self.program.module(paths[number]).function(index) for number, index in self._defined.get(name, ())]
+
+    @cached_property
+    def _defined(self) -> dict[str, list[tuple[int, int]]]:
+        known: dict[str, list[tuple[int, int]]] = {}
+        for number, module in enumerate(self.program.own_modules()):
+            for index, facts in enumerate(module.facts.functions):
+                known.setdefault(facts.name, []).append((number, index))
+        return known
 
     @cached_property
     def _by_name(self) -> dict[str, list[tuple[int, int]]]:

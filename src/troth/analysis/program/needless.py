@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from troth.analysis.facts.model import body_of
-from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.program import library
+from troth.analysis.program.awaits import awaited_calls
 from troth.analysis.program.dispatch import dispatchers
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.handed import handed
 from troth.analysis.program.mentions import mentioned
+from troth.analysis.program.required import is_required
 from troth.analysis.program.values import ClassObject, External, FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import Node
+    from collections.abc import Collection
+
+    from troth.analysis.facts.model import At, Node
+    from troth.analysis.program.awaited_parameters import AwaitedParameter
     from troth.analysis.program.calling import Call
     from troth.analysis.program.link import Program
 
-__all__ = ["Needless", "handed_over", "is_required", "keeps_color", "needless", "never_waits"]
+__all__ = ["Needless", "handed_over", "needless", "never_waits"]
 
 _FEWEST = 2
 _RUNNING = frozenset({"run", "run_until_complete", "run_async", "async_to_sync"})
@@ -42,13 +44,18 @@ _TAGS = frozenset(
     }
     | {"yieldfrom", "star", "ifexp", "attr", "index", "compare", "binop", "and", "or", "not", "if", "for", "with"}
 )
-_HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final", "abstractmethod"})
+_USED_UP = frozenset(
+    {"expr", "assign", "annassign", "if", "while", "not", "compare", "binop", "assert", "attr", "index"}
+)
+_DEEPEST = 8  # rounds of functions that wait only for functions of the round before
 
 
 class Needless(NamedTuple):
     """An async function that never waits and need not be async; `awaited` are the calls that would change.
 
-    One that is `pulled` is async only because a dispatcher awaits whatever it picks.
+    One that is `pulled` is async only because somebody of the project awaits whatever he picks or is given: a
+    dispatcher, whose calls are the awaited ones, or the parameter `slot`. One that waits only for needless ones names
+    them in `through`.
     """
 
     function: Function
@@ -57,6 +64,8 @@ class Needless(NamedTuple):
     is_pulled: bool = False
     is_seen: bool = True
     """Whether calls were seen, and all of them await: else nobody was seen to call it, or a call lost its coroutine."""
+    slot: AwaitedParameter | None = None
+    through: tuple[Function, ...] = ()
 
 
 def needless(program: Program, *, of_surfaces: bool = False) -> tuple[Needless, ...]:
@@ -82,7 +91,11 @@ def never_waits(cls: Class) -> bool:
 def handed_over(program: Program) -> tuple[Function, ...]:
     """Those that are async for nothing but for somebody whom they are handed to, and who may await what they give."""
     handlers = {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
-    candidates = [one for one in _candidates(program, handlers, of_surfaces=False) if one not in handlers]
+    candidates = [
+        one
+        for one in _idle(program, handlers, of_surfaces=False)
+        if one not in handlers and not is_required(program, one)
+    ]
     families = _families(program, candidates)
     names = mentioned(program, {function.name for function in candidates})
     twins = _with_waiting_twins(program, candidates)
@@ -96,7 +109,8 @@ def handed_over(program: Program) -> tuple[Function, ...]:
     )
 
 
-def _candidates(program: Program, handlers: set[Function], *, of_surfaces: bool) -> list[Function]:
+def _idle(program: Program, handlers: set[Function], *, of_surfaces: bool) -> list[Function]:
+    """The async functions of the asked files that never wait."""
     return [
         function
         for module in map(program.module, program.asked)
@@ -105,50 +119,138 @@ def _candidates(program: Program, handlers: set[Function], *, of_surfaces: bool)
         and not function.is_generator
         and not function.waits
         and (not of_surfaces or function in handlers or (function.owner is not None and never_waits(function.owner)))
-        and not is_required(program, function)
     ]
 
 
 def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
     handlers = {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
-    candidates = _candidates(program, handlers, of_surfaces=of_surfaces)
+    found = _freed(program, _idle(program, handlers, of_surfaces=of_surfaces), {})
+    if of_surfaces:
+        return found
+    known = {one.function: one for one in found}
+    for _ in range(_DEEPEST):
+        following = _waiting_only_for(program, known)
+        fresh = _freed(program, [one for one in following if one not in known], following)
+        if not fresh:
+            break
+        known.update((one.function, one) for one in fresh)
+    return list(known.values())
+
+
+def _freed(
+    program: Program, idle: Collection[Function], through: dict[Function, tuple[Function, ...]]
+) -> list[Needless]:
+    """Those of `idle`, which never wait, that nobody needs to be async."""
+    candidates = [function for function in idle if not is_required(program, function)]
+    if not candidates:
+        return []
     pulled: dict[Function, list[Call]] = defaultdict(list)
     for dispatcher in dispatchers(program):
         for handler in dispatcher.handlers:
             pulled[handler].append(dispatcher.call)
     families = _families(program, candidates)
-    handed_around = mentioned(program, {function.name for function in candidates})
-    twins = _with_waiting_twins(program, candidates)
+    twins = _with_waiting_twins(program, [one for one in candidates if one not in pulled])
+    given = handed(program, [one for one in candidates if one not in pulled and one not in twins])
     found: list[Needless] = []
     free: list[Function] = []
     for function in candidates:
-        if any(one.waits or not one.is_async for one in families[function]) or function in twins:
+        because = through.get(function, ())
+        if _takes_both(program, function):
+            found.append(Needless(function, (), is_sure=False, is_seen=False, through=because))
+        elif any((one.waits and one not in through) or not one.is_async for one in families[function]):
             continue
-        if function in pulled:
-            found.append(Needless(function, tuple(pulled[function]), is_sure=False, is_pulled=True))
-        elif not function.is_abstract and function.name not in handed_around:
-            free.append(function)
+        elif function in pulled:
+            calls = tuple(pulled[function])
+            found.append(Needless(function, calls, is_sure=False, is_pulled=True, through=because))
+        elif not function.is_abstract and function not in twins:
+            takers = [one for relative in families[function] for one in given.get(relative, ())]
+            if all(one.need != "unknown" for one in takers):
+                free.append(function)
     sites, unknown = _sites(program, {function.name for function in free})
     for function in free:
-        family = families[function]
-        calls = [call for one in family for call in sites.get(one, ())]
-        if any(not call.is_awaited and _hands_on(program, call) for call in calls):
+        family, because = families[function], through.get(function, ())
+        calls = tuple(dict.fromkeys(call for one in family for call in sites.get(one, ())))
+        is_awaited = any(call.is_awaited for call in calls)
+        if any(not call.is_awaited and _hands_on(program, call, is_awaited=is_awaited) for call in calls):
             continue  # its coroutine goes to somebody who needs one
-        if not calls or any(not call.is_awaited for call in calls):
-            if not (function.owner is None and function.parent is None and _is_entry(function)):
-                found.append(Needless(function, tuple(dict.fromkeys(calls)), is_sure=False, is_seen=False))
-            continue
-        closed = function.owner is None or program.classes.is_complete(function.owner)
-        sure = closed and len(family) == 1 and not unknown.get(function.name)
-        found.append(Needless(function, tuple(dict.fromkeys(calls)), sure))
+        takers = [one for relative in family for one in given.get(relative, ())]
+        slot = next((one.slot for one in takers if one.slot is not None), None)
+        if slot is not None:
+            found.append(Needless(function, calls, is_sure=False, is_pulled=True, slot=slot, through=because))
+        elif not calls or takers or any(not call.is_awaited for call in calls):
+            if not (function.owner is None and function.parent is None and not calls and _is_entry(function)):
+                found.append(Needless(function, calls, is_sure=False, is_seen=False, through=because))
+        else:
+            closed = function.owner is None or program.classes.is_complete(function.owner)
+            sure = closed and len(family) == 1 and not unknown.get(function.name) and not because
+            found.append(Needless(function, calls, sure, through=because))
     return found
 
 
-def _hands_on(program: Program, call: Call) -> bool:
-    """Whether the coroutine that a call makes goes to somebody who may need one: a task, a list, whoever called us."""
+def _takes_both(program: Program, function: Function) -> bool:
+    """Whether a class above declares the method for either color: `def execute(self) -> None | Awaitable[None]`."""
+    bases = program.classes.order(function.owner)[1:] if function.owner is not None else ()
+    declared = [
+        one.module.function(one.methods[function.name][-1])
+        for one in bases
+        if isinstance(one, Class) and function.name in one.methods
+    ]
+    return bool(declared) and not declared[-1].is_async and _is_either(declared[-1].facts.returns)
+
+
+def _is_either(annotation: Any) -> bool:
+    """Whether a type says that there may be something to await, or not."""
+    if not isinstance(annotation, tuple) or not annotation:
+        return False
+    if annotation[0] == "index":
+        name = (
+            annotation[1][-1] if annotation[1][0] == "name" else annotation[1][2] if annotation[1][0] == "attr" else ""
+        )
+        return name in {"Union", "Optional", "MaybeAwaitable"} and (
+            name == "MaybeAwaitable" or _is_awaitable(annotation[2])
+        )
+    return annotation[0] == "binop" and (_is_awaitable(annotation[1]) != _is_awaitable(annotation[2]))
+
+
+def _is_awaitable(annotation: Any) -> bool:
+    if not isinstance(annotation, tuple) or not annotation:
+        return False
+    if annotation[0] == "name":
+        return annotation[1] in {"Awaitable", "Coroutine"}
+    if annotation[0] == "attr":
+        return annotation[2] in {"Awaitable", "Coroutine"}
+    return any(_is_awaitable(part) for part in annotation)
+
+
+def _waiting_only_for(program: Program, freed: dict[Function, Needless]) -> dict[Function, tuple[Function, ...]]:
+    """The async functions of the asked files that wait for nothing but calls of `freed` ones."""
+    targets: dict[tuple[Function, At], Function] = {}
+    for one in freed.values():
+        if not one.is_pulled or one.slot is not None:
+            for call in one.awaited:
+                if call.is_awaited and len(members_of(call.callee)) == 1:
+                    targets[call.caller, call.at] = one.function
+    asked = frozenset(program.asked)
+    found: dict[Function, tuple[Function, ...]] = {}
+    for caller in dict.fromkeys(caller for caller, _ in targets):
+        if caller in freed or not caller.is_async or caller.is_generator or caller.module.path not in asked:
+            continue
+        awaits = awaited_calls(caller)
+        if awaits and all((caller, at) in targets for at in awaits):
+            found[caller] = tuple(dict.fromkeys(targets[caller, at] for at in awaits))
+    return found
+
+
+def _hands_on(program: Program, call: Call, *, is_awaited: bool) -> bool:
+    """Whether the coroutine that a call makes goes to somebody who may need one: a task, a list, whoever called us.
+
+    One that an async function returns or yields, though other calls of the same are awaited, is lost rather than given.
+    """
     body = body_of(call.caller.facts)
     around = _around(body, call.node, ())
-    if not around or around[0] in {"expr", "assign", "annassign"}:
+    if not around or around[0] in _USED_UP:
+        return False
+    if is_awaited and call.caller.is_async and around[0] in {"return", "yield"}:
         return False
     if around[0] == "call":
         taker = next((one for one in program.calling.of(call.caller) if one.at == around[-1]), None)
@@ -221,15 +323,20 @@ def _with_waiting_twins(program: Program, functions: list[Function]) -> set[Func
         function
         for function in functions
         if function.owner is not None
-        and any(_is_of_one_shape(function.owner, other) for other in waiting[function.name])
+        and any(_is_of_one_shape(program, function.owner, other) for other in waiting[function.name])
     }
 
 
-def _is_of_one_shape(one: Class, other: Class) -> bool:
+def _is_of_one_shape(program: Program, one: Class, other: Class) -> bool:
+    """Whether two classes have most of their methods in common, besides those that a common base asks for."""
     if one is other:
         return False
-    mine = {name for name in one.methods if not name.startswith("__")}
-    theirs = {name for name in other.methods if not name.startswith("__")}
+    above = [base for base in program.classes.order(one) if isinstance(base, Class)]
+    common = {
+        name for base in program.classes.order(other) if base in above and base is not None for name in base.methods
+    }
+    mine = {name for name in one.methods if not name.startswith("__")} - common
+    theirs = {name for name in other.methods if not name.startswith("__")} - common
     shared = len(mine & theirs)
     return shared >= 3 and shared * 2 >= min(len(mine), len(theirs))
 
@@ -252,63 +359,3 @@ def _sites(program: Program, names: set[str]) -> tuple[dict[Function, list[Call]
             if not targets and not isinstance(call.callee, External | ClassObject):
                 unknown[last] += 1
     return sites, unknown
-
-
-def is_required(program: Program, function: Function) -> bool:
-    """Whether something outside the function's own text asks for the color it has."""
-    name = function.name
-    if name.startswith("__") and name.endswith("__"):
-        return True
-    if name.startswith("test") or any(not keeps_color(program, function, one) for one in function.facts.decorators):
-        return True
-    if function.owner is not None:
-        return _asked_for_by_base(program, function, function.owner)
-    if function.parent is None and name in (function.module.facts.exports or ()):
-        return True
-    file = function.module.path.rpartition("/")[2]
-    hooks = semantics().module_hooks
-    return any(name in hook.names and any(fnmatchcase(file, one) for one in hook.files) for hook in hooks)
-
-
-def keeps_color(program: Program, function: Function, decorator: Node) -> bool:
-    """Whether a decorator of `function` is known to leave its color alone and to ask for none."""
-    node = decorator[1] if decorator[0] == "call" else decorator
-    name = node[1] if node[0] == "name" else node[2] if node[0] == "attr" else ""
-    if name in _HARMLESS:
-        return True
-    value = program.static(function.module, function.parent).value(node)
-    if isinstance(value, FunctionValue) and not isinstance(value.function, Function):
-        return semantics().decorators.get(value.function.qualname) == "keeps"
-    return False
-
-
-def _asked_for_by_base(program: Program, function: Function, owner: Class) -> bool:
-    name = function.name
-    for ancestor in program.classes.order(owner):
-        if ancestor is None:
-            if not name.startswith("_"):
-                return True  # an unknown base may call it by that name
-        elif isinstance(ancestor, LibraryClass):
-            if library.member(ancestor.qualified, name) is not None or semantics().hook(ancestor.qualified, name):
-                return True
-        elif name in ancestor.methods and _is_protocol(ancestor):
-            return True
-    return any(name in methods and methods <= owner.methods.keys() for methods in _protocols(program))
-
-
-def _protocols(program: Program) -> list[frozenset[str]]:
-    """The method names of each Protocol of the project: a class that has them all may be used for it."""
-    known: list[frozenset[str]] | None = getattr(program, "_protocol_methods", None)
-    if known is None:
-        classes = (module.cls(index) for module in program.own_modules() for index in range(len(module.facts.classes)))
-        known = [frozenset(cls.methods) for cls in classes if cls.methods and _is_protocol(cls)]
-        program._protocol_methods = known  # type: ignore[attr-defined]
-    return known
-
-
-def _is_protocol(cls: Class) -> bool:
-    for base in cls.facts.bases:
-        node = base[1] if base[0] == "index" else base
-        if (node[1] if node[0] == "name" else node[2] if node[0] == "attr" else "") == "Protocol":
-            return True
-    return False

@@ -6,7 +6,7 @@ from typing import Literal
 
 from troth.analysis.program import Program
 from troth.analysis.program.entities import Function
-from troth.analysis.program.needless import is_required
+from troth.analysis.program.required import is_required
 from troth.analysis.recolor.tree import Tree
 
 __all__ = ["Cascade", "asyncio_mark", "in_scope", "is_test_file", "kept_by"]

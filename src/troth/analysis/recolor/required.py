@@ -8,7 +8,7 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import Program, library
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
-from troth.analysis.program.needless import keeps_color
+from troth.analysis.program.required import is_harmless
 from troth.analysis.program.values import FunctionValue
 from troth.analysis.recolor.family import is_protocol
 
@@ -18,7 +18,7 @@ __all__ = ["required_by"]
 def required_by(program: Program, function: Function, together: Collection[Function]) -> str | None:
     """Why `function` has to keep its color though all of `together` change; None if it need not."""
     for decorator in function.facts.decorators:
-        if not keeps_color(program, function, decorator) and (why := _by_decorator(program, function, decorator)):
+        if not is_harmless(program, function, decorator) and (why := _by_decorator(program, function, decorator)):
             return why
     owner = function.owner
     if owner is None:

@@ -1,4 +1,4 @@
-"""Troth's own `check`, run as a program of its own like every other tool, with the default confidence."""
+"""Troth's own `check`, run as a program of its own like every other tool, with every rule there is."""
 
 import sys
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ def troth() -> Checker:
     """The preset `--tool troth`."""
 
     def command(scope: Scope) -> Sequence[str]:
-        return [sys.executable, "-m", "troth", "check", "--output-format", "json", *scope.targets]
+        return [sys.executable, "-m", "troth", "check", "--select", "T", "--output-format", "json", *scope.targets]
 
     return Checker("troth", "troth check", command, _read)
 

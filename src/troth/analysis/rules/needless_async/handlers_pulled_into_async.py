@@ -80,7 +80,7 @@ def check(program: Program) -> Iterator[Finding]:
             continue
         call = dispatcher.call
         named = ", ".join(f"`{one.name}`" for one in idle[:3]) + (f" and {len(idle) - 3} more" if len(idle) > 3 else "")
-        reasons = [Reason(f"`{one.qualname}` never waits", *one.place) for one in idle[:5]]
+        reasons = [Reason(f"`{one.qualname}` never waits", *one.place) for one in idle]
         fix = dispatch_fix(program, dispatcher, [one for one in idle if len(by_handler[one]) == 1])
         yield Finding(
             "T303", "handlers-pulled-into-async", span(program, call.caller, call.at),

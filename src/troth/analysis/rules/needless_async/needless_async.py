@@ -85,6 +85,37 @@ CASES = [
         good="from lib import register\nasync def a(m):\n    return m\nregister(a)\nasync def main(m):\n    await a(m)\n",
     ),
     Case(
+        "a callback that its taker awaits",
+        bad="class Runner:\n    def __init__(self, on_error):\n        self.on_error = on_error\n    async def run(self):\n        await self.on_error()\n"
+        "class App:\n    async def forget(self):  # here\n        self.waiting = None\n    async def start(self):\n        await Runner(on_error=self.forget).run()\n",
+    ),
+    Case(
+        "a callback beside one that waits",
+        good="class Runner:\n    def __init__(self, on_error):\n        self.on_error = on_error\n    async def run(self):\n        await self.on_error()\n"
+        "class App:\n    async def forget(self):\n        self.waiting = None\n    async def tell(self):\n        await self.client.send()\n"
+        "    async def start(self):\n        await Runner(on_error=self.forget).run()\n        await Runner(on_error=self.tell).run()\n",
+    ),
+    Case(
+        "a namesake of a callback",
+        bad="from lib import register\nclass Bar:\n    def refresh(self): ...\nclass Job:\n    async def refresh(self):  # here\n        self.n = 1\n"
+        "async def main(job: Job, bar: Bar):\n    register(bar.refresh)\n    await job.refresh()\n    await job.lock.acquire()\n",
+    ),
+    Case(
+        "given to somebody who takes both",
+        bad="import asyncio\nclass App:\n    def add_job(self, work):\n        return asyncio.ensure_future(work()) if asyncio.iscoroutinefunction(work) else work()\n"
+        "    async def count(self):  # here\n        self.n = 1\n    def start(self):\n        return self.add_job(self.count)\n",
+    ),
+    Case(
+        "one that waits for needless ones only",
+        bad="class Total:\n    async def add(self, n):  # here\n        self.n += n\n    async def twice(self, n):  # here\n        await self.add(n)\n        await self.add(n)\n"
+        "    async def go(self):\n        await self.twice(1)\n        await self.lock.acquire()\n",
+    ),
+    Case(
+        "a base that takes both",
+        bad="from collections.abc import Awaitable\nclass Step:\n    def execute(self) -> None | Awaitable[None]:\n        raise NotImplementedError\n"
+        "class Count(Step):\n    async def execute(self):  # here\n        self.n = 1\nclass Ask(Step):\n    async def execute(self):\n        await self.client.ask()\n",
+    ),
+    Case(
         "given to a task",
         good="import asyncio\nasync def a():\n    return 1\nasync def main():\n    t = asyncio.create_task(a())\n    await t\n",
     ),
@@ -103,21 +134,32 @@ def _told(program: Program, one: Needless) -> Finding:
     path, line = function.place
     column = len(program.text(path).line(line)) - len(program.text(path).line(line).lstrip()) + 1
     calls = len(one.awaited)
-    what = f"{calls} call{'s' if calls != 1 else ''}" if calls else "every call"
+    what = f"{calls} call{'s' if calls != 1 else ''}" if calls and one.slot is None else "every call"
     first = one.awaited[0] if one.awaited else None
-    says = "nobody in this project calls it" if first is None else f"`{first.caller.qualname}` calls it"
-    if one.is_pulled and first is not None:
+    if one.slot is not None:
+        taker = one.slot.function.qualname.removesuffix(".__init__")
+        asks = Reason(
+            f"only `{taker}` asks for it, which awaits what `{one.slot.name}` returns", one.slot.path, one.slot.at[0]
+        )
+    elif first is None:
+        asks = Reason("nobody in this project calls it")
+    elif one.is_pulled:
         says = f"only `await {first.text}(…)` in `{first.caller.qualname}`, which picks it at run time, asks for it"
+        asks = Reason(says, first.caller.module.path, first.at[0])
+    else:
+        asks = Reason(f"`{first.caller.qualname}` calls it", first.caller.module.path, first.at[0])
+    if one.through:
+        names = " and ".join(f"`{inner.name}`" for inner in one.through[:3])
+        idle = Reason(f"all that it waits for is {names}, which never waits", *one.through[0].place)
+    else:
+        idle = Reason(f"there is no `await`, `async for` or `async with` in `{function.qualname}`", path, line)
     return Finding(
         "T301",
         "needless-async",
         Span(path, line, column, line, column + len("async def")),
         f"`{function.qualname}` is async and never waits: {what} must be awaited for nothing, and one that is not is lost",
         "certain" if one.is_sure else "likely",
-        (
-            Reason(f"there is no `await`, `async for` or `async with` in `{function.qualname}`", path, line),
-            Reason(says, first.caller.module.path, first.at[0]) if first is not None else Reason(says),
-        ),
+        (idle, asks),
         free_fix(program, one),
         function.qualname,
         function.name,

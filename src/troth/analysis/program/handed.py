@@ -1,0 +1,385 @@
+"""Knows who is handed a function instead of calling it, and which color he needs it to have.
+
+plain    calls it and never awaits: `Thread(target=work)`
+both     asks for its color first: a function of the project that says `iscoroutinefunction`
+awaits   a parameter of a function of the project that is called and awaited: it could take both as well
+unknown  a table, an attribute, a library: whoever gets it there may need the color it has
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from troth.analysis.facts.model import body_of
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program.awaited_parameters import asks_for_color, awaited_parameters
+from troth.analysis.program.calling import names_of
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.generic import GENERIC
+from troth.analysis.program.values import ClassObject, FunctionValue, members_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program.awaited_parameters import AwaitedParameter
+    from troth.analysis.program.calling import Call
+    from troth.analysis.program.entities import Module
+    from troth.analysis.program.link import Program
+    from troth.analysis.program.values import Value
+
+__all__ = ["Handed", "handed"]
+
+Need = Literal["plain", "both", "awaits", "unknown"]
+
+
+class Handed(NamedTuple):
+    """What a taker needs of a function he is handed; `slot` is the parameter that awaits."""
+
+    need: Need
+    slot: AwaitedParameter | None = None
+
+
+class _Mention(NamedTuple):
+    """A name that stands where a value goes on to somebody: as the argument `slot` of `call`, or elsewhere."""
+
+    node: Node
+    call: Node | None
+    slot: str
+
+
+def handed(program: Program, functions: Collection[Function]) -> dict[Function, list[Handed]]:
+    """Where each of `functions` is handed over; those that never are have no entry."""
+    by_name: dict[str, list[Function]] = {}
+    for function in functions:
+        by_name.setdefault(function.name, []).append(function)
+    found: dict[Function, list[Handed]] = {}
+    if not by_name:
+        return found
+    data = _data_names(program)
+    for module in program.own_modules():
+        wanted = frozenset(by_name.keys() & set(module.facts.mentions))
+        for scope, mention in _mentions(module, wanted) if wanted else ():
+            for function in _meant(program, module, scope, mention, by_name, data):
+                found.setdefault(function, []).append(_taken(program, scope, mention, function))
+    return found
+
+
+def _mentions(module: Module, wanted: frozenset[str]) -> Iterator[tuple[Function | None, _Mention]]:
+    for index, facts in enumerate(module.facts.functions):
+        function = module.function(index)
+        for mention in _in_statements(body_of(facts), wanted):
+            yield function, mention
+        for node in facts.decorators:
+            for mention in _passed(node[1] if node[0] == "call" else node, wanted, None, ""):
+                yield function.parent, mention
+        for _, _, default, _ in facts.params:
+            for mention in _passed(default, wanted, None, ""):
+                yield function.parent, mention
+    for index, cls in enumerate(module.facts.classes):
+        owner = module.cls(index)
+        for _, value in cls.values:
+            for mention in _passed(value, wanted, None, ""):
+                if mention.node[0] == "name" and mention.node[1] in owner.methods:
+                    node = ("attr", ("classref", index), mention.node[1], ())
+                    yield None, mention._replace(node=node)
+                else:
+                    yield None, mention
+
+
+def _in_statements(body: Any, wanted: frozenset[str]) -> Iterator[_Mention]:
+    for statement in body:
+        tag = statement[0]
+        if tag in {"assign", "augassign"}:
+            yield from _passed(statement[-1], wanted, None, "")
+            targets = statement[1] if tag == "assign" else (statement[1],)
+            for target in targets:  # what is stored to is no mention; what it is stored under may be
+                yield from _within(target, wanted)
+        elif tag == "annassign":
+            yield from _passed(statement[3], wanted, None, "")
+        elif tag == "return":
+            yield from _passed(statement[1], wanted, None, "")
+        elif tag == "expr":
+            yield from _looked_at(statement[1], wanted)
+        elif tag in {"if", "while"}:
+            yield from _looked_at(statement[1], wanted)
+            yield from _in_statements(statement[2], wanted)
+            yield from _in_statements(statement[3], wanted)
+        elif tag == "for":
+            yield from _passed(statement[3], wanted, None, "")
+            yield from _in_statements(statement[4], wanted)
+            yield from _in_statements(statement[5], wanted)
+        elif tag == "with":
+            for item in statement[2]:
+                yield from _within(item, wanted)
+            yield from _in_statements(statement[3], wanted)
+        elif tag == "try":
+            yield from _in_statements(statement[1], wanted)
+            for handler in statement[2]:
+                yield from _in_statements(handler[2], wanted)
+            yield from _in_statements(statement[3], wanted)
+            yield from _in_statements(statement[4], wanted)
+        elif tag == "match":
+            yield from _looked_at(statement[1], wanted)
+            yield from _deep(statement[2], wanted)
+        elif tag == "class":
+            yield from _in_statements(statement[2] if len(statement) > 2 else (), wanted)
+        elif tag not in {"del", "import", "scope", "def", "break", "continue"}:
+            yield from _within(statement[1:], wanted)
+
+
+def _deep(node: Any, wanted: frozenset[str]) -> Iterator[_Mention]:
+    """The statements inside a part whose shape is not worth knowing: the cases of a `match`."""
+    if not isinstance(node, tuple) or not node:
+        return
+    if isinstance(node[0], str):
+        yield from _in_statements((node,), wanted)
+        return
+    for part in node:
+        yield from _deep(part, wanted)
+
+
+def _passed(node: Any, wanted: frozenset[str], call: Node | None, slot: str) -> Iterator[_Mention]:
+    """The mentions in an expression whose value goes on to somebody."""
+    if not isinstance(node, tuple) or not node:
+        return
+    tag = node[0]
+    if tag == "name":
+        if node[1] in wanted:
+            yield _Mention(node, call, slot)
+    elif tag == "attr":
+        if node[2] in wanted:
+            yield _Mention(node, call, slot)
+        yield from _looked_at(node[1], wanted)
+    elif tag in {"list", "tuple", "set"}:
+        for part in node[1]:
+            yield from _passed(part, wanted, None, "")
+    elif tag == "dict":
+        for part in node[2]:
+            yield from _passed(part, wanted, None, "")
+    elif tag == "ifexp":
+        yield from _looked_at(node[1], wanted)
+        yield from _passed(node[2], wanted, call, slot)
+        yield from _passed(node[3], wanted, call, slot)
+    elif tag in {"and", "or"}:
+        for part in node[1]:
+            yield from _passed(part, wanted, call, slot)
+    elif tag in {"lambda", "walrus"}:
+        yield from _passed(node[2], wanted, None, "")
+    elif tag == "comp":
+        for part in node[2]:
+            yield from _passed(part, wanted, None, "")
+        yield from _within(node[3], wanted)
+    elif tag in {"star", "yield", "yieldfrom"}:
+        yield from _passed(node[1], wanted, None, "")
+    else:
+        yield from _looked_at(node, wanted)
+
+
+def _looked_at(node: Any, wanted: frozenset[str]) -> Iterator[_Mention]:
+    """The mentions in an expression that is tested, compared, called or looked into: itself it goes to nobody."""
+    if not isinstance(node, tuple) or not node:
+        return
+    tag = node[0]
+    if tag == "call":
+        callee = node[1]
+        yield from _looked_at(callee[1] if callee[0] == "attr" else () if callee[0] == "name" else callee, wanted)
+        for position, part in enumerate(node[2]):
+            yield from _passed(part, wanted, node, str(position))
+        for keyword, part in node[3]:
+            yield from _passed(part, wanted, node, keyword or "")
+    elif tag == "attr":
+        yield from _looked_at(node[1], wanted)
+    elif tag in {"list", "tuple", "set", "dict", "lambda", "walrus", "comp", "yield", "yieldfrom", "star", "ifexp"}:
+        yield from _passed(node, wanted, None, "")
+    elif tag not in {"name", "const"}:
+        yield from _within(node[1:], wanted)
+
+
+def _within(parts: Any, wanted: frozenset[str]) -> Iterator[_Mention]:
+    if not isinstance(parts, tuple) or not parts:
+        return
+    if isinstance(parts[0], str):
+        yield from _looked_at(parts, wanted)
+        return
+    for part in parts:
+        yield from _within(part, wanted)
+
+
+def _meant(
+    program: Program,
+    module: Module,
+    scope: Function | None,
+    mention: _Mention,
+    by_name: dict[str, list[Function]],
+    data: frozenset[str],
+) -> list[Function]:
+    """Which of the functions the mention may stand for."""
+    node = mention.node
+    name = node[1] if node[0] == "name" else node[2]
+    candidates = by_name[name]
+    if node[0] == "attr" and node[1][0] == "classref":
+        owner = module.cls(node[1][1])
+        return [one for one in candidates if one.owner is owner]
+    value = _value(program, module, scope, mention)
+    known = [one.function for one in members_of(value) if isinstance(one, FunctionValue)]
+    if known and len(known) == len(members_of(value)):
+        return [one for one in candidates if any(_is_of_family(program, one, other) for other in known)]
+    if value is not None and not known:
+        return []
+    if node[0] == "name":
+        return [one for one in candidates if one.owner is None and _is_visible(one, module, scope)]
+    if name in GENERIC or name in data:
+        return []  # on an object of unknown kind it hardly means ours
+    return [one for one in candidates if one.owner is not None]
+
+
+def _value(program: Program, module: Module, scope: Function | None, mention: _Mention) -> Value | None:
+    value = program.static(module, scope).value(mention.node)
+    if value is None and mention.call is not None and scope is not None:
+        call = _call_at(program, scope, mention.call)
+        for slot, node, given in _arguments(call) if call is not None else ():
+            if slot == mention.slot and node == mention.node:
+                return given
+    return value
+
+
+def _is_visible(function: Function, module: Module, scope: Function | None) -> bool:
+    """Whether a bare name in a scope can be that function: at module level here, or inside a function around."""
+    if function.module is not module:
+        return False
+    if function.parent is None:
+        return True
+    while scope is not None:
+        if scope is function.parent:
+            return True
+        scope = scope.parent
+    return False
+
+
+def _is_of_family(program: Program, one: Function, other: object) -> bool:
+    if one is other:
+        return True
+    if not isinstance(other, Function) or one.owner is None or other.owner is None or one.name != other.name:
+        return False
+    return other.owner in program.classes.order(one.owner) or one.owner in program.classes.order(other.owner)
+
+
+def _taken(program: Program, scope: Function | None, mention: _Mention, function: Function) -> Handed:
+    if mention.call is None or scope is None:
+        return Handed("unknown")
+    call = _call_at(program, scope, mention.call)
+    if call is None:
+        return Handed("unknown")
+    for name in names_of(call.callee):
+        slot = semantics().slots.get(name)
+        if slot is not None:
+            return Handed("plain" if slot.wants.get(mention.slot) == "plain" else "unknown")
+    taker = _own_taker(program, call)
+    if taker is None:
+        return Handed("both" if _all_ask(program, call) else "unknown")
+    target, shift = taker
+    places = [param[0] for param in target.facts.params if param[3] in {"", "/"}]
+    position = int(mention.slot) + shift if mention.slot.isdigit() else -1
+    parameter = places[position] if 0 <= position < len(places) else mention.slot
+    awaited = awaited_parameters(program).get((target, parameter))
+    if awaited is not None:
+        is_idle = not _is_double(function) and _never_waits(program, target, parameter)
+        return Handed("awaits", awaited) if is_idle else Handed("unknown")
+    return Handed("both" if asks_for_color(target) else "unknown")
+
+
+def _is_double(function: Function) -> bool:
+    """Whether the function stands in a test for another one, whose color it has to have."""
+    parent = function.parent
+    return parent is not None and (parent.name.startswith("test") or _is_double(parent))
+
+
+def _never_waits(program: Program, target: Function, parameter: str) -> bool:
+    """Whether all that the parameter is given in the project are functions that never wait."""
+    known: dict[tuple[Function, str], bool] = program.__dict__.setdefault("_idle_slots", {})
+    key = (target, parameter)
+    if key not in known:
+        name = target.owner.name if target.name == "__init__" and target.owner is not None else target.name
+        known[key] = all(
+            isinstance(value, FunctionValue)
+            and isinstance(value.function, Function)
+            and value.function.is_async
+            and not value.function.waits
+            for caller in program.calling.functions_naming({name})
+            for call in program.calling.of(caller)
+            for value in _given_to(program, call, target, parameter)
+        )
+    return known[key]
+
+
+def _given_to(program: Program, call: Call, target: Function, parameter: str) -> Iterator[Value | None]:
+    taker = _own_taker(program, call)
+    if taker is None or taker[0] is not target:
+        return
+    places = [param[0] for param in target.facts.params if param[3] in {"", "/"}]
+    for slot, node, value in _arguments(call):
+        position = int(slot) + taker[1] if slot.isdigit() else -1
+        is_meant = (places[position] if 0 <= position < len(places) else slot) == parameter
+        if is_meant and node != ("const", "None") and not _stands_in_test(call.caller):
+            yield value
+
+
+def _stands_in_test(function: Function) -> bool:
+    return function.name.startswith("test") or _is_double(function)
+
+
+def _own_taker(program: Program, call: Call) -> tuple[Function, int] | None:
+    """The function of the project that takes the arguments, and how many of its parameters are taken already."""
+    members = members_of(call.callee)
+    value = members[0] if len(members) == 1 else None
+    if isinstance(value, ClassObject) and isinstance(value.cls, Class):
+        for ancestor in program.classes.order(value.cls):
+            if isinstance(ancestor, Class) and "__init__" in ancestor.methods:
+                return ancestor.module.function(ancestor.methods["__init__"][-1]), 1
+        return None
+    if isinstance(value, FunctionValue) and isinstance(value.function, Function):
+        target = value.function
+        is_bound = value.receiver is not None and target.owner is not None
+        return target, 1 if is_bound and not target.decorated_with("staticmethod") else 0
+    return None
+
+
+def _all_ask(program: Program, call: Call) -> bool:
+    """Whether every function of the project that the callee can be, by its name, asks for the color it is given."""
+    if call.callee is not None:
+        return False
+    name = call.text.rpartition(".")[2]
+    named = [
+        module.function(index)
+        for module in program.own_modules()
+        for index, facts in enumerate(module.facts.functions)
+        if facts.name == name
+    ]
+    return bool(named) and all(map(asks_for_color, named))
+
+
+def _call_at(program: Program, scope: Function, node: Node) -> Call | None:
+    return next((one for one in program.calling.of(scope) if one.at == node[-1]), None)
+
+
+def _arguments(call: Call) -> Iterator[tuple[str, Node, Value | None]]:
+    given = iter(call.given)
+    for position, node in enumerate(call.node[2]):
+        yield str(position), node, next(given, (None, None))[1]
+    for keyword, node in call.node[3]:
+        yield keyword or "", node, next(given, (None, None))[1]
+
+
+def _data_names(program: Program) -> frozenset[str]:
+    """The names under which some class of the project keeps data: on an unknown object they hardly mean a method."""
+    known: frozenset[str] | None = getattr(program, "_data_attributes", None)
+    if known is None:
+        names: set[str] = set()
+        for module in program.own_modules():
+            for cls in module.facts.classes:
+                names.update(name for name, _ in cls.annotations)
+                names.update(name for name, _, _, _ in cls.self_attributes)
+        known = frozenset(names)
+        program._data_attributes = known  # type: ignore[attr-defined]
+    return known

@@ -1,0 +1,84 @@
+"""Knows what outside a function's own text asks for the color it has: a base, a protocol, a framework, a decorator."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program import library
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.values import FunctionValue
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program.link import Program
+
+__all__ = ["is_harmless", "is_protocol", "is_required"]
+
+_HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final", "abstractmethod", "property"})
+
+
+def is_required(program: Program, function: Function) -> bool:
+    """Whether something outside the function's own text asks for the color it has."""
+    name = function.name
+    if name.startswith("__") and name.endswith("__"):
+        return True
+    if name.startswith("test") or any(not is_harmless(program, function, one) for one in function.facts.decorators):
+        return True
+    if function.owner is not None:
+        return _asked_for_by_base(program, function, function.owner)
+    if function.parent is None and name in (function.module.facts.exports or ()):
+        return True
+    file = function.module.path.rpartition("/")[2]
+    hooks = semantics().module_hooks
+    return any(name in hook.names and any(fnmatchcase(file, one) for one in hook.files) for hook in hooks)
+
+
+def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
+    """Whether a decorator lets the function have either color."""
+    node = decorator[1] if decorator[0] == "call" else decorator
+    name = node[1] if node[0] == "name" else node[2] if node[0] == "attr" else ""
+    if name in _HARMLESS:
+        return True
+    value = program.static(function.module, function.parent).value(node)
+    if isinstance(value, FunctionValue) and not isinstance(value.function, Function):
+        return semantics().decorators.get(value.function.qualname) == "keeps"
+    return False
+
+
+def is_protocol(cls: Class) -> bool:
+    """Whether the class says of itself that it is one."""
+    for base in cls.facts.bases:
+        node = base[1] if base[0] == "index" else base
+        if (node[1] if node[0] == "name" else node[2] if node[0] == "attr" else "") == "Protocol":
+            return True
+    return False
+
+
+def _asked_for_by_base(program: Program, function: Function, owner: Class) -> bool:
+    name = function.name
+    for ancestor in program.classes.order(owner):
+        if ancestor is None:
+            if not name.startswith("_"):
+                return True  # an unknown base may call it by that name
+        elif isinstance(ancestor, LibraryClass):
+            if library.member(ancestor.qualified, name) is not None:
+                return True
+            verb = semantics().hook(ancestor.qualified, name)
+            if verb is not None and (verb != "either" or not program.calling.is_named(name)):
+                return True  # one that takes both colors asks for none, but only our own awaits would gain by it
+        elif name in ancestor.methods and is_protocol(ancestor):
+            return True
+    return any(name in methods and methods <= owner.methods.keys() for methods in _protocols(program))
+
+
+def _protocols(program: Program) -> list[frozenset[str]]:
+    """The method names of each Protocol of the project: a class that has them all may be used for it."""
+    known: list[frozenset[str]] | None = getattr(program, "_protocol_methods", None)
+    if known is None:
+        classes = (module.cls(index) for module in program.own_modules() for index in range(len(module.facts.classes)))
+        known = [frozenset(cls.methods) for cls in classes if cls.methods and is_protocol(cls)]
+        program._protocol_methods = known  # type: ignore[attr-defined]
+    return known
