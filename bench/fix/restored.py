@@ -71,7 +71,7 @@ def restored(tree: Path, count: int) -> Restored:
 
 
 def planted(tree: Path, count: int) -> tuple[int, list[tuple[str, int]]]:
-    """Take awaits out of the code of `tree` itself, tests left alone: how many were tried, and the places of those found.
+    """Take awaits out of the code of `tree` itself, tests left alone: how many were tried, and where they are found.
 
     What `troth check` does not find stays as it was: what is on trial is the repair.
     """

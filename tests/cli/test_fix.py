@@ -267,3 +267,20 @@ def test_killed_while_it_writes(project):
     assert done.returncode == 1
     assert b"An earlier change was cut short" in done.stderr
     assert {path.name: path.read_bytes() for path in project.glob("*.py")} == before
+
+
+BOT = (
+    "class {name}:\n    async def on(self, kind, m):\n        handler = getattr(self, f'_do_{{kind}}')\n        await handler(m)\n"
+    "    {a}def _do_a(self, m):\n        print(m)\n    {a}def _do_b(self, m):\n        print(m)\n    {a}def _do_c(self, m):\n        print(m)\n"
+)
+
+
+def test_handlers_of_two_unrelated_dispatchers_are_freed(project):
+    """Methods of the same names in a class that has nothing to do with it keep nobody from becoming plain."""
+    for name in ("First", "Second"):
+        (project / f"{name.lower()}.py").write_text(BOT.format(name=name, a="async "))
+    app.run(["fix", "--all", "--select", "T303"])
+    for name in ("First", "Second"):
+        text = (project / f"{name.lower()}.py").read_text()
+        assert text.count("async def") == 1
+        assert "if inspect.isawaitable(result):\n            await result\n" in text
