@@ -148,7 +148,6 @@ def unpacked(repos: Path, real: Real, here: Path, commit: str = "") -> Path:
             "download",
             "-q",
             "--no-deps",
-            "--no-build-isolation",
             "--no-binary",
             ":all:",
         ]
