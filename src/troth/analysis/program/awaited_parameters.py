@@ -14,13 +14,13 @@ from troth.analysis.facts.model import body_of
 from troth.analysis.program.entities import Class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from troth.analysis.facts.model import At, FunctionFacts, Node
-    from troth.analysis.program.entities import Function
+    from troth.analysis.program.entities import Function, Module
     from troth.analysis.program.link import Program
 
-__all__ = ["AwaitedParameter", "asks_for_color", "awaited_parameters"]
+__all__ = ["AwaitedParameter", "asks_for_color", "awaited_parameters", "awaited_parameters_of"]
 
 _AWAITING = frozenset(
     {"wait_for", "shield", "create_task", "ensure_future", "gather", "start_soon", "run_until_complete"}
@@ -46,13 +46,27 @@ def awaited_parameters(program: Program) -> dict[tuple[Function, str], AwaitedPa
     return known
 
 
-def _find(program: Program) -> Iterator[AwaitedParameter]:
+def awaited_parameters_of(program: Program, names: Collection[str]) -> dict[tuple[Function, str], AwaitedParameter]:
+    """Those of functions, and of the constructors of classes, that are called by one of `names`.
+
+    All of them cost a look at every function of the project; where only a few files are asked about, a few names do.
+    """
+    if "_awaited_parameters" in program.__dict__:
+        return awaited_parameters(program)
+    return {(one.function, one.name): one for one in _find(program, names)}
+
+
+def _find(program: Program, names: Collection[str] | None = None) -> Iterator[AwaitedParameter]:
     for module in program.own_modules():
+        if names is not None and not _defines(module, names):
+            continue
         inside: dict[int, list[FunctionFacts]] = {}
         for facts in module.facts.functions:
             if facts.owner == -1:
                 inside.setdefault(facts.parent, []).append(facts)
         for index, facts in enumerate(module.facts.functions):
+            if names is not None and _called_as(module, facts) not in names:
+                continue
             params = {param[0] for param in facts.params if param[3] not in {"*", "**"}}
             if facts.owner >= 0 and facts.name == "__init__":
                 yield from _kept(module.function(index), module.cls(facts.owner))
@@ -63,6 +77,14 @@ def _find(program: Program) -> Iterator[AwaitedParameter]:
                     uses = [use for f in around for use in _uses(body_of(f), ("name", name), "", [])]
                     if uses and all(how == "awaited" for how, _ in uses):
                         yield AwaitedParameter(module.function(index), name, module.path, uses[0][1])
+
+
+def _defines(module: Module, names: Collection[str]) -> bool:
+    return any(f.name in names for f in module.facts.functions) or any(c.name in names for c in module.facts.classes)
+
+
+def _called_as(module: Module, facts: FunctionFacts) -> str:
+    return module.facts.classes[facts.owner].name if facts.name == "__init__" and facts.owner >= 0 else facts.name
 
 
 def _given_on(facts: FunctionFacts) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from troth.analysis.program.calling import Call
     from troth.analysis.program.link import Program
@@ -30,32 +30,34 @@ class Dispatcher(NamedTuple):
     handlers: tuple[Function, ...]
 
 
-def dispatchers(program: Program) -> tuple[Dispatcher, ...]:
-    """All of them, worked out once for a program."""
-    known: tuple[Dispatcher, ...] | None = getattr(program, "_dispatchers", None)
-    if known is None:
-        known = tuple(_find(program))
-        program._dispatchers = known  # type: ignore[attr-defined]
-    return known
+def dispatchers(program: Program, paths: Sequence[str] | None = None) -> tuple[Dispatcher, ...]:
+    """All of them, or those in certain files; each file is looked at once for a program."""
+    known: dict[str, tuple[Dispatcher, ...]] = program.__dict__.setdefault("_dispatchers", {})
+    found: list[Dispatcher] = []
+    for path in program.paths if paths is None else paths:
+        if path not in known:
+            known[path] = tuple(_find(program, path))
+        found += known[path]
+    return tuple(found)
 
 
-def _find(program: Program) -> Iterator[Dispatcher]:
-    for module in program.own_modules():
-        for index, facts in enumerate(module.facts.functions):
-            if not facts.awaited:
+def _find(program: Program, path: str) -> Iterator[Dispatcher]:
+    module = program.module(path)
+    for index, facts in enumerate(module.facts.functions):
+        if not facts.awaited:
+            continue
+        function = module.function(index)
+        picked = tuple(_by_parts(program, function)) if "getattr" in facts.calls else ()
+        if not picked and not any(_could_pick(callee, function) for callee in facts.awaited):
+            continue
+        for call in program.calling.of(function):
+            if not call.is_awaited:
                 continue
-            function = module.function(index)
-            picked = tuple(_by_parts(program, function)) if "getattr" in facts.calls else ()
-            if not picked and not any(_could_pick(callee, function) for callee in facts.awaited):
-                continue
-            for call in program.calling.of(function):
-                if not call.is_awaited:
-                    continue
-                handlers = tuple(_own_functions(call))
-                if not handlers and picked and call.callee is None and call.node[1][0] == "name":
-                    handlers = picked
-                if len(handlers) >= _FEWEST:
-                    yield Dispatcher(call, handlers)
+            handlers = tuple(_own_functions(call))
+            if not handlers and picked and call.callee is None and call.node[1][0] == "name":
+                handlers = picked
+            if len(handlers) >= _FEWEST:
+                yield Dispatcher(call, handlers)
 
 
 def _could_pick(callee: str, function: Function) -> bool:

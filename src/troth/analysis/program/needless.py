@@ -88,7 +88,8 @@ def never_waits(cls: Class) -> bool:
 
 
 def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
-    handlers = {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
+    of_asked = dispatchers(program, program.asked) if of_surfaces else ()
+    handlers = {handler for dispatcher in of_asked for handler in dispatcher.handlers}
     idle = [
         function
         for module in map(program.module, program.asked)
@@ -119,7 +120,7 @@ def _freed(
     if not candidates:
         return []
     pulled: dict[Function, list[Call]] = defaultdict(list)
-    for dispatcher in dispatchers(program):
+    for dispatcher in dispatchers(program, _with_tables(program, {function.name for function in candidates})):
         for handler in dispatcher.handlers:
             pulled[handler].append(dispatcher.call)
     families = _families(program, candidates)
@@ -159,6 +160,16 @@ def _freed(
             sure = closed and len(family) == 1 and not unknown.get(function.name) and not because
             found.append(Needless(function, calls, sure, through=because))
     return found
+
+
+def _with_tables(program: Program, names: set[str]) -> list[str]:
+    """The files that may pick one of `names` at run time: they mention it without a call, or make up names."""
+    return [
+        module.path
+        for module in program.own_modules()
+        if not names.isdisjoint(module.facts.mentions)
+        or any("getattr" in facts.calls and facts.awaited for facts in module.facts.functions)
+    ]
 
 
 def _takes_both(program: Program, function: Function) -> bool:

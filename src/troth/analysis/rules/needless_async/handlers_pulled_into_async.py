@@ -67,17 +67,13 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Dispatchers whose await makes handlers async that never wait."""
     pulled = {one.function for one in needless(program, of_surfaces=True) if one.is_pulled}
-    asked = frozenset(program.asked)
+    telling = [one for one in dispatchers(program, program.asked) if sum(h in pulled for h in one.handlers) >= _FEWEST]
     by_handler: dict[Function, set[At]] = defaultdict(set)
-    for dispatcher in dispatchers(program):
+    for dispatcher in dispatchers(program) if telling else ():
         for handler in dispatcher.handlers:
             by_handler[handler].add(dispatcher.call.at)
-    for dispatcher in dispatchers(program):
-        if dispatcher.call.caller.module.path not in asked:
-            continue
+    for dispatcher in telling:
         idle = [one for one in dispatcher.handlers if one in pulled]
-        if len(idle) < _FEWEST:
-            continue
         call = dispatcher.call
         named = ", ".join(f"`{one.name}`" for one in idle[:3]) + (f" and {len(idle) - 3} more" if len(idle) > 3 else "")
         reasons = [Reason(f"`{one.qualname}` never waits", *one.place) for one in idle]

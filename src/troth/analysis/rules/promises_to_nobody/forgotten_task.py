@@ -63,7 +63,6 @@ _WEB = ("fastapi", "starlette", "aiohttp", "quart", "sanic", "litestar", "flask"
 @rule("T701", "forgotten-task", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Tasks that outlive everybody who knows of them."""
-    ending = _run_by_a_loop_of_their_own(program)
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
@@ -73,7 +72,7 @@ def check(program: Program) -> Iterator[Finding]:
                 continue
             function = module.function(index)
             body = body_of(facts)
-            if function in ending:
+            if function in _run_by_a_loop_of_their_own(program):
                 yield from _left(program, function, body, at_the_end=True)
             elif facts.decorators and _is_handler(program, function):
                 yield from _left(program, function, body, at_the_end=False)

@@ -12,12 +12,12 @@ becomes `async def`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.program.awaited_parameters import awaited_parameters
+from troth.analysis.program.awaited_parameters import awaited_parameters_of
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_gives_nothing_to_await, definition_of
 from troth.analysis.program.entities import Class, Function
@@ -92,7 +92,7 @@ _TWICE = 2  # its `def`, and the place where it is handed over
 @rule("T403", "plain-function-where-awaited", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Plain functions handed to somebody who awaits them."""
-    wanted = awaited_parameters(program)
+    wanted = awaited_parameters_of(program, _called_in(program, program.asked))
     names = {
         one.function.owner.name if one.function.name == "__init__" and one.function.owner else one.function.name
         for one in wanted.values()
@@ -116,11 +116,16 @@ def check(program: Program) -> Iterator[Finding]:
             continue
         for call in program.calling.of(function):
             if call.text.rpartition(".")[2] in names:
-                yield from _own(program, call)
+                yield from _own(program, call, wanted)
                 yield from _framework(program, call)
 
 
-def _own(program: Program, call: Call) -> Iterator[Finding]:
+def _called_in(program: Program, paths: Iterable[str]) -> frozenset[str]:
+    functions = (facts for path in paths for facts in program.module(path).facts.functions)
+    return frozenset(callee.rpartition(".")[2] for facts in functions for callee in (*facts.calls, *facts.awaited))
+
+
+def _own(program: Program, call: Call, wanted: Mapping[tuple[Function, str], AwaitedParameter]) -> Iterator[Finding]:
     callees = members_of(call.callee)
     if len(callees) != 1:
         return
@@ -128,7 +133,6 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
     if target is None:
         return
     function, shift = target
-    wanted = awaited_parameters(program)
     places = [param[0] for param in function.facts.params if param[3] in {"", "/"}]
     for slot, node, value in arguments_of(call):
         position = int(slot) + shift if slot.isdigit() else -1
