@@ -38,6 +38,7 @@ FACES = {
     "troth.runtime": [
         "InvalidWorkflowError",
         "Retry",
+        "RunEvent",
         "RunNotCompletedError",
         "RunReport",
         "Runtime",

@@ -69,6 +69,14 @@ AWAITED = [
     pytest.param("return await asyncio.gather(*(store.save(i) for i in (1, 2)))", "return [store.save(i) for i in (1, 2)]", id="gather of a generator"),
     pytest.param("return await asyncio.wait_for(store.count(), timeout=5)", "return store.count()", id="wait_for"),
     pytest.param("await asyncio.create_task(store.count())", "store.count()", id="task awaited on the spot"),
+    pytest.param("t = asyncio.create_task(store.count())\n    print(1)\n    return await t", "t = store.count()\n    print(1)\n    return t", id="task kept and awaited"),
+    pytest.param("t = asyncio.create_task(store.count(), name='t')\n    await t\n    return t.result()", "t = store.count()\n    return t", id="task kept, awaited and asked"),
+    pytest.param("asyncio.create_task(store.count())\n    return 1", "store.count()\n    return 1", id="task that nobody keeps"),
+    pytest.param("async with asyncio.TaskGroup() as group:\n        group.create_task(store.count())", "async with asyncio.TaskGroup() as group:\n        store.count()", id="task of a group"),
+    pytest.param("ts = [store.save(i) for i in (1, 2)]\n    return await asyncio.gather(*ts)", "ts = [store.save(i) for i in (1, 2)]\n    return ts", id="list of coroutines, gathered later"),
+    pytest.param("ts = [asyncio.create_task(store.save(i)) for i in (1, 2)]\n    await asyncio.gather(*ts)\n    return 1", "ts = [store.save(i) for i in (1, 2)]\n    return 1", id="list of tasks, gathered later"),
+    pytest.param("ts = []\n    for i in (1, 2):\n        ts.append(asyncio.create_task(store.save(i)))\n    for t in ts:\n        print(await t)", "ts = []\n    for i in (1, 2):\n        ts.append(store.save(i))\n    for t in ts:\n        print(t)", id="list of tasks, filled and awaited one by one"),
+    pytest.param("return await (store.count() if store else store.save(2))", "return (store.count() if store else store.save(2))", id="one of two"),
     pytest.param("later = store.count()\n    return await later", "later = store.count()\n    return later", id="coroutine kept and awaited"),
     pytest.param("store.save(1)", "store.save(1)", id="forgotten await, right from now on"),
 ]  # fmt: skip
@@ -175,10 +183,18 @@ def test_a_route_keeps_its_color(project):
 
 
 REFUSED = [
-    pytest.param("async def f(store: Store):\n    t = asyncio.create_task(store.save(1))\n    await t\n", "create_task", id="spawned"),
+    pytest.param("async def f(store: Store):\n    t = asyncio.create_task(store.save(1))\n    t.cancel()\n", "used otherwise too (line 6)", id="task that is stopped"),
+    pytest.param("class A:\n    async def f(self, store: Store):\n        self.t = asyncio.create_task(store.save(1))\n", "somebody keeps the task", id="task kept by an object"),
+    pytest.param("async def f(store: Store):\n    ts = [store.save(1), asyncio.sleep(1)]\n    await asyncio.gather(*ts)\n", "and other things too", id="list with others"),
+    pytest.param("async def f(store: Store):\n    ts = [store.save(1)]\n    await asyncio.gather(*ts, return_exceptions=True)\n", "used otherwise too", id="gathered with options"),
+    pytest.param("async def f(store: Store):\n    return await (store.save(1) if store else asyncio.sleep(1))\n", "one of several", id="one of two that waits"),
     pytest.param("async def f(store: Store):\n    await asyncio.gather(store.save(1), asyncio.sleep(1))\n", "still has to be awaited", id="gathered with others"),
-    pytest.param("def f(store: Store):\n    return store.save(1)\n", "whose callers await it", id="returned"),
+    pytest.param("def f(store: Store, n):\n    if n:\n        return asyncio.sleep(1)\n    return store.save(1)\n", "returns other things too (line 6)", id="returned among others"),
+    pytest.param("async def f(store: Store):\n    return store.save(1)\n", "awaited twice", id="returned by an async function"),
+    pytest.param("class A:\n    def f(self, store: Store):\n        return store.save(1)\n\nclass B(A):\n    async def f(self, store):\n        await asyncio.sleep(1)\n", "one of several methods of that name", id="returned by one of a family"),
     pytest.param("def f(store: Store):\n    return lambda: store.save(1)\n", "lambda", id="in a lambda"),
+    pytest.param("from functools import partial\n\ndef f(store: Store, register):\n    register(partial(store.save, 1))\n", "given to `register`", id="in a partial"),
+    pytest.param("async def do(step):\n    for _ in (1, 2):\n        if await step(1): break\n\nasync def f(store: Store):\n    await do(store.save)\n", "is awaited at app.py:6", id="to somebody who awaits in an odd place"),
     pytest.param("def f(store: Store, register):\n    register(store.save)\n", "given to `register`", id="handed over as a callback"),
     pytest.param("async def f(things):\n    await things.save(1)\n", "--leave-unknown", id="unknown receiver"),
     pytest.param("class Other:\n    async def save(self, i): ...\n\nasync def f(s: Store | Other):\n    await s.save(1)\n", "another class", id="one of two classes"),
@@ -194,6 +210,65 @@ def test_what_somebody_has_to_decide(project, text, says):
     assert says in done.out
     assert (project.root / "app.py").read_text() == whole
     assert (project.root / "store.py").read_text() == STORE
+
+
+HANDED = [
+    pytest.param(
+        "def f(store: Store):\n    return store.save(1)\n\nasync def g(store: Store):\n    return await f(store)\n",
+        "def f(store: Store):\n    return store.save(1)\n\nasync def g(store: Store):\n    return f(store)\n",
+        id="passed on by a plain function",
+    ),
+    pytest.param(
+        "from collections.abc import Awaitable\n\ndef f(store: Store) -> Awaitable[Store]:\n    return h(store)\n\ndef h(store: Store):\n    return store.save(1) if store else store.save(2)\n\ndef g(store: Store):\n    return asyncio.run(f(store))\n",
+        "from collections.abc import Awaitable\n\ndef f(store: Store) -> Store:\n    return h(store)\n\ndef h(store: Store):\n    return store.save(1) if store else store.save(2)\n\ndef g(store: Store):\n    return f(store)\n",
+        id="passed on and on, with its annotation",
+    ),
+    pytest.param(
+        "async def do(step):\n    return await step()\n\nasync def f(store: Store):\n    return await do(lambda: store.save(1))\n",
+        "async def do(step):\n    result = step()\n    if inspect.isawaitable(result):\n        result = await result\n    return result\n\nasync def f(store: Store):\n    return await do(lambda: store.save(1))\n",
+        id="in a lambda, to somebody who awaits",
+    ),
+    pytest.param(
+        "from functools import partial\n\nasync def do(step):\n    await asyncio.wait_for(step(), 5)\n\nasync def f(store: Store):\n    await do(partial(store.save, 1))\n",
+        "from functools import partial\n\nasync def do(step):\n    result = step()\n    if inspect.isawaitable(result):\n        await asyncio.wait_for(result, 5)\n\nasync def f(store: Store):\n    await do(partial(store.save, 1))\n",
+        id="in a partial, to somebody who awaits under a limit",
+    ),
+    pytest.param(
+        "async def do(step):\n    r = step(1)\n    if inspect.isawaitable(r):\n        await r\n\nasync def f(store: Store):\n    await do(store.save)\n",
+        "async def do(step):\n    r = step(1)\n    if inspect.isawaitable(r):\n        await r\n\nasync def f(store: Store):\n    await do(store.save)\n",
+        id="to somebody who takes both",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), HANDED)
+def test_functions_and_coroutines_that_are_handed_on(project, before, after):
+    """Whoever passes a coroutine on follows; whoever is given the function is taught to take both colors."""
+    head = "import asyncio\nimport inspect\nfrom store import Store\n\n"
+    done = _recolor(project, head + before)
+    assert (done.code, done.err) == (0, "")
+    assert (project.root / "app.py").read_text() == head + after
+
+
+def test_to_async_takes_calls_out_of_threads_and_mocks_follow(project):
+    """`to_thread` was there because the method was plain; a mock of a plain method is not awaitable."""
+    plain = STORE.replace("async def", "def").replace("await ", "")
+    app = (
+        "import asyncio\nfrom unittest.mock import MagicMock\nfrom store import Store\n\n\n"
+        "async def f(store: Store):\n    a = await asyncio.to_thread(store.save, 1)\n"
+        "    b = await asyncio.get_running_loop().run_in_executor(None, store.save, [1,\n        2])\n"
+        "    return a, b, await asyncio.to_thread(store.count)\n\n\n"
+        "def test_f():\n    store = Store()\n    store.count = MagicMock(return_value=1)\n    asyncio.run(f(store))\n"
+    )
+    project.write({"store.py": plain, "app.py": app})
+    done = project.troth("recolor", "store:Store", "--to", "async")
+    assert (done.code, done.err) == (0, "")
+    assert (project.root / "app.py").read_text() == (
+        "import asyncio\nfrom unittest.mock import MagicMock, AsyncMock\nfrom store import Store\n\n\n"
+        "async def f(store: Store):\n    a = await store.save(1)\n"
+        "    b = await store.save([1,\n        2])\n    return a, b, await store.count()\n\n\n"
+        "def test_f():\n    store = Store()\n    store.count = AsyncMock(return_value=1)\n    asyncio.run(f(store))\n"
+    )
 
 
 def test_unknown_namesakes_can_be_left(project):

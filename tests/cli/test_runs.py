@@ -148,6 +148,68 @@ def test_diff(store, troth):
     }
 
 
+@pytest.mark.parametrize(
+    ("argv", "paths"),
+    [
+        pytest.param([], ["steps.a", "steps.b", "steps.c"], id="from the start to now"),
+        pytest.param(["--from", "a"], ["steps.b", "steps.c"], id="from a step on"),
+        pytest.param(["--from", "a", "--to", "b"], ["steps.b"], id="between two steps"),
+        pytest.param(["--from", "c", "--to", "a"], ["steps.b", "steps.c"], id="backwards: what was not there yet"),
+    ],
+)
+def test_diff_of_one_run(troth, tmp_path, argv, paths):
+    """Its state after one step and after another."""
+    with Runtime(tmp_path / ".troth/runs.db") as runtime:
+        runtime.run(Workflow("w", *[step(name, function=fine) for name in "abc"]), run_id="w-1")
+    code, out, _ = troth("runs", "diff", "w-1", *argv, "--json")
+    assert (code, [one["path"] for one in json.loads(out)]) == (1, paths)
+    assert troth("runs", "diff", "w-1", "--from", "a", "--to", "a") == (0, "no difference\n", "")
+
+
+def test_diff_of_a_run_that_was_undone(store, troth):
+    """What was undone is no longer part of the state."""
+    name = "a_step_with_a_rather_long_name"
+    code, out, _ = troth("runs", "diff", "bad-1", "--from", name, "--json")
+    assert (code, json.loads(out)) == (1, [{"path": f"steps.{name}", "one": {"value": 1}}])
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        pytest.param(["good-1", "good-2", "--from", "a"], "do not go with a second run", id="two runs and a step"),
+        pytest.param(["good-1", "--to", "aa"], "no step 'aa' that has ended. Did you mean `a`?", id="no such step"),
+    ],
+)
+def test_diffs_that_mean_nothing(store, troth, argv, says):
+    """Refused with exit 2."""
+    code, _, err = troth("runs", "diff", *argv)
+    assert code == 2
+    assert says in err
+
+
+def test_follow(store, troth):
+    """A run that is over is told from its beginning to its end; a line of JSON for each event."""
+    code, out, _ = troth("runs", "show", "bad-1", "--follow")
+    assert code == 0
+    assert out.splitlines()[0] == "▶ bad-1 begun"
+    assert "↻ b  attempt 1: ValueError: parcel too heavy: 198, again after" in out
+    assert out.splitlines()[-1] == "↶ bad-1 rolled back"
+    lines = [json.loads(line) for line in troth("runs", "show", "bad-1", "--follow", "--json")[1].splitlines()]
+    assert [one["what"] for one in lines][-1] == "run ended"
+
+
+def test_resume_with_a_larger_budget(troth, tmp_path):
+    """The command that the failed run shows, with a number."""
+    flow = Workflow("w", step("l", loop=[step("a", function=fine)], at_most=4), budget={"steps": 2})
+    with Runtime(tmp_path / ".troth/runs.db") as runtime:
+        runtime.run(flow, run_id="w-1", check=False)
+    code, out, _ = troth("runs", "show", "w-1")
+    assert "troth runs resume w-1 --budget steps=…" in out
+    assert troth("runs", "resume", "w-1", "--budget", "steps")[0] == 2
+    code, out, err = troth("runs", "resume", "w-1", "--budget", "steps=10", "--json")
+    assert (code, json.loads(out)["state"]) == (0, "completed"), err
+
+
 def test_replay_and_fork(store, troth):
     """Replay performs nothing and says whether they agree; fork makes a new run."""
     code, out, _ = troth("runs", "replay", "good-1")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from troth.analysis.facts.model import FileFacts
+from troth.analysis.facts.model import AllFacts, FileFacts
 from troth.analysis.facts.store import Kept
 from troth.analysis.program import Program
 from troth.analysis.program.installed import Installed
@@ -25,7 +25,7 @@ class Memory:
 
     context: str = ""
     kept: Kept | None = None
-    facts: dict[str, FileFacts] = field(default_factory=dict)
+    facts: AllFacts = field(default_factory=lambda: AllFacts({}))
     whole: dict[str, bytes] = field(default_factory=dict)  # the last text of each file that could be parsed
     owed: dict[str, FileFacts | None] = field(default_factory=dict)
     """What those files said before that were looked at in a hurry: others may have findings to win or to lose by it."""
@@ -38,12 +38,10 @@ class Memory:
         """What the last look found out, if it asked the same questions."""
         return self.kept if context == self.context else None
 
-    def keep(
-        self, context: str, kept: Kept, facts: Mapping[str, FileFacts], program: Program, read: Mapping[str, Path]
-    ) -> None:
+    def keep(self, context: str, kept: Kept, facts: AllFacts, program: Program, read: Mapping[str, Path]) -> None:
         """Keep what a look found out; `read` are the files that it read anew, by their paths in the project."""
         self.context, self.kept, self.program = context, kept, program
-        self.facts = dict(facts)
+        self.facts = facts
         for path, file in read.items():
             if path in kept.facts and not isinstance(kept.facts[path], Problem):
                 try:

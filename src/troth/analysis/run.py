@@ -9,7 +9,7 @@ from pathlib import Path
 from troth.analysis.edits.in_notebook import in_notebooks
 from troth.analysis.facts import store
 from troth.analysis.facts.gather import gather, source_of
-from troth.analysis.facts.model import FileFacts
+from troth.analysis.facts.model import AllFacts, FileFacts
 from troth.analysis.findings import Finding, Span
 from troth.analysis.memory import Memory
 from troth.analysis.parallel import in_processes
@@ -97,23 +97,26 @@ def _analyse(
     read = gather(
         project.root, [p for p in project.files if p not in known], overlay=overlay, jobs=jobs, progress=progress
     )
-    packed = {path: known[path] if path in known else read[path] for path in project.files}
-    before = memory.facts if memory is not None else {}
-    facts = {
-        path: before[path] if path in known and path in before else FileFacts.unpack(f)
-        for path, f in packed.items()
-        if not isinstance(f, Problem)
+    before = memory.facts if memory is not None else AllFacts({})
+    told: dict[str, FileFacts | bytes] = {}
+    problems: dict[str, Problem] = {}
+    for path in project.files:
+        found = known[path] if path in known else read[path]
+        if isinstance(found, Problem):
+            problems[path] = found
+        else:
+            told[path] = before.raw(path) if path in known and path in before else found
+    facts = AllFacts(told)
+    typing = {
+        path: before.raw(path) for path in problems if memory is not None and path in before and path in memory.whole
     }
-    problems = {path: f for path, f in packed.items() if isinstance(f, Problem)}
-    typing = {path: before[path] for path in problems if path in before and memory is not None and path in memory.whole}
     said = {**overlay, **{path: memory.whole[path] for path in typing}} if memory is not None else overlay
-    linked = {**facts, **typing}
-    changed = set(read) | (set(old) - set(packed))
+    linked = AllFacts({**told, **typing}) if typing else facts
+    changed = set(read) | (set(old) - set(project.files))
     program = memory.program if memory is not None and kept is not None and not changed else None
     if program is None:
-        program = _link(
-            project, linked, said, memory.installed(packages) if memory is not None else Installed(packages)
-        )
+        installed = memory.installed(packages) if memory is not None else Installed(packages)
+        program = _link(project, linked, said, installed)
         program.take_over(memory.program if memory is not None else None)
     program.unread = frozenset(path for path, p in problems.items() if p.newer_syntax)
 
@@ -132,13 +135,13 @@ def _analyse(
         lambda path: overlay[path] if path in overlay else (project.root / path).read_bytes(),
     )
     findings = _once([*findings, *fresh])
-    found = store.Kept(stamps, packed, tuple(findings))
+    left = store.Kept(stamps, {path: problems.get(path) or facts.raw(path) for path in project.files}, tuple(findings))
     is_first = memory is None or memory.kept is None
-    if cache is not None and not overlay and is_first and (read or kept is None or len(old) != len(packed)):
-        store.save(cache, context, found)
+    if cache is not None and not overlay and is_first and (read or kept is None or len(old) != len(project.files)):
+        store.save(cache, context, left)
     if memory is not None:
         anew = project.files if is_first else read
-        memory.keep(context, found, linked, program, {path: project.root / path for path in anew})
+        memory.keep(context, left, linked, program, {path: project.root / path for path in anew})
         if not hurry:
             memory.owed.clear()
     # A template that only becomes Python when it is filled in is nobody's mistake.
@@ -206,12 +209,17 @@ def _before(kept: store.Kept, path: str, memory: Memory | None) -> FileFacts | N
     """What a file said at the earlier run."""
     if memory is not None and path in memory.facts:
         return memory.facts[path]
-    packed = kept.facts.get(path)
-    return None if packed is None or isinstance(packed, Problem) else FileFacts.unpack(packed)
+    found = kept.facts.get(path)
+    if found is None or isinstance(found, Problem):
+        return None
+    return found if isinstance(found, FileFacts) else FileFacts.unpack(found)
 
 
 def _walk(program: Program, paths: list[str], jobs: int, rules: Sequence[Rule]) -> list[Finding]:
     """What the rules find in `paths`, with the work spread over processes where that pays."""
+    if not paths:
+        program.asked = ()
+        return []
     program.prepare()
     functions = sum(len(program.module(path).facts.functions) for path in paths)
     count = max(1, min(jobs, functions // _WORTH_A_PROCESS))

@@ -118,7 +118,7 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
         return Exit.FOUND
     root = prepared.root.path
     changes = rewritten(root, plan.edits)
-    fresh = new_findings(changes, _look(prepared))
+    fresh = new_findings(changes, _look(prepared, plan, changes))
     if fresh:
         shown = "\n".join(f"  {one.span.path}:{one.span.line}  {one.code} {one.message}" for one in fresh)
         raise MisuseError(
@@ -139,12 +139,22 @@ def _done(changes: Sequence["Change"], verify: str | None) -> list[str]:
     return [f"Changed {files}" + (f"; `{verify}` succeeds" if verify else "")]
 
 
-def _look(prepared: "Prepared") -> Callable[[Mapping[str, bytes]], Sequence["Finding"]]:
-    """Checks the whole project, wherever in it the command is run, with the given files in place of those on disk."""
+def _look(
+    prepared: "Prepared", plan: "Plan", changes: Sequence["Change"]
+) -> Callable[[Mapping[str, bytes]], Sequence["Finding"]]:
+    """Checks the project, wherever in it the command is run, with the given files in place of those on disk.
+
+    A call that is plain now can only be missed where its name is said. A call that has to be awaited can be missed
+    further up as well, where somebody runs what leads to it: then the whole project is looked at.
+    """
     from troth.analysis.checking import Request, check, prepare
 
-    request = prepared.request
-    whole = prepare(Request(cwd=request.cwd, paths=(str(prepared.root.path),), cache=request.cache))
+    request, root = prepared.request, prepared.root.path
+    paths = {*plan.concerned, *(one.path for one in changes if one.path.endswith((".py", ".pyi", ".ipynb")))}
+    named = (str(root),) if plan.to == "async" or not paths else tuple(str(root / one) for one in sorted(paths))
+    whole = prepare(Request(cwd=request.cwd, paths=named, cache=request.cache))
+    if whole.root.path != root:  # these files alone would be taken for a project of their own
+        whole = prepare(Request(cwd=request.cwd, paths=(str(root),), cache=request.cache))
 
     def look(overlay: Mapping[str, bytes]) -> Sequence["Finding"]:
         return check(replace(whole, overlay={**whole.overlay, **overlay})).findings

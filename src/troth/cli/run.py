@@ -1,13 +1,16 @@
 """Knows how to run a workflow from the command line."""
 
 import argparse
+import contextlib
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
+from troth.cli.live import watched
 from troth.cli.stores import add_store, needs_yaml, opened
 from troth.cli.terminal import Style
 from troth.errors import MisuseError
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from troth.runtime.workflows.contracts import Contract
     from troth.runtime.workflows.report import RunReport
 
-__all__ = ["COMMAND", "told"]
+__all__ = ["COMMAND", "going_on", "told"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,11 +38,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run to the end, or to a question for a person."""
+    from troth.runtime.workflows.ids import new_id
+
     with opened(args) as runtime:
         linked = runtime.load(_source(args.workflow))
         given = _inputs(args, linked.spec.inputs)
-        report = runtime.run(linked, given, run_id=args.id, check=False, wait=args.wait)
+        run_id = args.id or new_id(linked.spec.name)
+        with watched(runtime, run_id, sum(1 for _ in linked.spec.all_steps())), going_on(args, run_id):
+            report = runtime.run(linked, given, run_id=run_id, check=False, wait=args.wait)
     return told(report, args)
+
+
+@contextlib.contextmanager
+def going_on(args: argparse.Namespace, run_id: str) -> Iterator[None]:
+    """Say on Ctrl-C what became of the run, and how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        where = f" --store {args.store}" if args.store else ""
+        sys.stderr.write(
+            f"\nRun {run_id}: interrupted. What is done is recorded.\n"
+            f"  troth runs resume {run_id}{where}\n      go on where it was interrupted\n"
+            f"  troth runs cancel {run_id}{where}\n      end it and undo what it did\n"
+        )
+        raise
 
 
 def told(report: "RunReport", args: argparse.Namespace) -> int:

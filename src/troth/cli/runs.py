@@ -5,18 +5,22 @@ import getpass
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.run import told
+from troth.cli.live import watched
+from troth.cli.run import going_on, told
 from troth.cli.stores import add_run, add_store, existing, find_run
 from troth.cli.terminal import Style
+from troth.errors import MisuseError
 
 if TYPE_CHECKING:
     from troth.runtime.assemble import Runtime
+    from troth.runtime.workflows.diff import Difference
+    from troth.runtime.workflows.report import RunReport
 
 __all__ = ["COMMAND"]
 
@@ -65,6 +69,7 @@ def _declare_show(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--html", metavar="FILE", help="write a page that needs nothing else; `-` prints it")
     form.add_argument("--mermaid", action="store_true", help="print the graph as a Mermaid flowchart")
+    form.add_argument("--follow", action="store_true", help="print what happens in it as it happens, until it is over")
 
 
 def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -73,15 +78,20 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
     from troth.runtime.workflows.picture.mermaid import mermaid
     from troth.runtime.workflows.picture.text import draw
 
-    report = runtime.show(find_run(runtime, args.run))
+    run_id = find_run(runtime, args.run)
+    if args.follow:
+        for event in runtime.events(run_id):
+            print(json.dumps(event.as_json(), ensure_ascii=False) if args.json else event, flush=True)
+        return Exit.CLEAN
+    report = runtime.show(run_id)
     if args.json:
         print(json.dumps(as_json(report), indent=2, ensure_ascii=False))
     elif args.mermaid:
         print(mermaid(report))
     elif args.html == "-":
-        sys.stdout.write(page(report))
+        sys.stdout.write(page(report, args.store))
     elif args.html:
-        Path(args.html).write_text(page(report), encoding="utf-8")
+        Path(args.html).write_text(page(report, args.store), encoding="utf-8")
         print(f"wrote {args.html}")
     else:
         print(draw(report, width=_width(), paint=Style(sys.stdout), store=args.store))
@@ -102,18 +112,46 @@ def _declare_resume(parser: argparse.ArgumentParser) -> None:
         "--accept-changes", action="store_true", help="go on although the workflow or its code changed"
     )
     changed.add_argument("--as-recorded", action="store_true", help="go on with the workflow as it was")
+    parser.add_argument(
+        "--budget",
+        action="append",
+        default=[],
+        metavar="LIMIT=VALUE",
+        help="a larger budget, as in `tokens=5000`, `time=2h`, `steps=none`; may be given several times",
+    )
     parser.add_argument("--wait", action="store_true", help="stay until questions for people are answered elsewhere")
 
 
 def _resume(runtime: "Runtime", args: argparse.Namespace) -> int:
-    report = runtime.resume(
-        find_run(runtime, args.run),
+    run_id = find_run(runtime, args.run)
+    steps = sum(1 for one in runtime.show(run_id).steps if not one.is_undo)
+    with watched(runtime, run_id, steps), going_on(args, run_id):
+        report = _resumed(runtime, run_id, args)
+    return told(report, args)
+
+
+def _resumed(runtime: "Runtime", run_id: str, args: argparse.Namespace) -> "RunReport":
+    return runtime.resume(
+        run_id,
         accept_changes=args.accept_changes,
         as_recorded=args.as_recorded,
+        budget=dict(map(_limit, args.budget)),
         check=False,
         wait=args.wait,
     )
-    return told(report, args)
+
+
+def _limit(pair: str) -> tuple[str, object]:
+    """A limit of a budget from the command line; `none` takes it away."""
+    name, equals, text = pair.partition("=")
+    if not equals:
+        raise MisuseError(f"`--budget {pair}` has no value; write `--budget {pair}=VALUE`. Nothing was done.")
+    if text == "none":
+        return name, None
+    try:
+        return name, json.loads(text)
+    except json.JSONDecodeError:
+        return name, text
 
 
 def _replay(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -142,21 +180,37 @@ def _fork(runtime: "Runtime", args: argparse.Namespace) -> int:
 
 def _declare_diff(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
-    parser.add_argument("other", metavar="OTHER", help="the run it is compared with")
+    parser.add_argument(
+        "other", nargs="?", metavar="OTHER", help="the run it is compared with; without it, its state at two moments"
+    )
+    parser.add_argument("--from", dest="since", metavar="STEP", help="from the end of this step (default: the start)")
+    parser.add_argument("--to", dest="until", metavar="STEP", help="to the end of this step (default: now)")
 
 
 def _diff(runtime: "Runtime", args: argparse.Namespace) -> int:
-    from troth.runtime.workflows.diff import diff
+    from troth.runtime.workflows.diff import diff, diff_between
+
+    one = runtime.show(find_run(runtime, args.run))
+    if args.other is None:
+        found = diff_between(one, args.since, args.until)
+        head = (f"{one.id} after {args.since or 'nothing'}", f"{one.id} after {args.until or 'all so far'}")
+        return _told_diff(found, *head, "no difference", args)
+    if args.since or args.until:
+        raise MisuseError(
+            "`--from` and `--to` name two moments of one run, so they do not go with a second run.\nNothing was done."
+        )
+    other = runtime.show(find_run(runtime, args.other))
+    return _told_diff(diff(one, other), one.id, other.id, "no difference but the times", args)
+
+
+def _told_diff(found: "Sequence[Difference]", one: str, other: str, none: str, args: argparse.Namespace) -> int:
     from troth.runtime.workflows.picture.words import value
 
-    one, other = (runtime.show(find_run(runtime, word)) for word in (args.run, args.other))
-    found = diff(one, other)
     if args.json:
-        listed = [{"path": each.path, "one": each.one, "other": each.other} for each in found]
-        print(json.dumps(listed, indent=2, ensure_ascii=False))
+        print(json.dumps([each.as_json() for each in found], indent=2, ensure_ascii=False))
         return Exit.FOUND if found else Exit.CLEAN
     paint = Style(sys.stdout)
-    print(f"- {one.id}\n+ {other.id}" if found else "no difference but the times")
+    print(f"- {one}\n+ {other}" if found else none)
     for each in found:
         print(f"  {each.path}")
         if each.is_in_one:
@@ -198,7 +252,7 @@ def _approve(runtime: "Runtime", args: argparse.Namespace) -> int:
     runtime.approve(run_id, args.step, deny=args.deny, by=args.by or _me(), note=args.note)
     if args.no_resume:
         return told(runtime.show(run_id), args)
-    return told(runtime.resume(run_id, check=False, wait=False), args)
+    return told(runtime.attach(run_id, check=False, wait=False), args)
 
 
 def _me() -> str:
@@ -214,7 +268,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] =
     "resume": ("go on with a run from where it stopped", _declare_resume, _resume),
     "replay": ("decide a run anew from its record, performing nothing", add_run, _replay),
     "fork": ("begin a new run with the answers of another up to a step", _declare_fork, _fork),
-    "diff": ("show what differs between two runs", _declare_diff, _diff),
+    "diff": ("show what differs between two runs, or between two steps of one", _declare_diff, _diff),
     "cancel": ("end a run and undo what it did", _declare_cancel, _cancel),
     "approve": ("answer the question a run waits with, and go on", _declare_approve, _approve),
 }
@@ -228,6 +282,9 @@ COMMAND = Command(
         Example("troth runs show last --html run.html", "the same as a page that needs nothing else"),
         Example("troth runs resume last", "go on from the step that failed"),
         Example("troth runs approve last --note 'fine with me'", "answer its question and go on"),
+        Example("troth runs resume last --budget tokens=5000", "go on with a larger budget"),
+        Example("troth runs diff last --from charge --to ship", "what one run's state has more after the second step"),
+        Example("troth runs show last --follow", "what happens in it, as it happens"),
         Example("troth runs fork last --from ship", "a new run, done anew from one step on"),
     ),
     add_arguments=add_arguments,

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from troth.runtime.workflows.builder import Workflow, step
     from troth.runtime.workflows.problems import InvalidWorkflowError
     from troth.runtime.workflows.report import RunReport
+    from troth.runtime.workflows.run_events import RunEvent
 
 __all__ = [
     "InvalidWorkflowError",
     "Retry",
+    "RunEvent",
     "RunNotCompletedError",
     "RunReport",
     "Runtime",
@@ -46,6 +48,7 @@ _HOMES = {
     "troth.runtime.workflows.builder": ("Workflow", "step"),
     "troth.runtime.workflows.problems": ("InvalidWorkflowError",),
     "troth.runtime.workflows.report": ("RunReport",),
+    "troth.runtime.workflows.run_events": ("RunEvent",),
 }
 
 

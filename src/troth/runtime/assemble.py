@@ -11,11 +11,14 @@ its first step begins. One that did not complete raises `RunNotCompletedError` w
 `check=False`.
 """
 
+import asyncio
 import logging
 import os
 import threading
+import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,13 +26,14 @@ from troth.bridge import call
 from troth.errors import MisuseError, RunError
 from troth.runtime.conversations import Conversations
 from troth.runtime.engine import EmbeddedEngine
-from troth.runtime.engine.errors import UnknownRunError
-from troth.runtime.engine.points import RUN_RESUME
+from troth.runtime.engine.errors import RunMismatchError, UnknownRunError
+from troth.runtime.engine.points import RUN_FORK, RUN_RESUME
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
 from troth.runtime.sagas.saga import Saga
-from troth.runtime.store import RunRecord, RunState, SqliteStore, Transaction
+from troth.runtime.store import Bell, RunRecord, RunState, SqliteStore, Transaction
+from troth.runtime.store.payload import keep
 from troth.runtime.store.transaction import run_topic
-from troth.runtime.workflows.again import to_ask_again, trunk_step
+from troth.runtime.workflows.again import Going, to_ask_again, trunk_step
 from troth.runtime.workflows.carry import Carrier
 from troth.runtime.workflows.failures import check_inputs
 from troth.runtime.workflows.frame import approval_signal
@@ -40,7 +44,8 @@ from troth.runtime.workflows.picture.summary import explain
 from troth.runtime.workflows.problems import nearest
 from troth.runtime.workflows.replay import Replayed, replay
 from troth.runtime.workflows.report import RunReport, StepWord
-from troth.runtime.workflows.shelf import Known, Runnable, Shelf, is_workflow
+from troth.runtime.workflows.run_events import GATHER, LOOK_AGAIN, News, Quiet, RunEvent
+from troth.runtime.workflows.shelf import Known, Runnable, Shelf, budget_stream, is_workflow
 
 __all__ = ["DEFAULT_STORE", "RunNotCompletedError", "Runtime", "arun_workflow", "run_workflow"]
 
@@ -80,7 +85,7 @@ class Runtime:
         self.engine = EmbeddedEngine(store, recover=False, threads=threads)
         registry = Registry(dict(functions or {}), dict(tools or {}), dict(agents or {}), self._talks)
         self._shelf = Shelf(self.engine, registry)
-        self._carrier = Carrier(self.engine, self._shelf.begun)
+        self._carrier = Carrier(self.engine)
         self._conversations: Conversations | None = None
         self._lock = threading.Lock()
         self._recovers = recover
@@ -158,20 +163,33 @@ class Runtime:
         await self._carrier.adrive(name, args, this_id, known.spec.name, wait=wait)
         return self._checked(await self.ashow(this_id), check=check, wait=wait)
 
+    def start(
+        self, workflow: Runnable, inputs: Mapping[str, object] | None = None, *, run_id: str | None = None
+    ) -> str:
+        """Begin a run, which goes on beside the caller, and return its id. It is written down before this returns.
+
+        `events` follows it, `attach` waits for it, `close` interrupts it.
+        """
+        name, known = self._take(workflow)
+        this_id, args = self._begin(known, inputs, run_id)
+        self.engine.start(name, *args, run_id=this_id, label=known.spec.name)
+        return this_id
+
+    async def astart(
+        self, workflow: Runnable, inputs: Mapping[str, object] | None = None, *, run_id: str | None = None
+    ) -> str:
+        """`start`; the run goes on on this loop."""
+        name, known = await call(self._take, workflow)
+        this_id, args = self._begin(known, inputs, run_id)
+        await self.engine.astart(name, *args, run_id=this_id, label=known.spec.name)
+        return this_id
+
     def _begin(
         self, known: Known, inputs: Mapping[str, object] | None, run_id: str | None
     ) -> tuple[str, tuple[object, ...]]:
         given = check_inputs(known.spec.name, known.spec.inputs, inputs or {})
         this_id = run_id or new_id(known.spec.name)
         return this_id, (this_id, given, known.linked.source)
-
-    def _waited(self, run_id: str, *, check: bool, wait: bool) -> RunReport:
-        self._carrier.await_end(run_id, wait=wait)
-        return self._checked(self.show(run_id), check=check, wait=wait)
-
-    async def _awaited(self, run_id: str, *, check: bool, wait: bool) -> RunReport:
-        await self._carrier.aawait_end(run_id, wait=wait)
-        return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
     def _checked(self, run: RunReport, *, check: bool, wait: bool) -> RunReport:
         if check and not run.succeeded and (wait or run.is_over):
@@ -207,6 +225,42 @@ class Runtime:
         """`runs` for a task."""
         return await call(lambda: self.runs(limit=limit, states=states))
 
+    def events(self, run_id: str, *, timeout: float | None = None) -> Iterator[RunEvent]:
+        """What happens in a run, from its beginning on, as it happens; ends with the run.
+
+        Each thing is told once and nothing is left out, whoever carries the run out, here or in another process; many
+        at once come together, at most twenty times a second. `timeout` ends it after so many quiet seconds: a run that
+        waits for a person, or that nobody carries out, is quiet for long.
+        """
+        self._find(run_id)
+        bell, news, quiet = Bell(), News(), Quiet(timeout)
+        with self.engine.store.listening(bell, run_topic(run_id)):
+            while True:
+                seen = bell.count
+                run = self.show(run_id)
+                new = news.of(run)
+                yield from new
+                if run.is_over or quiet.is_too_long(bool(new)):
+                    return
+                if bell.wait(seen, LOOK_AGAIN):
+                    time.sleep(GATHER)
+
+    async def aevents(self, run_id: str, *, timeout: float | None = None) -> AsyncIterator[RunEvent]:
+        """`events` for a task."""
+        await call(self._find, run_id)
+        bell, news, quiet = Bell(), News(), Quiet(timeout)
+        with self.engine.store.listening(bell, run_topic(run_id)):
+            while True:
+                seen = bell.count
+                run = await self.ashow(run_id)
+                new = news.of(run)
+                for one in new:
+                    yield one
+                if run.is_over or quiet.is_too_long(bool(new)):
+                    return
+                if await bell.await_ring(seen, LOOK_AGAIN):
+                    await asyncio.sleep(GATHER)
+
     def _find(self, run_id: str) -> RunRecord:
         run = self.engine.find(run_id)
         if run is None or not is_workflow(run):
@@ -224,18 +278,20 @@ class Runtime:
         *,
         accept_changes: bool = False,
         as_recorded: bool = False,
+        budget: Mapping[str, object] | None = None,
         check: bool = True,
         wait: bool = True,
     ) -> RunReport:
         """Go on with a run that failed, was interrupted or cancelled, from where it stopped; nothing done is repeated.
 
         If the workflow, or the function of a step that is done, has changed since, `ChangedWorkflowError` says what:
-        `accept_changes=True` goes on with the new one, `as_recorded=True` with the workflow as it was.
+        `accept_changes=True` goes on with the new one, `as_recorded=True` with the workflow as it was. One that came
+        to a limit of its budget needs a larger one: `budget={"tokens": 5000}`, `{"time": "2h"}`.
         """
-        run = self._reopen(run_id, workflow, accept_changes=accept_changes, as_recorded=as_recorded)
-        if run.forked_from is None:
-            self._carrier.drive(run.decision, run.args, run_id, run.label or "", wait=wait)
-        return self._waited(run_id, check=check, wait=wait)
+        how = Going(workflow, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
+        run = self._reopen(run_id, how)
+        self._carrier.drive(run.decision, run.args, run_id, run.label or "", wait=wait)
+        return self._checked(self.show(run_id), check=check, wait=wait)
 
     async def aresume(
         self,
@@ -244,26 +300,54 @@ class Runtime:
         *,
         accept_changes: bool = False,
         as_recorded: bool = False,
+        budget: Mapping[str, object] | None = None,
         check: bool = True,
         wait: bool = True,
     ) -> RunReport:
         """`resume` in this task."""
-        run = await call(lambda: self._reopen(run_id, workflow, accept_changes=accept_changes, as_recorded=as_recorded))
-        if run.forked_from is None:
-            await self._carrier.adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
-        return await self._awaited(run_id, check=check, wait=wait)
+        how = Going(workflow, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
+        run = await call(self._reopen, run_id, how)
+        await self._carrier.adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
+        return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
-    def _reopen(self, run_id: str, workflow: Runnable | None, *, accept_changes: bool, as_recorded: bool) -> RunRecord:
+    def attach(self, run_id: str, *, check: bool = True, wait: bool = True) -> RunReport:
+        """Wait for a run, whoever carries it out; where nobody does, it is carried out here. One that is over is shown.
+
+        The way to go on after `approve`, which may have woken the run up somewhere else.
+        """
+        if not self._find(run_id).state.is_over:
+            self._ready_here(run_id)
+            self._carrier.await_end(run_id, wait=wait)
+        return self._checked(self.show(run_id), check=check, wait=wait)
+
+    async def aattach(self, run_id: str, *, check: bool = True, wait: bool = True) -> RunReport:
+        """`attach` for a task."""
+        if not (await call(self._find, run_id)).state.is_over:
+            await call(self._ready_here, run_id)
+            await self._carrier.aawait_end(run_id, wait=wait)
+        return self._checked(await self.ashow(run_id), check=check, wait=wait)
+
+    def _ready_here(self, run_id: str) -> None:
+        """Make sure that the run can be carried out here, if nobody else does."""
+        run = self._find(run_id)
+        if run.state is RunState.INTERRUPTED or self.engine.store.holder(run_topic(run_id)) is None:
+            self._shelf.ready(run, self.engine.steps(run_id))
+
+    def _reopen(self, run_id: str, how: Going) -> RunRecord:
         run = self._find(run_id)
         rows = self.engine.steps(run_id)
         again = to_ask_again(run, rows, self._shelf.tell(run, rows))
-        self._shelf.ready(run, rows, workflow, accept_changes=accept_changes, as_recorded=as_recorded)
+        self._shelf.ready(run, rows, how.workflow, accept_changes=how.accept_changes, as_recorded=how.as_recorded)
+        larger = self._shelf.larger_budget(run, how.budget) if how.budget else None
 
         def work(tx: Transaction) -> None:
+            now = self.engine.store.clock()
+            if larger is not None:
+                tx.append_event(budget_stream(run_id), "budget", larger, now)
             if tx.state_of(run_id) in (RunState.FAILED, RunState.CANCELLED):
                 for row in again:
                     tx.forget_step(row.place)
-                tx.reopen_run(run_id, self.engine.store.clock())
+                tx.reopen_run(run_id, now)
 
         self.engine.store.commit(RUN_RESUME, work)
         return run
@@ -271,25 +355,39 @@ class Runtime:
     def fork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
     ) -> RunReport:
-        """Begin a new run with the answers of another one up to, not including, `step`; from the start without one."""
-        before, this_id = self._fork_at(run_id, step, fork_id)
-        self.engine.fork(run_id, before, fork_id=this_id)
-        return self._waited(this_id, check=check, wait=wait)
+        """Begin a new run with the answers of another one up to, not including, `step`; from the start without one.
+
+        The new run has an id of its own, which its steps' keys, questions and `run.id` carry; `forked_from` and each
+        step's `done_by` say where it comes from.
+        """
+        fork = self._fork_at(run_id, step, fork_id)
+        self._carrier.drive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
+        return self._checked(self.show(fork.id), check=check, wait=wait)
 
     async def afork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
     ) -> RunReport:
         """`fork` in this task."""
-        before, this_id = await call(self._fork_at, run_id, step, fork_id)
-        await self.engine.afork(run_id, before, fork_id=this_id)
-        return await self._awaited(this_id, check=check, wait=wait)
+        fork = await call(self._fork_at, run_id, step, fork_id)
+        await self._carrier.adrive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
+        return self._checked(await self.ashow(fork.id), check=check, wait=wait)
 
-    def _fork_at(self, run_id: str, step: str | None, fork_id: str | None) -> tuple[int, str]:
+    def _fork_at(self, run_id: str, step: str | None, fork_id: str | None) -> RunRecord:
+        """Write a new run down that has the answers of another one; nobody carries it out yet."""
         run = self._find(run_id)
-        rows = self.engine.steps(run_id)
-        before, kept = trunk_step(run, rows, step)
-        self._shelf.ready(run, kept, as_recorded=True)
-        return before, fork_id or new_id(run.label or "run")
+        before, kept = trunk_step(run, self.engine.steps(run_id), step)
+        this_id = fork_id or new_id(run.label or "run")
+        self._shelf.ready(replace(run, id=this_id), kept, as_recorded=True)
+        args = (this_id, *run.args[1:])
+
+        def work(tx: Transaction) -> None:
+            text, now = keep(list(args), f"arguments of run {this_id!r}")[0], self.engine.store.clock()
+            if not tx.add_run(this_id, run.decision, text, now, label=run.label, code=run.code, forked_from=run_id):
+                raise RunMismatchError(f"The run {this_id!r} exists already, so {run_id!r} was not forked to it.")
+            tx.copy_steps(run_id, this_id, before)
+
+        self.engine.store.commit(RUN_FORK, work)
+        return replace(run, id=this_id, args=args)
 
     # ---- ending
 
@@ -297,18 +395,17 @@ class Runtime:
         """End a run and undo what it did. A run that nobody carries out just now is undone here."""
         self._find(run_id)
         self.engine.cancel(run_id)
-        if not wait:
-            return self.show(run_id)
-        return self._waited(run_id, check=False, wait=True) if self._can_cancel(run_id) else self.show(run_id)
+        if wait and self._can_cancel(run_id):
+            self._carrier.await_end(run_id, wait=True)
+        return self.show(run_id)
 
     async def acancel(self, run_id: str, *, wait: bool = True) -> RunReport:
         """`cancel` for a task."""
         await call(self._find, run_id)
         await self.engine.acancel(run_id)
-        if not wait:
-            return await self.ashow(run_id)
-        is_open = await call(self._can_cancel, run_id)
-        return await self._awaited(run_id, check=False, wait=True) if is_open else await self.ashow(run_id)
+        if wait and await call(self._can_cancel, run_id):
+            await self._carrier.aawait_end(run_id, wait=True)
+        return await self.ashow(run_id)
 
     def _can_cancel(self, run_id: str) -> bool:
         run = self._find(run_id)

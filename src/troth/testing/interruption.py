@@ -31,7 +31,7 @@ def interrupted(work: Coroutine[Any, Any, T], at: int, how: How = "as it suspend
     """Drive `work`, and cancel the task that does at its `at`-th suspension, counted from 1.
 
     "as it suspends" cancels what it is about to wait for; "as it wakes" comes between the answer and the waking, so
-    what was waited for has happened; "again and again" cancels every later suspension too, the cleaning up included.
+    what was waited for has happened; "again and again" cancels every later suspension as well, cleaning up included.
     """
     task = asyncio.current_task()
     if task is None:

@@ -125,6 +125,67 @@ def test_a_loss_fails_the_step(engine, step, way):
     assert engine.steps("r")[0].state is StepState.FAILED
 
 
+async def begun_and_dropped():
+    asyncio.create_task(send())
+    asyncio.ensure_future(_sleeps())
+    await asyncio.sleep(0)
+
+
+async def begun_and_kept():
+    KEPT.append(asyncio.create_task(_sleeps()))
+
+
+async def begun_and_held_by_another():
+    KEPT.append(asyncio.create_task(_holds()))
+    await asyncio.sleep(0)
+
+
+async def _holds():
+    inner = asyncio.create_task(_sleeps())
+    await inner
+
+
+async def _sleeps():
+    await asyncio.sleep(3600)
+
+
+def gives_a_coroutine_back():
+    return begun_and_dropped()
+
+
+@pytest.mark.parametrize("step", [begun_and_dropped, gives_a_coroutine_back], ids=lambda one: one.__name__)
+def test_a_task_begun_and_dropped_fails_a_step_of_a_sync_run(engine, step):
+    """The loop stands still when the step returns, and nobody could ever wait for it: that part never happens."""
+
+    def decision():
+        yield Step("drops", step)
+
+    with pytest.raises(RunFailedError) as failed:
+        engine.run(decision, run_id="r")
+    assert failed.value.error["outcome"] == "lost"
+    assert "task '_sleeps' was begun, and neither awaited nor kept" in failed.value.error["message"]
+
+
+@pytest.mark.filterwarnings("ignore::troth.bridge.LeftoverTaskWarning")
+@pytest.mark.parametrize("step", [begun_and_kept, begun_and_held_by_another], ids=lambda one: one.__name__)
+def test_a_task_that_somebody_keeps_is_theirs(engine, step):
+    """A client that keeps its reader is no loss; the bridge warns that the task stands still."""
+
+    def decision():
+        yield Step("keeps", step)
+
+    engine.run(decision, run_id="r")
+    assert engine.find("r").state is RunState.COMPLETED
+    for task in KEPT:
+        task.cancel()
+    KEPT.clear()
+    engine.run(decision_awaiting, run_id="turn the loop")
+
+
+def decision_awaiting():
+    yield Step("awaited", awaited)
+
+
 def test_a_dropped_task_fails_the_step(engine):
     """A task that nobody kept, collected while it still waited, is work that never happened."""
     with pytest.raises(RunFailedError) as failed:

@@ -1,7 +1,6 @@
 """Runs that go on: after a failure, a cancellation or a kill, from the record, and never twice over what is done."""
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from troth.errors import MisuseError
-from troth.runtime import Runtime, Workflow, step
+from troth.runtime import Runtime, Workflow, current_step, step
 from troth.runtime.workflows.again import CannotGoOnError
 from troth.runtime.workflows.changes import ChangedWorkflowError
 from troth.runtime.workflows.diff import diff
@@ -224,6 +223,87 @@ def test_a_fork_does_anew_from_a_step_on(runtime):
         runtime.fork(run.id, "bb")
 
 
+def test_a_fork_is_a_run_of_its_own(runtime):
+    """Its id is in what its steps see, in their keys, in its stream; what it was given says who did it."""
+    seen = []
+
+    def work(name, run):
+        seen.append((name, run, current_step().key.split(":")[0], current_step().run_id))
+        return run
+
+    def at(name):
+        return step(name, function=work, inputs={"name": {"value": name}, "run": "run.id"})
+
+    ways = [{"when": 'run.workflow == "w"', "steps": [at("in_branch")]}, {"otherwise": []}]
+    flow = Workflow(
+        "w",
+        at("a"),
+        step("way", branch=ways),
+        step("nap", sleep="1ms"),
+        at("b"),
+        step("last", branch=[{"when": 'run.id != ""', "steps": [at("c")]}, {"otherwise": []}]),
+        budget={"time": "1h"},
+    )
+    runtime.run(flow, run_id="one")
+    seen.clear()
+    fork = runtime.fork("one", "b", fork_id="two")
+    assert seen == [("b", "two", "two", "two"), ("c", "two", "two", "two")]
+    assert {one.place: one.done_by for one in fork.steps} == {
+        "a": "one", "way": "", "in_branch": "one", "nap": "one", "b": "", "last": "", "c": ""
+    }  # fmt: skip
+    assert fork.step("a").output == "one"
+    again = runtime.fork("two", "c", fork_id="three")
+    assert (again.forked_from, again.step("a").done_by, again.step("b").done_by) == ("two", "one", "two")
+    for name in ("one", "two", "three"):
+        assert runtime.replay(name).ending == "completed", runtime.replay(name).differs
+        assert runtime.run(flow, run_id=name).id == name, "a run of that id is the same run, forked or not"
+    assert [event.kind for event in runtime.engine.store.events("run:two")] == ["took"]
+    with pytest.raises(MisuseError, match="'two' exists already"):
+        runtime.fork("one", "b", fork_id="two")
+
+
+def test_a_fork_asks_its_own_question(runtime):
+    """The answer that the first run was given is not the fork's."""
+    flow = Workflow("w", step("a", function=ident, inputs={"value": 1}), step("ok", approval="Well?"))
+    run = runtime.run(flow, wait=False)
+    runtime.approve(run.id, by="ann")
+    runtime.attach(run.id)
+    fork = runtime.fork(run.id, "ok", wait=False)
+    assert fork.state is RunWord.WAITING
+    runtime.approve(fork.id, by="bob")
+    assert runtime.attach(fork.id).output["by"] == "bob"
+    assert runtime.show(run.id).output["by"] == "ann"
+
+
+def test_a_fork_that_fails_is_resumed_and_undone_like_any_run(runtime):
+    """Also what it was given is undone: it stands for it."""
+    undone, flaky = [], Flaky()
+    flow = Workflow(
+        "w",
+        step(
+            "a", function=ident, inputs={"value": "run.id"}, undo=lambda value, result: undone.append((value, result))
+        ),
+        step("b", function=flaky),
+    )
+    run = runtime.run(flow)
+    flaky.fails = 1
+    fork = runtime.fork(run.id, "b", check=False)
+    assert (fork.state, undone) == (RunWord.ROLLED_BACK, [(run.id, run.id)])
+
+
+def test_a_fork_has_all_its_time_before_it(runtime):
+    """A budget of time begins anew."""
+    flow = Workflow(
+        "w",
+        step("a", function=ident, inputs={"value": 1}),
+        step("b", function=ident, inputs={"value": 2}),
+        budget={"time": "1s"},
+    )
+    run = runtime.run(flow)
+    time.sleep(1.1)
+    assert runtime.fork(run.id, "b").succeeded
+
+
 # ---- approval
 
 
@@ -321,40 +401,6 @@ def test_cancelling_what_nobody_carries_out(tmp_path):
         runtime.load(flow)
         assert runtime.cancel(run.id).state is RunWord.CANCELLED
     assert undone == [1]
-
-
-@pytest.mark.parametrize("at", range(12))
-def test_a_task_cancelled_at_any_await_point_leaves_a_run_that_goes_on(tmp_path, at):
-    """The task gets its CancelledError; nothing is lost, and nothing that was recorded is repeated."""
-    calls = {"a": 0, "b": 0, "c": 0}
-
-    async def work(name):
-        for _ in range(3):
-            await asyncio.sleep(0)
-        calls[name] += 1
-        return name
-
-    flow = Workflow(
-        "w", *[step(name, function=work, inputs={"name": {"value": name}}, undo=lambda name: None) for name in calls]
-    )
-
-    async def main():
-        async with Runtime(tmp_path / "runs.db") as runtime:
-            runtime.load(flow)
-            task = asyncio.create_task(runtime.arun(flow, run_id="r"))
-            for _ in range(at * 2):
-                await asyncio.sleep(0)
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):  # it may have ended before the cancellation
-                await task
-            if runtime.engine.find("r") is None:
-                return None
-            return (await runtime.arun(flow, run_id="r")).state
-
-    state = asyncio.run(main())
-    assert state in (None, RunWord.COMPLETED)
-    assert all(count <= 2 for count in calls.values())
-    assert sum(calls.values()) <= 4, "only the step in flight may be done twice"
 
 
 # ---- killed

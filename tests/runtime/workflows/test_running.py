@@ -158,26 +158,6 @@ def test_a_member_comes_after_another(runtime, world):
     assert runtime.run(flow).output["third"] == ["first", "first"]
 
 
-@pytest.mark.parametrize(
-    ("join", "failing", "state"),
-    [
-        pytest.param("all", 0, "completed", id="all of them"),
-        pytest.param("all", 1, "failed", id="one of all fails"),
-        pytest.param("any", 2, "completed", id="one is enough"),
-        pytest.param("any", 3, "failed", id="not even one"),
-        pytest.param(2, 1, "completed", id="two of three"),
-        pytest.param(2, 2, "failed", id="one of the two that were needed"),
-    ],
-)
-def test_how_many_have_to_succeed(runtime, world, join, failing, state):
-    """Every member is brought to its end, whatever the join."""
-    world.fails = {f"m{number}": 1 for number in range(failing)}
-    members = [step(f"m{number}", function=world.act(f"m{number}")) for number in range(3)]
-    run = runtime.run(Workflow("w", step("p", parallel=members, join=join)), check=False)
-    assert run.state == state
-    assert sorted(world.names) == ["m0", "m1", "m2"]
-
-
 def test_each_item_has_its_own_steps(runtime):
     """At most so many at a time; outcomes in the order of the items."""
     now, most = 0, 0
@@ -534,33 +514,6 @@ def test_a_path_that_leads_nowhere_at_run_time_fails_its_step(runtime):
     run = runtime.run(flow, check=False)
     assert run.failures[0].place == "b"
     assert "`steps.a` is a int" in run.failures[0].error.message
-
-
-# ---- budgets
-
-
-def test_a_budget_of_steps(runtime, world):
-    """Each round counts; the one too many is not performed."""
-    loop = step("l", loop=[step("a", function=world.act())], at_most=10)
-    run = runtime.run(Workflow("w", loop, budget={"steps": 3}), check=False)
-    assert len(world.did) == 3
-    assert "has performed 3 actions" in run.error.message
-
-
-def test_a_budget_of_time(runtime, world):
-    """A step gets what is left, and nothing begins after it."""
-
-    async def slow():
-        await asyncio.sleep(5)
-
-    flow = Workflow(
-        "w", step("a", function=slow, undo=world.undo("a")), step("b", function=world.act()), budget={"time": "100ms"}
-    )
-    began = time.monotonic()
-    run = runtime.run(flow, check=False)
-    assert time.monotonic() - began < 3
-    assert run.state is RunWord.ROLLED_BACK
-    assert world.names == ["undo a"]
 
 
 # ---- starting

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from troth.analysis.facts.extract import extract
+from troth.analysis.facts.model import FileFacts
 from troth.analysis.parallel import in_processes
 from troth.analysis.source.notebook import read_notebook
 from troth.analysis.source.read import Problem, parse
 
 __all__ = ["Gathered", "gather", "read_facts", "source_of"]
 
-Gathered = dict[str, "bytes | Problem"]
+Gathered = dict[str, "FileFacts | Problem"]
 _WORTH_A_PROCESS = 1_000_000  # bytes of source; reading fewer takes less time than a second process needs to pay
 
 
@@ -29,8 +30,8 @@ def source_of(path: str, data: bytes) -> bytes:
     return read_notebook(data).source.encode() if path.endswith(".ipynb") else data
 
 
-def read_facts(path: str, data: bytes) -> bytes | Problem:
-    """The packed facts of one file, or why there are none."""
+def read_facts(path: str, data: bytes) -> FileFacts | Problem:
+    """The facts of one file, or why there are none."""
     is_notebook = path.endswith(".ipynb")
     try:
         source = source_of(path, data)
@@ -40,7 +41,7 @@ def read_facts(path: str, data: bytes) -> bytes | Problem:
     if isinstance(tree, Problem):
         return tree
     try:
-        return extract(tree, top_level_await=is_notebook).pack()
+        return extract(tree, top_level_await=is_notebook)
     except (RecursionError, ValueError):  # `marshal` gives up on deep nesting with a ValueError
         return Problem(1, 1, "nested too deeply to be read")
 
@@ -53,7 +54,7 @@ def gather(
     jobs: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> Gathered:
-    """The packed facts of `paths`, or the reason why a file has none."""
+    """The facts of `paths`, or the reason why a file has none."""
     reader = _Reader(root, overlay)
     sizes = {path: len(overlay[path]) if path in overlay else _size(root / path) for path in paths}
     total = sum(sizes.values())
@@ -66,25 +67,28 @@ def gather(
         loads[lightest] += sizes[path]
     told = progress if progress is not None else _silent
 
-    def piece(share: list[str], tell: Callable[[int, int], None]) -> Callable[[], Gathered]:
-        def work() -> Gathered:
-            result: Gathered = {}
+    def piece(share: list[str], *, is_last: bool) -> Callable[[], dict[str, FileFacts | bytes | Problem]]:
+        def work() -> dict[str, FileFacts | bytes | Problem]:
+            result: dict[str, FileFacts | bytes | Problem] = {}
             for number, path in enumerate(share):
-                tell(number * count, len(paths))
+                if is_last:
+                    told(number * count, len(paths))
                 try:
                     data = reader.data(path)
                 except OSError as error:
                     result[path] = Problem(1, 1, f"it cannot be opened: {error.strerror}")
                     continue
-                result[path] = read_facts(path, data)
+                facts = read_facts(path, data)
+                # What another process read comes as bytes, which are quick to send.
+                result[path] = facts if is_last or isinstance(facts, Problem) else facts.pack()
             return result
 
         return work
 
-    pieces = [piece(share, _silent) for share in shares[:-1]] + [piece(shares[-1], told)]
     gathered: Gathered = {}
-    for part in in_processes(pieces):
-        gathered.update(part)
+    for part in in_processes([piece(share, is_last=number == count) for number, share in enumerate(shares, 1)]):
+        for path, facts in part.items():
+            gathered[path] = FileFacts.unpack(facts) if isinstance(facts, bytes) else facts
     return gathered
 
 

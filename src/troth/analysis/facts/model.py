@@ -20,6 +20,7 @@ The body of a function is kept as marshalled bytes and read only when somebody a
 """
 
 import marshal
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "FACTS_VERSION",
     "GENERATOR",
     "WAITS",
+    "AllFacts",
     "At",
     "ClassFacts",
     "FileFacts",
@@ -133,6 +135,32 @@ class FileFacts(NamedTuple):
             exports,
             mentions,
         )
+
+
+class AllFacts(Mapping[str, FileFacts]):
+    """The facts of many files by their path; those that came packed are read when somebody asks for them."""
+
+    def __init__(self, facts: Mapping[str, "FileFacts | bytes"]) -> None:
+        self._facts = dict(facts)
+
+    def __getitem__(self, path: str) -> FileFacts:
+        found = self._facts[path]
+        if not isinstance(found, FileFacts):
+            found = self._facts[path] = FileFacts.unpack(found)
+        return found
+
+    def raw(self, path: str) -> "FileFacts | bytes":
+        """The facts as they are now, read or not."""
+        return self._facts[path]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._facts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
 
 
 def body_of(function: FunctionFacts) -> tuple[Node, ...]:

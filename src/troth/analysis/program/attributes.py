@@ -7,7 +7,7 @@ from troth.analysis.program.consumers import looks_like_keeper
 
 __all__ = ["collect_uses"]
 
-_OF_COROUTINES = frozenset({"send", "throw", "close"})
+_OF_COROUTINES = frozenset({"send", "throw", "close", "cr_frame", "cr_code", "cr_await", "cr_running"})
 
 
 def collect_uses(node: Any, name: str, uses: set[str]) -> None:
@@ -29,7 +29,8 @@ def _walk(node: Any, name: str, uses: set[str], context: str) -> None:
     if kind == "attr":
         if node[2] == name:
             uses.add(context)
-        _walk(node[1], name, uses, "other" if node[2] in _OF_COROUTINES else "misused")
+        inside = node[2] in _OF_COROUTINES or node[2].startswith("__")
+        _walk(node[1], name, uses, "other" if inside else "misused")
     elif kind == "await":
         _walk(node[1], name, uses, "awaited")
     elif kind == "index":

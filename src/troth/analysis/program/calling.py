@@ -77,6 +77,19 @@ class Calling:
         for number, index in sorted(found):
             yield self.program.module(modules[number]).function(index)
 
+    def functions_named(self, name: str) -> list[Function]:
+        """The functions and methods of the project that are called `name`."""
+        paths = self.program.paths
+        return [self.program.module(paths[number]).function(index) for number, index in self._defined.get(name, ())]
+
+    @cached_property
+    def _defined(self) -> dict[str, list[tuple[int, int]]]:
+        known: dict[str, list[tuple[int, int]]] = {}
+        for number, module in enumerate(self.program.own_modules()):
+            for index, facts in enumerate(module.facts.functions):
+                known.setdefault(facts.name, []).append((number, index))
+        return known
+
     @cached_property
     def _by_name(self) -> dict[str, list[tuple[int, int]]]:
         """The functions, as the number of the file and their own, by the last names of what they call."""

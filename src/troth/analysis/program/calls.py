@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program import library
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
@@ -103,8 +104,9 @@ class Calls:
 
     def _one_of(self, func: Union, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         members = [m for m in func.members if not isinstance(m, Nothing)]
-        if any(m is None for m in members):
-            return None
+        known = [m for m in members if m is not None]
+        if len(known) < len(members):
+            return self._perhaps(known, node, values, scope)
         results = [self.call(m, node, values, scope) for m in members]
         if all(isinstance(r, Coroutine) for r in results) and results:
             first = results[0]
@@ -113,6 +115,16 @@ class Calls:
         if any(isinstance(r, Coroutine | AsyncGenerator | AsyncContext) for r in results):
             return None  # one color on one path, the other on another: nobody can say at this call
         return union(results)
+
+    def _perhaps(self, known: list[Value], node: Node, values: Arguments, scope: Evaluator) -> Value | None:
+        """What calling one of several gives where one more is unknown: a guess, if the others are all async."""
+        if not known or not all(_is_async_method(m) for m in known):
+            return None
+        results = [self.call(m, node, values, scope) for m in known]
+        for result in results:
+            if isinstance(result, Coroutine) and result.site is not None:
+                result.site.sure = False
+        return results[0] if all(isinstance(r, Coroutine) for r in results) else None
 
     def _own(
         self, func: FunctionValue, function: Function, node: Node, values: Arguments, scope: Evaluator
@@ -139,7 +151,7 @@ class Calls:
             return Builtin("iterator", (result,))
         if result is None:
             result = self._by_type_argument(function, values)
-        if program.overridden_otherwise(function, receiver):
+        if program.overridden_otherwise(function, receiver) or (result is not None and scope.is_patched(node[1])):
             return None
         return self._fresh(result, node, scope, "", function)
 
@@ -167,7 +179,8 @@ class Calls:
         """A promise that a plain function hands on becomes one that this call makes."""
         if isinstance(value, Union):
             real = [m for m in value.members if not isinstance(m, Nothing)]
-            if any(isinstance(m, Coroutine) for m in real) and not all(isinstance(m, Coroutine) for m in real):
+            promised = [m for m in real if isinstance(m, Coroutine | Awaitable)]
+            if promised and len(promised) < len(real):
                 return None  # a promise or a result, depending on what only the call knows
             return union([self._fresh(m, node, scope, how, function) for m in value.members])
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
@@ -257,7 +270,7 @@ class Calls:
             return Awaitable(
                 _first_result(values, scope), "task", scope.site(function, at, text, "task", reasons, sure=False)
             )
-        if "w" in flags:
+        if "w" in flags or ("m" in flags and _is_awaitable_object(result)):
             if isinstance(result, Awaitable) and function.name != "create_future":
                 site = scope.site(function, at, text, "future", reasons, sure=True)
                 return Awaitable(result.result or self._made_by_future(function, values, scope), result.kind, site)
@@ -495,9 +508,24 @@ _OF_ASYNC_ITERATORS = frozenset({"__anext__", "asend", "athrow", "aclose"})
 
 def is_lost_by_type(value: Value | None) -> bool:
     """Whether `value` is a promise, made here, whatever type somebody says that it has."""
-    if isinstance(value, Coroutine):
+    if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):
         return value.site is not None
     return isinstance(value, Awaitable) and value.site is not None and value.site.promise == "future"
+
+
+def _is_async_method(value: Value) -> bool:
+    if not isinstance(value, FunctionValue) or value.receiver is None:
+        return False
+    function = value.function
+    return function.is_async if isinstance(function, Function) else "a" in function.flags
+
+
+def _is_awaitable_object(value: Value | None) -> bool:
+    return (
+        isinstance(value, Instance)
+        and isinstance(value.cls, LibraryClass)
+        and ("Awaitable" in value.cls.name or library.member(value.cls.qualified, "__await__") is not None)
+    )
 
 
 def _gathered(values: Arguments, scope: Evaluator) -> Value | None:

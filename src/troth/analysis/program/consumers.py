@@ -149,7 +149,23 @@ class Consumers:
                 return keyword is None or looks_like_keeper(function.name)
             fate = self._fate(function, param[0])
             return fate == "kept" or (fate == "handed over" and _RUNNER.search(function.name) is not None)
+        if isinstance(func, ClassObject) and isinstance(func.cls, Class) and self._keeps(func.cls, position, keyword):
+            return True
         return looks_like_keeper(callee_text(node[1]))
+
+    def _keeps(self, cls: Class, position: int, keyword: str | None) -> bool:
+        """Whether objects of a class keep what their constructor is given and have something async to do with it."""
+        for ancestor in self._program.classes.order(cls):
+            if not isinstance(ancestor, Class):
+                return True
+            methods = [ancestor.module.function(indexes[-1]) for indexes in ancestor.methods.values()]
+            if "__await__" in ancestor.methods or any(method.is_async for method in methods):
+                return True
+            if "__init__" in ancestor.methods:
+                function = ancestor.module.function(ancestor.methods["__init__"][-1])
+                param = _param(list(function.facts.params)[1:], position, keyword)
+                return param is None or looks_like_keeper(param[0])
+        return False
 
     @staticmethod
     def _param_of(func: FunctionValue, function: Function, position: int, name: str | None) -> Param | None:

@@ -23,6 +23,9 @@ _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper f
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
 
+_WRAPPED = {"generator": "generator", "coroutine": "async", "plain": "plain"}
+
+
 class Effects:
     """What a call gives, per function; every answer is kept."""
 
@@ -165,7 +168,7 @@ class Effects:
         if has_inner and len(takes) == 1 and not wrapper.is_async:
             return self._read_wrapper(wrapper, depth + 1)
         if wrapper.is_async:
-            return "generator" if wrapper.is_generator else "async"
+            return _WRAPPED.get(self.of(wrapper), "")  # a wrapper may have decorators of its own
         return self._plain_wrapper(wrapper, params)
 
     def _plain_wrapper(self, wrapper: Function, params: set[str]) -> str:
@@ -182,8 +185,17 @@ class Effects:
 
 def _written(function: Function) -> Effect:
     if function.is_async:
+        if function.is_abstract and _promises_iterator(function):
+            return "unknown"  # `async def events(self) -> AsyncIterator: ...` is mostly meant to be a generator
         return "generator" if function.is_generator else "coroutine"
     return "iterator" if function.is_generator else "plain"
+
+
+def _promises_iterator(function: Function) -> bool:
+    node = function.facts.returns
+    node = node[1] if node is not None and node[0] == "index" else node
+    name = "" if node is None else node[1] if node[0] == "name" else node[2] if node[0] == "attr" else ""
+    return name in {"AsyncIterator", "AsyncIterable", "AsyncGenerator"}
 
 
 def _returned(body: tuple[Node, ...]) -> list[Node]:

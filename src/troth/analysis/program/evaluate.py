@@ -157,6 +157,10 @@ class Evaluator:
     def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
         """The values are given to `func`."""
 
+    def is_patched(self, callee: Node) -> bool:
+        """Whether an attribute of the receiver of `callee` was set here."""
+        return False
+
     def settle(self, value: Value | None, at: At) -> None:
         """The value is awaited."""
 
@@ -191,7 +195,10 @@ class Evaluator:
                     return known
             param = function.params.get(name)
             if param is not None:
-                return self.program.parameter(function, param)
+                value = self.program.parameter(function, param)
+                if value is None and not first and self.function is not None and self.function.is_async:
+                    return self.program.passed.wrapped(function, name)
+                return value
             inner = self.module.inner(function.index).get(name)
             if inner:
                 return self._defined(inner)
@@ -224,6 +231,8 @@ class Evaluator:
             inner = node[1]
             name = inner[1] if inner[0] == "name" else inner[2] if inner[0] == "attr" else ""
             base = self.program.by_convention(name) if name else None
+            if base is None and name:
+                base = self.program.passed.behind(inner, self.function, node[2])
         return self.attribute(base, node[2], node[3], node[1])
 
     def attribute(self, base: Value | None, name: str, at: At, base_node: Node | None = None) -> Value | None:
@@ -543,6 +552,8 @@ class Evaluator:
             found = self.program.classes.member(value.cls, name, value)
             if isinstance(found, FunctionValue):
                 result = _by_type_argument(self.program.calls.result(found), value)
+                if result is None and isinstance(value.cls, LibraryClass) and value.args:
+                    return value.args[0]
                 return (
                     result
                     if result is not None
@@ -606,6 +617,12 @@ class Evaluator:
             for part, item in zip(target[1], value.items, strict=True):
                 self.bind(part, item)
             return
+        if isinstance(value, Union):
+            tuples = [m for m in value.members if isinstance(m, TupleOf) and len(m.items) == len(target[1])]
+            if len(tuples) == len(value.members):
+                for index, part in enumerate(target[1]):
+                    self.bind(part, union([m.items[index] for m in tuples]))
+                return
         item = self.iterated(value)
         for part in target[1]:
             self.bind(part, item)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from troth.analysis.findings import Reason
+from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
+from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.values import Coroutine, Value
 
@@ -37,6 +39,7 @@ class Evidence:
         self._owners: dict[str, set[str]] = {}  # the classes that have them, in lower case
         self._plain: Counter[str] = Counter()
         self._overriding: dict[str, bool] = {}
+        self._imported: dict[str, set[str]] = {}  # the libraries that a file imports
         self._places: dict[str, tuple[str, int]] = {}
         self._awaited: Counter[str] = Counter()
         self._awaited_here: Counter[tuple[str, str]] = Counter()
@@ -44,6 +47,7 @@ class Evidence:
         self._awaited_names: Counter[str] = Counter()
         self._bare: Counter[str] = Counter()
         self._awaited_places: dict[str, tuple[str, int]] = {}
+        self._generators: set[str] = set()  # names of async generators: calling one gives no coroutine
         self.has_remote_objects = False  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
         self.awaited_twice: set[str] = set()  # functions whose result is awaited as well
 
@@ -55,6 +59,8 @@ class Evidence:
                 self.has_remote_objects = True
             name, flags, at, calls, awaited = f[0], f[4], f[5], f[9], f[10]
             if flags & 1:  # type: ignore[operator]
+                if flags & 2:  # type: ignore[operator]
+                    self._generators.add(name)  # type: ignore[arg-type]
                 self._async[name] += 1  # type: ignore[index]
                 if f[3] != -1:
                     self._methods[name] += 1  # type: ignore[index]
@@ -72,12 +78,12 @@ class Evidence:
                     continue
                 key = _tail(callee)
                 self._awaited[key] += 1
-                self._awaited_here[path, callee] += 1
+                self._awaited_here[_home(path, f, functions, callee), callee] += 1
                 self._awaited_names[key.rpartition(".")[2]] += 1
                 self._awaited_places.setdefault(key, (path, at[0]))  # type: ignore[index]
             for callee in calls:  # type: ignore[attr-defined]
                 self._bare[_tail(callee)] += 1
-                self._bare_here[path, callee] += 1
+                self._bare_here[_home(path, f, functions, callee), callee] += 1
 
     def colors(self, name: str) -> tuple[int, int]:
         """How many definitions of that name are async, and how many are not."""
@@ -100,8 +106,10 @@ class Evidence:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
         path = scope.module.path
         reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
-        if reason is not None and not scope.function.is_async and not self._fits(callee):
+        if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
+        if reason is None and not external and callee[0] == "attr" and scope.function.is_async:
+            reason = self._by_library(callee[2], path)
         siblings = reason is None
         if reason is None and scope.function.is_async:
             reason = self._by_siblings(text, scope.function)
@@ -115,6 +123,8 @@ class Evidence:
     def speaks_for(self, name: str, callee: str, function: Function) -> bool:
         """Whether `call` might have something to say about that callee; `name` is "" for one from a library."""
         if name and self._by_name(name, function.module.path) is not None:
+            return True
+        if name and function.is_async and self._by_library(name, function.module.path) is not None:
             return True
         return function.is_async and self._by_siblings(callee, function) is not None
 
@@ -130,7 +140,12 @@ class Evidence:
         return site.function.is_async or self._awaited_names[name] > 0
 
     def _by_name(self, name: str, asking: str) -> Reason | None:
-        if name in GENERIC or name.startswith("__"):
+        if (
+            name in GENERIC
+            or name.startswith("__")
+            or name in self._generators
+            or self._is_plain_elsewhere(name, asking)
+        ):
             return None
         count, plain = self.colors(name)
         telling = self._methods[name] if is_test(asking) else self._methods[name] - self._rehearsed[name]
@@ -140,6 +155,22 @@ class Evidence:
         which = "the only definition" if count == 1 else f"all {count} definitions"
         verb = "is" if count == 1 else "are"
         return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
+
+    def _by_library(self, name: str, asking: str) -> Reason | None:
+        """The name of a method that a library which the file imports has, only as a coroutine function."""
+        if name in GENERIC or len(name) < _TELLING or any(self.colors(name)) or self._is_plain_elsewhere(name, asking):
+            return None
+        for top in sorted(self._imported[asking]):
+            if name in library.async_methods(top):
+                return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
+        return None
+
+    def _is_plain_elsewhere(self, name: str, asking: str) -> bool:
+        """Whether a library that the asking file imports has a plain method of that name."""
+        if asking not in self._imported:
+            facts = self._program.module(asking).facts
+            self._imported[asking] = {i.module.partition(".")[0] for i in facts.imports if not i.level and i.module}
+        return any(name in library.plain_methods(top) for top in self._imported[asking])
 
     def _may_override_a_library(self, name: str) -> bool:
         """Whether the only method of that name is in a `GatewayClient(AsyncClient)` of an unknown library.
@@ -160,28 +191,56 @@ class Evidence:
             self._overriding[name] = known
         return known
 
-    def _fits(self, callee: Node) -> bool:
-        """Whether the receiver is called like a class that has the method: `manager` and `EventManager`."""
+    def _may_be_meant(self, callee: Node, function: Function) -> bool:
+        """Whether the receiver may be an object of a class of the project that has the method.
+
+        `self` has it only through a subclass. Where the receiver's name does not fit, a plain function, or a name that
+        many classes have, says too little: such a name is often that of a library's method.
+        """
+        name, owner = callee[2], _class_around(function)
+        if callee[1] in {("name", "self"), ("name", "cls")}:
+            return owner is not None and self._is_in_family(name, owner)
+        if name == function.name:
+            return False  # a wrapper that hands the call on, mostly to an object of a library
+        around = "" if owner is None else owner.name.lower()
+        if self._owners.get(name, set()) == {around} and callee[1][0] == "attr":
+            return False
+        if function.is_async and self._methods[name] < _MANY_DEFINITIONS:
+            return True
+        return self._fits(callee, around)
+
+    def _is_in_family(self, name: str, owner: Class) -> bool:
+        """Whether a class, or a subclass of it, brings the method with it."""
+        classes = self._program.classes
+        family = [owner, *classes.children(owner)]
+        return any(isinstance(one, Class) and name in one.methods for child in family for one in classes.order(child))
+
+    def _fits(self, callee: Node, around: str) -> bool:
+        """Whether the receiver is called like a class that has the method: `manager` and `EventManager`.
+
+        The class around the call is hardly meant: an object seldom holds another of its kind.
+        """
         base = callee[1]
         word = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
-        if word in {"self", "cls"}:
-            return True
         plain = word.replace("_", "").lower()
-        return len(plain) > 3 and any(plain in owner for owner in self._owners.get(callee[2], ()))
+        owners = self._owners.get(callee[2], set()) - {around}
+        return len(plain) > 3 and any(plain in owner for owner in owners)
 
     def _by_siblings(self, text: str, function: Function) -> Reason | None:
         """Sites that call the same by the same words: in this file, or anywhere if the words are telling."""
         if "…" in text:
             return None
         path, key = function.module.path, _tail(text)
-        awaited, bare = self._awaited_here[path, text], self._bare_here[path, text]
+        home = _home(path, function.facts, function.module.facts.functions, text)
+        awaited, bare = self._awaited_here[home, text], self._bare_here[home, text]
         where = "in this file"
         is_generic = key.rpartition(".")[2] in GENERIC
         fewest = _FEWEST_OF_LOCAL if is_generic and _is_local(text, function) else _FEWEST_HERE
         if awaited < fewest or (bare - 1) * 4 > awaited:
             awaited, bare = self._awaited[key], self._bare[key]
             where = "in this project"
-            if awaited < _FEWEST_ANYWHERE or bare > 1 or is_generic:
+            fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
+            if awaited < fewest or bare > 1 or is_generic:
                 return None
         place = self._awaited_places[key]
         return Reason(f"`{text}(…)` is awaited in {awaited} other functions {where}", *place)
@@ -190,9 +249,28 @@ class Evidence:
 # How many functions have to await the same words: two in one file know what they do; elsewhere the same words may
 # mean another object, so three, and nobody who does otherwise. The `sock` whose `send` is called may even be another in
 # each function of a file, unless it belongs to the module or to `self`.
+_MANY_DEFINITIONS = 3
+_TELLING = 5  # letters; shorter names mean many things
 _FEWEST_HERE = 2
 _FEWEST_OF_LOCAL = 3
 _FEWEST_ANYWHERE = 3
+_FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
+
+
+def _home(path: str, f: Any, functions: Any, callee: str) -> str:
+    """The place in which the same words mean the same object: the file, or for `self` the class."""
+    if not callee.startswith(("self.", "cls.")):
+        return path
+    while f[3] == -1 and f[2] > 0:
+        f = functions[f[2]]
+    return f"{path} {f[3]}"
+
+
+def _class_around(function: Function) -> Class | None:
+    method: Function | None = function
+    while method is not None and method.owner is None:
+        method = method.parent
+    return None if method is None else method.owner
 
 
 def _is_local(text: str, function: Function) -> bool:

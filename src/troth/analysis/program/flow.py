@@ -14,7 +14,7 @@ from troth.analysis.program import library
 from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
-from troth.analysis.program.entities import Class
+from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, Evaluator, _at_of
 from troth.analysis.program.evidence import asks_for_color
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, KeyAsked, Misuse, Promise, Site
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
 __all__ = ["Flow", "holds_promise", "promises"]
@@ -139,6 +138,8 @@ class Flow(Evaluator):
         self._returned_result = False  # some path returns something that is no promise
         self._closures: list[Node | int] = []
         self._arms = False
+        self._is_plain_side = False  # where somebody has made sure that the methods are plain
+        self._raised: dict[Site, int] = {}  # what was held where an error was raised
         self.calls: dict[At, Call] = {}
         self.keys: list[KeyAsked] = []
         self._awaiting: set[At] = set()
@@ -193,8 +194,8 @@ class Flow(Evaluator):
                 return  # asks whether there is one at all
             if not all(map(is_promise, real)):
                 # Another path gave another value; on the path of the promise it is misused all the same.
-                real = [m for m in real if is_promise(m) and m.site in self.pending]  # type: ignore[union-attr]
-                if kind == "condition":
+                real = [m for m in real if is_promise(m) and m.site is not None]  # type: ignore[union-attr]
+                if kind == "condition" and all(m.site in self.pending for m in real):  # type: ignore[union-attr]
                     kind = "perhaps condition"  # true or not, depending on the path
             for member in real:
                 self.misuse(member, kind, at, text)
@@ -209,15 +210,16 @@ class Flow(Evaluator):
         ):
             self.keep(value)
             return
+        if site.target is None and kind in {"async with", "async iteration", "with"}:
+            self.keep(value)
+            return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
         if site in self.pending:
             self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
             return
-        if _is_future(value) and (site.promise, kind) in {("future", "text"), ("future", "perhaps condition")}:
-            return  # a future may be shown, and asked for whether there is one
+        if _is_future(value) and kind in {"text", "perhaps condition", "comparison"}:
+            return  # a future may be shown, looked for, and asked for whether there is one
         if kind == "iteration" and isinstance(value, AsyncGenerator):
             kind = "plain for"
-        if site.target is None and kind in {"async with", "async iteration", "with"}:
-            return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
         self.incident(kind, site, detail=text)
 
     def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
@@ -249,8 +251,6 @@ class Flow(Evaluator):
                 self.keep(member)
 
     def _awaited_function(self, value: FunctionValue, at: At) -> None:
-        from troth.analysis.program.entities import Function
-
         function = value.function
         is_async = (
             self.program.effects.of(function) == "coroutine"
@@ -309,6 +309,8 @@ class Flow(Evaluator):
                 continue
             if _last_part(callee_text(node[1])) == "cast" and position == 1:
                 continue  # it gives back what it is given
+            if node[1] == ("name", "isinstance"):
+                continue  # what it learns is told by the branches
             if _loops_over(node, func) and is_promise(value):
                 self.misuse(value, "iteration", node[-1])
                 continue
@@ -316,7 +318,13 @@ class Flow(Evaluator):
                 continue
             text = self.program.consumers.drops(func, node, position, name, value)
             if text:
-                if any(map(is_promise, members_of(value))):
+                if text == "text:`str.join`":
+                    for promise in promises(value):
+                        self.misuse(promise, "argument", node[-1], "`str.join`")
+                elif not any(map(is_promise, members_of(value))):
+                    if not isinstance(func, FunctionValue) or isinstance(func.function, Function):
+                        self.keep(value)  # a collection of promises is given to somebody who takes collections
+                else:
                     self.misuse(
                         value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
                     )
@@ -372,6 +380,15 @@ class Flow(Evaluator):
             isinstance(value, Union)
             and len({p.site.at for p in promises(value) if p.site is not None}) > 0
             and self._arms
+        )
+
+    def is_patched(self, callee: Node) -> bool:
+        """Whether an attribute of the receiver was set in this function: a method may not do what its class says."""
+        if not self._knows_attributes or callee[0] != "attr":
+            return False
+        root = dotted(callee[1])
+        return bool(root) and any(
+            key.startswith(f"{root}.") and isinstance(v, External | Instance) for key, v in self.env.items()
         )
 
     def on_name(self, node: Node) -> Value | None:
@@ -487,7 +504,7 @@ class Flow(Evaluator):
                 ):
                     self.incident("dropped in comprehension", promise.site)
             return
-        if not _is_sure(value):
+        if not _is_sure(value) or (self._is_plain_side and not self.function.is_async):
             return
         for member in members_of(value):
             if isinstance(member, Coroutine) and member.site is not None and member.site not in self.pending:
@@ -520,8 +537,11 @@ class Flow(Evaluator):
                 self.attributes.setdefault(target[2], []).append(value)
                 if value is not None:
                     self.stored.append((target, value))
+            key = dotted(target)
             if self._knows_attributes:
-                self._forget_attributes(dotted(target) or "?")
+                self._forget_attributes(key or "?")
+            if key and not is_own:
+                self._learn(key, value if value is not None else External("set in this function"))
             if is_own or not self.function.is_async or looks_like_keeper(target[2]) or not isinstance(base, Instance):
                 self.keep(value)
             else:
@@ -670,7 +690,7 @@ class Flow(Evaluator):
     def _declared_otherwise(self) -> bool:
         """Whether the annotation of the result says what its items are, and that they are no promises."""
         returns = self.function.facts.returns
-        if returns is None:
+        if returns is None or not self.function.is_async:  # a plain function cannot await; its caller can
             return False
         declared = self.program.types.annotated(returns, self.module, self.function.parent, self.function.owner)
         members = [m for m in members_of(declared) if not isinstance(m, Nothing)]
@@ -689,7 +709,9 @@ class Flow(Evaluator):
         states = [(self.env, self.pending)] if self.alive else []
         self._restore(before)
         self.narrow(test, truth=False)
+        outside, self._is_plain_side = self._is_plain_side, self._is_plain_side or _asks_for_method(test)
         self.block(statement[3])
+        self._is_plain_side = outside
         if self.alive:
             states.append((self.env, self.pending))
         self._join(states)
@@ -723,7 +745,12 @@ class Flow(Evaluator):
             self._narrow_to_class(key, classes)
             return
         known = self.value(node)
-        if isinstance(known, Union) and not holds_promise(known):
+        if holds_promise(known):
+            nodes = classes[1] if classes[0] == "tuple" else (classes,)
+            if any(_last_name(n) in _AWAITABLE_TYPES for n in nodes):
+                self.keep(known)
+                self._learn(key, union([m for m in members_of(known) if not is_promise(m)]))
+        elif isinstance(known, Union):
             excluded = [self.value(n) for n in (classes[1] if classes[0] == "tuple" else (classes,))]
             left = [m for m in known.members if not any(self._is_of(m, cls) for cls in excluded)]
             if left and len(left) < len(known.members):
@@ -775,7 +802,12 @@ class Flow(Evaluator):
                 instances.append(None)
         known = self.env.get(name)
         if holds_promise(known):
-            return
+            if any(_last_name(n) in _AWAITABLE_TYPES for n in nodes):
+                self.keep(known)
+                return
+            for promise in promises(known) if isinstance(known, Union) else ():
+                if promise.site in self.pending:  # what is of that class is no promise: none is held on this path
+                    self.pending[promise.site] = (self.pending[promise.site] & ~PENDING) | MAYBE
         if "." not in name or None not in instances:
             self._learn(name, union(instances) if None not in instances else None)
 
@@ -959,6 +991,8 @@ class Flow(Evaluator):
     def s_raise(self, statement: Node) -> None:
         if statement[1] is not None:
             self.keep(self.value(statement[1]))
+        for site, status in self.pending.items():
+            self._raised[site] = self._raised.get(site, 0) | status
         self.alive = False
 
     def s_assert(self, statement: Node) -> None:
@@ -1035,16 +1069,16 @@ class Flow(Evaluator):
     def _conclude(self) -> None:
         """What was bound and never awaited is lost."""
         for site, variable in self.variables.items():
-            status = self.exits.get(site, 0)
+            status = self.exits[site] if site in self.exits else self._raised.get(site, 0)
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            broken = any(m.kind in _PROVING for m in misuses)
+            broken = any(m.kind in _PROVING or m.text == "`str.join`" for m in misuses)
             if site.promise == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
                 tested = status & WEAK and any(m.kind in {"condition", "argument"} for m in misuses)
-                if not status & AWAITED and (broken or tested):
-                    self.incident("never awaited", site, variable=variable, sure=not status & (KEPT | WEAK))
+                if not status & (AWAITED | KEPT) and (broken or tested):
+                    self.incident("never awaited", site, variable=variable, sure=not status & WEAK)
                     self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(
                         site, misuses, variable
                     )
@@ -1101,6 +1135,10 @@ def _loops_over(node: Node, func: Value | None) -> bool:
     )
 
 
+_AWAITABLE_TYPES = frozenset(
+    {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator", "AsyncIterable"}
+)
+
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
 
@@ -1144,6 +1182,11 @@ def _is_broad(types: Node | None) -> bool:
 
 def _reraises(body: tuple[Node, ...]) -> bool:
     return any(statement[0] == "raise" for statement in body)
+
+
+def _asks_for_method(test: Node) -> bool:
+    """Whether a condition is `iscoroutinefunction(self.start)`."""
+    return test[0] == "call" and _last_name(test[1]) in ASKS_FOR_FUNCTION and bool(test[2]) and test[2][0][0] == "attr"
 
 
 def dotted(node: Node) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -62,7 +63,16 @@ class ModuleFinder:
         if not fitting:
             return None
         if len(parts) == 1:  # a single word fits too much: only a file beside the importer, or above it
-            fitting = [f for f in fitting if importer.startswith(_folder_of(f))]
+            here = f"{importer.rpartition('/')[0]}/" if "/" in importer else ""
+            fitting = [
+                f
+                for f in fitting
+                if importer.startswith(_folder_of(f))
+                and (
+                    f"{_folder_of(f)}__init__.py" not in self._names
+                    or (_folder_of(f) == here and name not in sys.stdlib_module_names)
+                )
+            ]
             if not fitting:
                 return None
         return self._nearest(fitting, importer)

@@ -79,6 +79,37 @@ def has_members(qualified: str) -> bool:
 
 
 @cache
+def async_methods(top_level: str) -> frozenset[str]:
+    """The methods that the classes of a package have as coroutine functions and in no other color."""
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    if table is None:
+        return frozenset()
+    names = {
+        name
+        for module in table.modules.values()
+        for known in module.get("c", {}).values()
+        for name, sig in known.get("m", {}).items()
+        if "a" in sig[0] and "p" not in sig[0]
+    }
+    return frozenset(names - plain_methods(top_level))
+
+
+@cache
+def plain_methods(top_level: str) -> frozenset[str]:
+    """The methods of the classes of a package that give no promise."""
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    if table is None:
+        return frozenset()
+    names: set[str] = set()
+    for module in table.modules.values():
+        for known in module.get("c", {}).values():
+            names.update(name for name, sig in known.get("m", {}).items() if not set(sig[0]) & set("agmow"))
+    return frozenset(names)
+
+
+@cache
 def lineage(qualified: str) -> tuple[str, ...]:
     """The class and its known ancestors."""
     tables = _tables()

@@ -19,6 +19,7 @@ from troth.analysis.program.flow import Flow, holds_promise
 from troth.analysis.program.glance import Glance
 from troth.analysis.program.imports import ModuleFinder
 from troth.analysis.program.names import Names
+from troth.analysis.program.passed import Passed
 from troth.analysis.program.reasons import Reasons
 from troth.analysis.program.sites import AWAITED, KEPT, PENDING, Incident, KeyAsked, Site
 from troth.analysis.program.suspicion import Suspicion
@@ -125,9 +126,12 @@ class Program:
         self.consumers = Consumers(self)
         self.evidence = Evidence(self)
         self.calling = Calling(self)
+        self.passed = Passed(self)
         self.glance = Glance(self)
         self._summaries: dict[Function, Summary] = {}
         self._walking: set[Function] = set()
+        self._early: set[Function] = set()  # those that asked too early what their callers give
+        self._again: set[Function] = set()
         self._parameters: dict[tuple[Function, str], Value | None] = {}
         self._fixtures: dict[tuple[str, str], Function | None] = {}
         self._incidents: tuple[Incident, ...] = ()
@@ -316,8 +320,24 @@ class Program:
             found = Summary(None)
         finally:
             self._walking.discard(function)
-        self._summaries[function] = found
+        if function in self._early and function not in self._again and self._walking:
+            self._again.add(function)  # something it asked for was not known yet: it is walked once more
+        else:
+            self._summaries[function] = found
+        self._early.discard(function)
         return found
+
+    def is_walking(self, function: Function) -> bool:
+        """Whether a walk through `function` is going on; who asked it now is asked again when that is over."""
+        if function not in self._walking or function in self._summaries:
+            return False
+        self._early |= self._walking
+        return True
+
+    @property
+    def async_names(self) -> set[str]:
+        """The names of which something async is known, in the project or in what it imports."""
+        return set() if self._suspicion is None else self._suspicion.names
 
     def inferred(self, function: Function) -> Value | None:
         """What a function returns (or yields), by its body."""
@@ -353,6 +373,8 @@ class Program:
             return "kept"
         finally:
             self._walking.discard(function)
+        if any(m.kind in {"async with", "async iteration"} for m in flow.misuses.get(site, ())):
+            return "kept"  # it wants something to enter or to loop over
         incident = flow.incidents.get(((0, 0, 0, 0), "never awaited"))
         if incident is None or flow.exits.get(site, 0) & (KEPT | AWAITED):
             return "kept"
@@ -412,20 +434,21 @@ class Program:
             for index in range(len(module.facts.functions))
             if index not in skipped.get(module.path, ())
         ]
+        left = dict.fromkeys(waiting)
         while True:
-            left: list[Function] = []
             for function in waiting:
                 if not suspicion.falls_on(function):
-                    left.append(function)
                     continue
+                del left[function]
                 walked.setdefault(function.module.path, []).append(function.index)
                 summary = self.summary(function)
                 if not function.is_async and holds_promise(summary.returns):
                     returning.add(function.name)
                 met += summary.incidents
+            new = returning - suspicion.returners
             if not suspicion.grow(returning):
                 break
-            waiting = left
+            waiting = [function for function in self.calling.functions_naming(new) if function in left]
         self._incidents = tuple(met)
         self._asked = () if beyond is not None else tuple(paths)
         self._walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
@@ -475,7 +498,7 @@ class Program:
                 return ""
             if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns, _AWAITABLES):
                 return "on purpose"
-        if function.name in self.evidence.awaited_twice:
+        if function.name in self.evidence.awaited_twice or (returns == ("name", "Any") and not incident.site.sure):
             return "on purpose"
         if self.summary(function).returned_result:
             return ""

@@ -10,6 +10,7 @@ from troth.analysis.program.awaits import awaited_calls
 from troth.analysis.program.dispatch import dispatchers
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.handed import handed
+from troth.analysis.program.mentions import mentioned
 from troth.analysis.program.required import is_required
 from troth.analysis.program.values import ClassObject, External, FunctionValue, members_of
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.calling import Call
     from troth.analysis.program.link import Program
 
-__all__ = ["Needless", "needless", "never_waits"]
+__all__ = ["Needless", "handed_over", "needless", "never_waits"]
 
 _FEWEST = 2
 _RUNNING = frozenset({"run", "run_until_complete", "run_async", "async_to_sync"})
@@ -87,10 +88,30 @@ def never_waits(cls: Class) -> bool:
     return public >= _FEWEST and not any(one.is_generator or one.is_abstract or one.waits for one in is_async)
 
 
-def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
-    of_asked = dispatchers(program, program.asked) if of_surfaces else ()
-    handlers = {handler for dispatcher in of_asked for handler in dispatcher.handlers}
-    idle = [
+def handed_over(program: Program) -> tuple[Function, ...]:
+    """Those that are async for nothing but for somebody whom they are handed to, and who may await what they give."""
+    handlers = {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
+    candidates = [
+        one
+        for one in _idle(program, handlers, of_surfaces=False)
+        if one not in handlers and not is_required(program, one)
+    ]
+    families = _families(program, candidates)
+    names = mentioned(program, {function.name for function in candidates})
+    twins = _with_waiting_twins(program, candidates)
+    return tuple(
+        one
+        for one in candidates
+        if one.name in names
+        and one not in twins
+        and not one.is_abstract
+        and not any(other.waits or not other.is_async for other in families[one])
+    )
+
+
+def _idle(program: Program, handlers: set[Function], *, of_surfaces: bool) -> list[Function]:
+    """The async functions of the asked files that never wait."""
+    return [
         function
         for module in map(program.module, program.asked)
         for function in (module.function(index) for index in range(1, len(module.facts.functions)))
@@ -99,7 +120,12 @@ def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
         and not function.waits
         and (not of_surfaces or function in handlers or (function.owner is not None and never_waits(function.owner)))
     ]
-    found = _freed(program, idle, {})
+
+
+def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
+    of_asked = dispatchers(program, program.asked) if of_surfaces else ()
+    handlers = {handler for dispatcher in of_asked for handler in dispatcher.handlers}
+    found = _freed(program, _idle(program, handlers, of_surfaces=of_surfaces), {})
     if of_surfaces:
         return found
     known = {one.function: one for one in found}

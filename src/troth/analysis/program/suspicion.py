@@ -152,9 +152,11 @@ class Suspicion:
         while around is not None:
             param = around.params.get(name)
             if param is not None:
-                return (param[1] is not None and _mentions(param[1], self._slots)) or any(
-                    map(asks_for_function, around.facts.calls)
-                )
+                if param[1] is not None and _mentions(param[1], self._slots):
+                    return True
+                if any(map(asks_for_function, around.facts.calls)):
+                    return True
+                return around is not function and self._program.passed.wrapped(around, name) is not None
             around = around.parent
         return False
 

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Collection
 from typing import Literal
 
+from troth.analysis.program import Program
 from troth.analysis.program.entities import Function
 from troth.analysis.program.required import is_required
 from troth.analysis.recolor.tree import Tree
@@ -34,7 +35,7 @@ def is_test_file(path: str) -> bool:
     )
 
 
-def kept_by(program: object, function: Function, handed_around: Collection[str]) -> str | None:
+def kept_by(program: Program, function: Function, handed_around: Collection[str]) -> str | None:
     """What keeps `function` as it is; None if nothing does."""
     name = function.name
     if function.is_generator:
@@ -49,7 +50,7 @@ def kept_by(program: object, function: Function, handed_around: Collection[str])
     decorators = [one for one in function.facts.decorators if not _is_test_decorator(one)]
     if test and not decorators and (name.startswith("test") or len(decorators) < len(function.facts.decorators)):
         return None
-    if is_required(program, function):  # type: ignore[arg-type]
+    if is_required(program, function):
         return "a decorator, a base class or a framework asks for its color"
     return None
 

@@ -1,6 +1,6 @@
 """Knows what a recolor comes to: what changes, what stays and why, and what somebody has to decide first."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -9,7 +9,7 @@ from troth.analysis.program.entities import Function
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.sites import Mention, Site
 
-__all__ = ["Color", "Listed", "Plan", "Waits", "outside"]
+__all__ = ["Color", "Listed", "Plan", "Waits", "outside", "split_by_kind"]
 
 Color = Literal["sync", "async"]
 
@@ -52,11 +52,24 @@ class Plan:
     wrong_colors: tuple[Listed, ...] = ()
     untested: tuple[Site, ...] | None = None
     notes: tuple[Listed, ...] = field(default=())
+    concerned: frozenset[str] = frozenset()  # the files that say a name of what changes
+    taught: tuple[Listed, ...] = ()  # dispatchers that take both colors from now on
 
     @property
     def is_clear(self) -> bool:
         """Whether nothing stands in the way but namesakes that may be left."""
         return not (self.unable or self.problems)
+
+
+def split_by_kind(problems: Mapping[Site, Problem]) -> tuple[list[Problem], list[Listed]]:
+    """What somebody has to decide first, and what stands in a page or docstring only: that is named, and never runs."""
+    code = [one for site, one in problems.items() if site.tree.view.kind in {"code", "notebook"}]
+    text = [
+        Listed(one.path, one.line, one.text, one.why)
+        for site, one in problems.items()
+        if site.tree.view.kind not in {"code", "notebook"}
+    ]
+    return code, text
 
 
 def outside(sites: Iterable[Site], within: Callable[[str], bool]) -> tuple[Listed, ...]:

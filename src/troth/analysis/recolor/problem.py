@@ -1,15 +1,21 @@
 """Knows what a place that cannot be changed by rule looks like."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from troth.analysis.program.entities import Function
 
 __all__ = ["Problem"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """A place where somebody has to decide, and why. While there is one, nothing is written."""
+    """A place where somebody has to decide, and why. While there is one, nothing is written.
+
+    `about` are the functions that could change but for it.
+    """
 
     path: str
     line: int
     text: str
     why: str
+    about: tuple[Function, ...] = field(default=(), compare=False)

@@ -1,6 +1,7 @@
 """Knows how to get from targets to a plan: read the project, find the functions, plan one direction or both."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -112,8 +113,19 @@ def _chosen(functions: Sequence[Function], wish: Wish, to: Color) -> tuple[Funct
     return tuple(
         one
         for one in functions
-        if one.is_async != (to == "async") and (one.name in named if named else not _is_pythons(one))
+        if one.is_async != (to == "async") and (one.name in named if named else _is_of_surface(one, wish, to))
     )
+
+
+def _is_of_surface(function: Function, wish: Wish, to: Color) -> bool:
+    """Whether a method changes unless `--methods` says otherwise.
+
+    What a class keeps to itself has to become plain for its surface to be plain, but need not wait because that waits.
+    """
+    if _is_pythons(function):
+        return False
+    is_named = any(one.rpartition(".")[2] == function.name or one.endswith(f":{function.name}") for one in wish.targets)
+    return to == "sync" or is_named or function.owner is None or not function.name.startswith("_")
 
 
 def _is_pythons(function: Function) -> bool:
@@ -145,7 +157,19 @@ def _told(plan: Plan, workspace: Workspace, wish: Wish) -> Plan:
         texts=tuple(one for one in texts if within(one.path)),
         wrong_colors=tuple(sorted(set(wrong_colors(workspace.program, callers)))),
         untested=_untested(plan, wish, workspace.root),
+        concerned=frozenset(_concerned(workspace, plan)),
     )
+
+
+def _concerned(workspace: Workspace, plan: Plan) -> Iterator[str]:
+    """The Python files in which the change may be felt: they say the name of something that changes."""
+    names = {one.name for one in (*plan.definitions, *plan.followers)}
+    if not names:
+        return
+    said = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
+    for view in workspace.views.values():
+        if view.kind in {"code", "notebook"} and said.search(view.text):
+            yield view.path
 
 
 def _untested(plan: Plan, wish: Wish, root: Path) -> tuple[Site, ...] | None:
@@ -162,8 +186,6 @@ def _untested(plan: Plan, wish: Wish, root: Path) -> tuple[Site, ...] | None:
 
 def _asyncio_mode_is_auto(root: Path) -> bool:
     """Whether pytest-asyncio takes every async test by itself, so that a test needs no mark."""
-    import re
-
     for name in ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini"):
         try:
             text = (root / name).read_text(encoding="utf-8", errors="replace")

@@ -30,6 +30,9 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
         by_file.setdefault(site.path, Counter())[_use(site)] += 1
     for path, uses in sorted(by_file.items()):
         yield f"  {path}  {', '.join(f'{count} {use}' for use, count in uses.most_common())}"
+    if plan.taught:
+        yield f"{_count(len(plan.taught), 'dispatcher')} taught to take both colors"
+        yield from _short(_listed(plan.taught), most)
     if plan.unable:
         yield f"{_count(len(plan.unable), 'function')} that cannot become {plan.to}; pick the others with `--methods`"
         for unable in plan.unable:
@@ -118,6 +121,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "unable": [{**_function(one.function), "why": one.why, "at": one.line} for one in plan.unable],
         "problems": [{"path": one.path, "line": one.line, "text": one.text, "why": one.why} for one in plan.problems],
         "stays": [_item(one) for one in plan.stays],
+        "taught": [_item(one) for one in plan.taught],
         "wrong_colors": [_item(one) for one in plan.wrong_colors],
         "texts": [_item(one) for one in (*plan.texts, *plan.notes)],
         "untested": None if plan.untested is None else [_site(one) for one in plan.untested],

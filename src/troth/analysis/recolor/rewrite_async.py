@@ -6,10 +6,12 @@ from keyword import iskeyword
 
 from troth.analysis.findings import Edit
 from troth.analysis.recolor.problem import Problem
-from troth.analysis.recolor.sites import Site
+from troth.analysis.recolor.sites import Mention, Site
 from troth.analysis.recolor.tree import Definition, Tree
 
-__all__ = ["definition_made_async", "import_added", "marked_for_asyncio", "site_awaited", "site_run"]
+__all__ = ["definition_made_async", "import_added", "marked_for_asyncio", "out_of_thread", "site_awaited", "site_run"]
+
+_THREADS = {"asyncio.to_thread": 0, "to_thread": 0}
 
 
 def site_awaited(site: Site) -> list[Edit] | Problem:
@@ -29,6 +31,28 @@ def site_awaited(site: Site) -> list[Edit] | Problem:
 def site_run(site: Site, runner: str) -> list[Edit] | Problem:
     """The edits that run the call to its end at a boundary."""
     return _around(site, f"{runner}(", ")", needs_parentheses=False)
+
+
+def out_of_thread(mention: Mention) -> list[Edit] | None:
+    """`await asyncio.to_thread(x.f, 1)` as `await x.f(1)`; None where the function is not handed to a thread so."""
+    tree, taker = mention.tree, mention.taker
+    if taker is None or not isinstance(tree.parent(taker.node), ast.Await):
+        return None
+    call = taker.node
+    is_thread = ast.unparse(call.func) in _THREADS and taker.slot == "0"
+    is_executor = isinstance(call.func, ast.Attribute) and call.func.attr == "run_in_executor" and taker.slot == "1"
+    place = int(taker.slot) if is_thread or is_executor else -1
+    if place < 0 or call.args[place] is not mention.node:
+        return None
+    start, end = tree.start(mention.node), tree.end(mention.node)
+    rest = [*call.args[place + 1 :], *(one.value for one in call.keywords)]
+    text = tree.text.value
+    following = re.match(r"\s*,[ \t]*", text[end:]) if rest else None
+    if rest and following is None:
+        return None
+    after = end + (len(following[0]) if following is not None else len(re.match(r"\s*,?", text[end:])[0]))  # type: ignore[index]
+    edits = [tree.view.edit(tree.start(call), start, ""), tree.view.edit(end, after, "(")]
+    return None if any(one is None for one in edits) else [one for one in edits if one is not None]
 
 
 def _around(site: Site, before: str, after: str, *, needs_parentheses: bool) -> list[Edit] | Problem:

@@ -3,16 +3,27 @@
 import ast
 import re
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from troth.analysis.findings import Edit
+from troth.analysis.program.entities import Function
+from troth.analysis.recolor.kept import held_by, kept_made_plain
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.sites import Site
 from troth.analysis.recolor.tree import Definition, Tree, own_nodes
 from troth.analysis.source.tree import tree_of
 
-__all__ = ["Rewritten", "awaits_dropped", "definition_made_plain", "site_made_plain"]
+__all__ = ["PassedOn", "Rewritten", "awaits_dropped", "definition_made_plain", "site_made_plain"]
 
-Rewritten = tuple[list[Edit], list[ast.AST]] | Problem  # the edits, and the waiting that is gone with them
+
+class PassedOn(NamedTuple):
+    """A plain function that returns the coroutine: it gives what the call gives, so its own calls change as well."""
+
+    function: Function
+
+
+# The edits, and the waiting that is gone with them; or the function whose calls change; or why nothing can be done.
+Rewritten = tuple[list[Edit], list[ast.AST]] | PassedOn | Problem
 
 _ASYNC = re.compile(r"async([ \t]|\\\r?\n)+")
 
@@ -32,25 +43,95 @@ def site_made_plain(site: Site, ours: Collection[ast.Call]) -> Rewritten:
         return _problem(site, f"`{use.by}` needs something to wait for, and its value is not awaited here")
     if use.kind == "gathered" and isinstance(outer, ast.Call):
         return _ungathered(site, outer, ours)
-    if use.kind == "kept":
-        return _kept(site)
     if use.kind == "spawned" and isinstance(outer, ast.Call):
-        waiting = tree.parent(outer)
-        if isinstance(waiting, ast.Await) and outer.args[:1] == [node] and len(outer.args) == 1:
-            return _unwrapped(site, outer, waiting)
-        return _problem(site, f"`{use.by}` needs a coroutine; call it in place, or start something else that waits")
+        return _unspawned(site, outer, ours)
+    if use.kind in {"kept", "value"} or (use.kind == "passed" and use.by.endswith(".append")):
+        held = held_by(tree, node)
+        if held is not None:
+            return kept_made_plain(site, held, ours, is_task=False)
+        if use.kind == "kept":
+            return _stored(site)
     if use.kind == "passed":
         return _problem(site, f"its coroutine is given to `{use.by}`, which may await it")
     if use.kind == "returned":
-        around = tree.around(node)
-        if isinstance(around, ast.AsyncFunctionDef):
-            return _problem(site, f"its coroutine is returned by `async def {around.name}`, so it is awaited twice")
-        name = around.name if isinstance(around, ast.FunctionDef) else "the code around it"
-        return _problem(site, f"its coroutine is returned by `{name}`, whose callers await it")
+        return _passed_on(site, ours)
     if use.kind == "lambda":
         return _problem(site, "a lambda makes its coroutine; whoever calls the lambda may await it")
+    if use.kind == "chosen" and isinstance(outer, ast.Await) and all(one in ours for one in _choices(outer.value)):
+        return awaits_dropped(tree, [outer], site)
     if use.kind in {"chosen", "entered"}:
         return _problem(site, f"it is {use.words}; what else is there may still have to be awaited")
+    return [], []
+
+
+def _passed_on(site: Site, ours: Collection[ast.Call]) -> Rewritten:
+    """A plain function whose every `return` gives the coroutine of such a call."""
+    around = site.tree.around(site.node)
+    if isinstance(around, ast.AsyncFunctionDef):
+        return _problem(site, f"its coroutine is returned by `async def {around.name}`, so it is awaited twice")
+    if not isinstance(around, ast.FunctionDef) or site.caller is None:
+        return _problem(site, "its coroutine is returned by the code around it, and somebody awaits it")
+    nodes = list(own_nodes(around))
+    if any(isinstance(one, ast.Yield | ast.YieldFrom) for one in nodes):
+        return _problem(site, f"its coroutine is given by the generator `{around.name}`, and somebody awaits it")
+    if around.decorator_list and not _is_static(around):
+        return _problem(site, f"its coroutine is returned by `{around.name}`, whose decorator may ask for it")
+    given = [one.value for one in nodes if isinstance(one, ast.Return) and one.value is not None]
+    others = [one for one in given if not all(part in ours for part in _choices(one))]
+    if others:
+        why = (
+            f"its coroutine is returned by `{around.name}`, whose callers await it, and which returns other things too"
+        )
+        return _problem(site, f"{why} (line {others[0].lineno})")
+    return PassedOn(site.caller)
+
+
+def _is_static(node: ast.FunctionDef) -> bool:
+    return all(ast.unparse(one) in {"staticmethod", "classmethod"} for one in node.decorator_list)
+
+
+def _choices(node: ast.expr) -> list[ast.expr]:
+    """What an expression may give: each side of a choice."""
+    if isinstance(node, ast.IfExp):
+        return [*_choices(node.body), *_choices(node.orelse)]
+    if isinstance(node, ast.BoolOp):
+        return [one for value in node.values for one in _choices(value)]
+    return [node]
+
+
+def _unspawned(site: Site, outer: ast.Call, ours: Collection[ast.Call]) -> Rewritten:
+    """A task of the call: it is done on the spot instead, and whoever waits for the task has its result already."""
+    tree = site.tree
+    waiting = tree.parent(outer)
+    if outer.args[:1] != [site.node] or len(outer.args) != 1:
+        return _problem(
+            site, f"`{site.use.by}` needs a coroutine; call it in place, or start something else that waits"
+        )
+    if isinstance(waiting, ast.Await):
+        return _unwrapped(site, outer, waiting)
+    if isinstance(waiting, ast.Expr):
+        return _unwrapped(site, outer)
+    held = held_by(tree, outer)
+    if held is None:
+        return _problem(
+            site, f"somebody keeps the task that `{site.use.by}` makes of it, and may wait for it or stop it"
+        )
+    kept = kept_made_plain(site, held, ours, is_task=True)
+    unwrapped = _unwrapped(site, outer)
+    if isinstance(kept, Problem) or not isinstance(unwrapped, tuple) or isinstance(unwrapped, PassedOn):
+        return kept if isinstance(kept, Problem) else unwrapped
+    return [*unwrapped[0], *kept[0]], kept[1]
+
+
+def _stored(site: Site) -> Rewritten:
+    """A coroutine that goes elsewhere than into one variable."""
+    statement = site.use.outer
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    around = site.tree.around(site.node)
+    if isinstance(around, ast.AsyncFunctionDef) or any(
+        not isinstance(one, ast.Name | ast.Tuple | ast.Attribute) for one in targets
+    ):
+        return _problem(site, "its coroutine is stored, and somebody may await it later")
     return [], []
 
 
@@ -156,44 +237,6 @@ def _ungathered(site: Site, outer: ast.Call, ours: Collection[ast.Call]) -> Rewr
     return _all(edits, [waiting], site)
 
 
-def _kept(site: Site) -> Rewritten:
-    """A coroutine in a variable: every `await` of that variable goes, if nothing else is done with it."""
-    tree, statement = site.tree, site.use.outer
-    targets = (
-        statement.targets
-        if isinstance(statement, ast.Assign)
-        else [statement.target]
-        if isinstance(statement, ast.AnnAssign)
-        else []
-    )
-    around = tree.around(site.node)
-    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-        if isinstance(around, ast.AsyncFunctionDef) or any(
-            not isinstance(one, ast.Name | ast.Tuple | ast.Attribute) for one in targets
-        ):
-            return _problem(site, "its coroutine is stored, and somebody may await it later")
-        return [], []
-    name = targets[0].id
-    nodes = list(own_nodes(around))
-    uses = [one for one in nodes if isinstance(one, ast.Name) and one.id == name]
-    loads = [one for one in uses if isinstance(one.ctx, ast.Load)]
-    awaits = [parent for one in loads if isinstance(parent := tree.parent(one), ast.Await)]
-    if not awaits and not any(_may_consume(tree, one) for one in loads):
-        return [], []  # a call that was forgotten to be awaited: it becomes right by itself
-    if len(uses) - len(loads) != 1 or len(awaits) != len(loads):
-        return _problem(site, f"`{name}` holds its coroutine, is bound again or used otherwise too")
-    return awaits_dropped(tree, awaits, site)
-
-
-def _may_consume(tree: Tree, name: ast.Name) -> bool:
-    parent = tree.parent(name)
-    if isinstance(parent, ast.Call) and name is not parent.func:
-        return ast.unparse(parent.func).rpartition(".")[2] in {
-            "run", "gather", "create_task", "wait_for", "ensure_future", "run_until_complete", "shield", "start_soon",
-        }  # fmt: skip
-    return isinstance(parent, ast.List | ast.Tuple | ast.Starred)
-
-
 def definition_made_plain(tree: Tree, node: Definition) -> list[Edit]:
     """The edits that make `async def` a `def`; an abstract `-> Awaitable[T]` becomes `-> T`."""
     edits: list[Edit | None] = []
@@ -213,7 +256,7 @@ def definition_made_plain(tree: Tree, node: Definition) -> list[Edit]:
 
 
 def _problem(site: Site, why: str) -> Problem:
-    return Problem(site.path, site.line, site.text, why)
+    return Problem(site.path, site.line, site.text, why, site.functions)
 
 
 def _all(edits: Sequence[Edit | None], gone: list[ast.AST], site: Site) -> Rewritten:

@@ -12,6 +12,7 @@ from troth.analysis.program.calling import Call
 from troth.analysis.program.entities import Function
 from troth.analysis.program.values import External, FunctionValue, Nothing, Value, members_of, union
 from troth.analysis.recolor.given import given_to
+from troth.analysis.recolor.handed import Taker, taker_of
 from troth.analysis.recolor.looked_up import looked_up
 from troth.analysis.recolor.tree import Definition, Tree, own_nodes
 from troth.analysis.recolor.use import Use, use_of
@@ -32,6 +33,7 @@ class Site:
     use: Use
     caller: Function | None
     functions: tuple[Function, ...]
+    taker: Taker | None = None  # who is given the lambda it stands in
 
     @property
     def path(self) -> str:
@@ -58,6 +60,8 @@ class Mention:
     name: str
     to: str
     is_known: bool
+    functions: tuple[Function, ...] = ()
+    taker: Taker | None = None
 
     @property
     def path(self) -> str:
@@ -104,7 +108,10 @@ def find_sites(workspace: Workspace, functions: Collection[Function]) -> Sites:
                 if whose == "other" and view.kind in {"markdown", "docstring"} and isinstance(value, External):
                     whose = "unknown"  # a page may name the package by another name than the project has it
                 caller = looked.caller(node)
-                site = Site(tree, node, last, use_of(tree, node, looked.calls), caller, ours)
+                use = use_of(tree, node, looked.calls)
+                handed = use.outer if isinstance(use.outer, ast.Lambda) else None
+                taker = taker_of(tree, handed, looked.all_calls(handed)) if handed is not None else None
+                site = Site(tree, node, last, use, caller, ours, taker)
                 found[whose].append(site)
         mentions += looked.mentions(wanted)
     calls, unknown, mixed = (tuple(sorted(found[one], key=_order)) for one in ("ours", "unknown", "mixed"))
@@ -131,6 +138,14 @@ class _Looked:
             if spoken & set(names) or not index:
                 for call in program.calling.of(module.function(index)):
                     self.calls[call.at] = call
+
+    def all_calls(self, node: ast.AST) -> dict[At, Call]:
+        """The calls of the function that `node` stands in, whoever they call."""
+        function = self.caller(node)
+        if function is not None:
+            for call in self._workspace.program.calling.of(function):
+                self.calls.setdefault(call.at, call)
+        return self.calls
 
     def caller(self, node: ast.AST) -> Function | None:
         around = self._tree.around(node)
@@ -177,9 +192,10 @@ class _Looked:
             if isinstance(node, ast.Name) and not any(one.owner is None for one in wanted):
                 continue  # a bare name is no method
             value, to = self._given(node, parent)
-            whose, _ = _whose(value if value is not None else self._value(node), wanted)
+            whose, ours = _whose(value if value is not None else self._value(node), wanted)
             if whose in {"ours", "mixed"}:
-                yield Mention(self._tree, node, _last(node), to, is_known=True)
+                taker = taker_of(self._tree, node, self.all_calls(node))
+                yield Mention(self._tree, node, _last(node), to, is_known=True, functions=ours, taker=taker)
             elif whose == "unknown" and to:
                 yield Mention(self._tree, node, _last(node), to, is_known=False)
 

@@ -10,17 +10,20 @@ from troth.analysis.program.mentions import mentioned
 from troth.analysis.recolor.boundary import Boundary
 from troth.analysis.recolor.family import family
 from troth.analysis.recolor.follow import Cascade, bound_in, in_scope, is_test_file, kept_by
-from troth.analysis.recolor.plan import Listed, Plan, Waits, outside
+from troth.analysis.recolor.mocks import mocks_recolored
+from troth.analysis.recolor.plan import Listed, Plan, Waits, outside, split_by_kind
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.required import required_by
 from troth.analysis.recolor.rewrite_async import (
     definition_made_async,
     import_added,
     marked_for_asyncio,
+    out_of_thread,
     site_awaited,
     site_run,
 )
 from troth.analysis.recolor.sites import Site, Sites, find_sites
+from troth.analysis.recolor.takers import lambda_taken, mention_taken
 from troth.analysis.recolor.tree import Definition, Tree
 from troth.analysis.recolor.use import CONSUMES
 from troth.analysis.recolor.workspace import Workspace
@@ -70,7 +73,8 @@ def plan_async(
             else:
                 stays[function] = why
         sites = find_sites(workspace, changed)
-    edits, problems = _edits(sites, changed, boundary, stays, within)
+    mocked, odd_mocks = mocks_recolored(workspace, definitions, "async")
+    edits, problems, in_text = _edits(program, sites, changed, boundary, stays, within)
     for function in changed:
         where = workspace.definition(function)
         if where is not None:
@@ -85,7 +89,7 @@ def plan_async(
         definitions,
         tuple(sorted(changed - first, key=lambda one: one.place)),
         tuple(site for site in sites.calls if within(site.path)),
-        tuple(one for one in dict.fromkeys(edits) if within(one.path)),
+        tuple(one for one in dict.fromkeys([*edits, *mocked]) if within(one.path)),
         unable,
         tuple(sorted(problems)),
         tuple(
@@ -95,7 +99,7 @@ def plan_async(
         ),
         sites.mentions,
         tuple(sorted(Listed(*one.place, one.qualname, why) for one, why in stays.items())),
-        notes=outside(sites.calls, within),
+        notes=(*odd_mocks, *in_text, *outside(sites.calls, within)),
     )
 
 
@@ -105,19 +109,20 @@ def _plain(sites: Sites, within: Callable[[str], bool]) -> list[Site]:
 
 
 def _edits(
+    program: Program,
     sites: Sites,
     changed: Collection[Function],
     boundary: Boundary,
     stays: dict[Function, str],
     within: Callable[[str], bool],
-) -> tuple[list[Edit], list[Problem]]:
+) -> tuple[list[Edit], list[Problem], list[Listed]]:
     edits: list[Edit] = []
-    problems: list[Problem] = []
+    found_at: dict[Site, Problem] = {}
     run_in: dict[Tree, None] = {}
     for site in _plain(sites, within):
-        found = _rewritten(site, changed, boundary, stays)
+        found = _rewritten(program, site, changed, boundary, stays)
         if isinstance(found, Problem):
-            problems.append(found)
+            found_at[site] = found
             continue
         edits += found[0]
         if found[1]:
@@ -127,21 +132,27 @@ def _edits(
     for site in sites.mixed:
         if within(site.path) and site.use.kind not in CONSUMES:
             why = "its receiver may be of another class too, whose method keeps its color"
-            problems.append(Problem(site.path, site.line, site.text, why))
+            found_at[site] = Problem(site.path, site.line, site.text, why, site.functions)
+    problems, in_text = split_by_kind(found_at)
     for mention in sites.mentions:
         if mention.is_known and within(mention.path):
-            to = f"given to `{mention.to}`" if mention.to else "handed around as a value"
-            why = f"the function itself is {to}; whoever calls it would drop a coroutine"
-            problems.append(Problem(mention.path, mention.line, ast.unparse(mention.node), why))
-    return edits, problems
+            taken = out_of_thread(mention) or mention_taken(program, mention, "async")
+            if isinstance(taken, Problem):
+                problems.append(taken)
+            else:
+                edits += taken
+    return edits, problems, in_text
 
 
 def _rewritten(
-    site: Site, changed: Collection[Function], boundary: Boundary, stays: dict[Function, str]
+    program: Program, site: Site, changed: Collection[Function], boundary: Boundary, stays: dict[Function, str]
 ) -> tuple[list[Edit], bool] | Problem:
     """The edits of one call, and whether it is run at a boundary."""
     around = site.tree.around(site.node)
     kind = site.tree.view.kind
+    if site.use.kind == "lambda":
+        taken = lambda_taken(program, site, "async")
+        return taken if isinstance(taken, Problem) else (taken, False)
     if isinstance(around, ast.AsyncFunctionDef) or (isinstance(around, Definition) and site.caller in changed):
         found = site_awaited(site)
         return found if isinstance(found, Problem) else (found, False)

@@ -1,19 +1,25 @@
 """Knows how to plan that functions become plain: their definitions, their calls, and callers that wait no more."""
 
 import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
+from troth.analysis.facts.expressions import at
 from troth.analysis.findings import Edit
+from troth.analysis.program import Program
+from troth.analysis.program.dispatch import Dispatcher
 from troth.analysis.program.entities import Function
 from troth.analysis.program.mentions import mentioned
 from troth.analysis.recolor.family import family
 from troth.analysis.recolor.follow import Cascade, in_scope, kept_by
-from troth.analysis.recolor.mocks import mocks_made_plain
-from troth.analysis.recolor.plan import Listed, Plan, Waits, outside
+from troth.analysis.recolor.mocks import mocks_recolored
+from troth.analysis.recolor.plan import Listed, Plan, Waits, outside, split_by_kind
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.required import required_by
-from troth.analysis.recolor.rewrite_sync import definition_made_plain, site_made_plain
+from troth.analysis.recolor.rewrite_sync import PassedOn, Rewritten, definition_made_plain, site_made_plain
 from troth.analysis.recolor.sites import Site, Sites, find_sites
+from troth.analysis.recolor.takers import lambda_taken, mention_taken
 from troth.analysis.recolor.test_marks import marks_dropped
 from troth.analysis.recolor.tree import Definition, Tree, Waiting, waiting_in
 from troth.analysis.recolor.use import CONSUMES
@@ -22,27 +28,75 @@ from troth.analysis.recolor.workspace import Workspace
 __all__ = ["plan_sync"]
 
 
-class _Round:
-    """What changing a set of functions does: edits by site, what cannot be changed, and the waiting that goes."""
+# The functions that dispatchers pick, each with all of these; they take both colors once the plan is carried out.
+Dispatched = Mapping[Function, Sequence[Dispatcher]]
 
-    def __init__(self, sites: Sites) -> None:
-        self.sites = sites
+
+class _Round:
+    """What changing a set of functions does: edits by site, what cannot be changed, and the waiting that goes.
+
+    `passing` are plain functions that return what the calls give; their own calls change with them.
+    """
+
+    def __init__(self, workspace: Workspace, found: Sites, dispatched: Dispatched) -> None:
+        sites = self.sites = _without(found, dispatched)
         ours = {site.node for site in sites.calls}
         self.edits: dict[Site, list[Edit]] = {}
         self.problems: dict[Site, Problem] = {}
         self.gone: set[ast.AST] = set()
+        self.passing: dict[Function, Site] = {}
+        self.handed: list[Edit] = []
+        self.handed_problems: list[Problem] = []
+        program = workspace.program
         for site in sites.calls:
-            found = site_made_plain(site, ours)
-            if isinstance(found, Problem):
-                self.problems[site] = found
+            if site.use.kind == "lambda":
+                plain: Rewritten = _with_nothing_gone(lambda_taken(program, site, "sync"))
             else:
-                self.edits[site] = found[0]
-                self.gone.update(found[1])
+                plain = site_made_plain(site, ours)
+            if isinstance(plain, PassedOn):
+                plain = self._passed_on(program, site, plain.function)
+            if isinstance(plain, Problem):
+                self.problems[site] = plain
+            else:
+                self.edits[site] = plain[0]
+                self.gone.update(plain[1])
         self.unknown = tuple(site for site in sites.unknown if site.use.kind in CONSUMES)
         for site in sites.mixed:
             if site.use.kind in CONSUMES:
                 why = "its receiver may be of another class too, whose method keeps its color"
-                self.problems[site] = Problem(site.path, site.line, site.text, why)
+                self.problems[site] = Problem(site.path, site.line, site.text, why, site.functions)
+        for mention in sites.mentions:
+            if mention.is_known and not (mention.taker is None and set(mention.functions) <= set(dispatched)):
+                taken = mention_taken(program, mention, "sync")
+                if isinstance(taken, Problem):
+                    self.handed_problems.append(taken)
+                else:
+                    self.handed += taken
+
+    def _passed_on(
+        self, program: Program, site: Site, function: Function
+    ) -> tuple[list[Edit], list[ast.AST]] | Problem:
+        if function.name.startswith("__") or len(family(program, [function])) > 1:
+            why = f"its coroutine is returned by `{function.qualname}`, which is one of several methods of that name"
+            return Problem(site.path, site.line, site.text, f"{why}; whoever calls them awaits it", site.functions)
+        self.passing[function] = site
+        return [], []
+
+
+def _without(sites: Sites, dispatched: Dispatched) -> Sites:
+    """The sites but for the calls of dispatchers, which are written anew as a whole."""
+    taken = {(one.call.caller.module.path, one.call.at) for found in dispatched.values() for one in found}
+    if not taken:
+        return sites
+    calls, unknown, mixed = (
+        tuple(site for site in found if (site.tree.view.name, at(site.node)) not in taken)
+        for found in (sites.calls, sites.unknown, sites.mixed)
+    )
+    return replace(sites, calls=calls, unknown=unknown, mixed=mixed)
+
+
+def _with_nothing_gone(found: list[Edit] | Problem) -> Rewritten:
+    return found if isinstance(found, Problem) else (found, [])
 
 
 def plan_sync(
@@ -51,27 +105,36 @@ def plan_sync(
     functions: Sequence[Function],
     cascade: Cascade,
     within: Callable[[str], bool] = lambda _path: True,
+    dispatched: Dispatched = MappingProxyType({}),
 ) -> Plan:
-    """The plan for `functions`, and for those that `cascade` lets follow."""
+    """The plan for `functions`, and for those that `cascade` lets follow.
+
+    Whoever picks one of `dispatched` out of a table is taught elsewhere to take both colors.
+    """
     program = workspace.program
     definitions = tuple(one for one in family(program, functions) if _has_color(workspace, one))
     first = set(definitions)
     changed: set[Function] = set(definitions)
     stays: dict[Function, str] = {}
-    current = _Round(find_sites(workspace, changed))
+    current = _settled(workspace, changed, dispatched)
     unable = tuple(_unable(workspace, definitions, current.gone))
     while cascade != "none":
         new = _ready(workspace, current, changed, stays, cascade)
         if not new:
             break
-        trial = _Round(find_sites(workspace, changed | set(new)))
+        wider = changed | set(new)
+        trial = _settled(workspace, wider, dispatched)
         bad = _spoiled(trial, set(new))
         stays |= bad
         good = set(new) - bad.keys()
         if good:
-            changed |= good
-            current = trial if not bad else _Round(find_sites(workspace, changed))
-    edits: list[Edit] = [one for found in current.edits.values() for one in found]
+            if bad:
+                changed |= good
+                current = _settled(workspace, changed, dispatched)
+            else:
+                changed |= wider
+                current = trial
+    edits: list[Edit] = [*(one for found in current.edits.values() for one in found), *current.handed]
     by_tree: dict[Tree, list[Definition]] = {}
     for function in changed:
         where = workspace.definition(function)
@@ -80,13 +143,9 @@ def plan_sync(
             by_tree.setdefault(where[0], []).append(where[1])
     for tree, nodes in by_tree.items():
         edits += marks_dropped(tree, nodes)
-    mocked, odd_mocks = mocks_made_plain(workspace, definitions)
-    problems = [one for site, one in current.problems.items() if within(site.path)]
-    for mention in current.sites.mentions:
-        if mention.is_known and within(mention.path):
-            to = f"given to `{mention.to}`" if mention.to else "handed around as a value"
-            why = f"the function itself is {to}; whoever calls it may await what it returns"
-            problems.append(Problem(mention.path, mention.line, ast.unparse(mention.node), why))
+    mocked, odd_mocks = mocks_recolored(workspace, definitions, "sync")
+    in_code, in_text = split_by_kind(current.problems)
+    problems = [*in_code, *current.handed_problems]
     return Plan(
         target,
         "sync",
@@ -95,12 +154,21 @@ def plan_sync(
         tuple(site for site in current.sites.calls if within(site.path)),
         tuple(one for one in dict.fromkeys([*edits, *mocked]) if within(one.path)),
         unable,
-        tuple(sorted(problems)),
+        tuple(sorted(one for one in problems if within(one.path))),
         tuple(site for site in current.unknown if within(site.path)),
         current.sites.mentions,
         tuple(sorted(Listed(*one.place, one.qualname, why) for one, why in stays.items())),
-        notes=(*odd_mocks, *outside(current.sites.calls, within)),
+        notes=(*odd_mocks, *in_text, *outside(current.sites.calls, within)),
     )
+
+
+def _settled(workspace: Workspace, changed: set[Function], dispatched: Dispatched) -> _Round:
+    """What changing the functions does; those that only pass on what these give are added to `changed`."""
+    while True:
+        current = _Round(workspace, find_sites(workspace, changed), dispatched)
+        if changed >= current.passing.keys():
+            return current
+        changed.update(current.passing)
 
 
 def _has_color(workspace: Workspace, function: Function) -> bool:
@@ -172,6 +240,10 @@ def _spoiled(trial: _Round, new: Collection[Function]) -> dict[Function, str]:
     bad: dict[Function, str] = {}
     for site, problem in trial.problems.items():
         for function in site.functions:
+            if function in new:
+                bad[function] = f"{problem.path}:{problem.line}: {problem.why}"
+    for problem in trial.handed_problems:
+        for function in problem.about:
             if function in new:
                 bad[function] = f"{problem.path}:{problem.line}: {problem.why}"
     by_name: dict[str, list[Function]] = {}

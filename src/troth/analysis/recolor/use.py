@@ -70,6 +70,9 @@ def use_of(tree: Tree, call: ast.Call, known: dict[At, Call]) -> Use:
         node, parent = parent, tree.parent(parent)
     if isinstance(parent, ast.Await):
         return Use("chosen" if chosen else "awaited", parent)
+    if chosen and isinstance(parent, ast.Return | ast.Assign | ast.AnnAssign | ast.Lambda):
+        kind: UseKind = "lambda" if isinstance(parent, ast.Lambda) else "kept"
+        return Use("returned" if isinstance(parent, ast.Return) else kind, parent)
     if chosen:
         return Use("value", parent)
     if isinstance(parent, ast.Call) and node is not parent.func:

@@ -16,7 +16,7 @@ from troth.analysis.recolor.snippets import docstring_views, markdown_view
 from troth.analysis.recolor.tree import Definition, Tree
 from troth.analysis.recolor.view import View, whole_file
 from troth.analysis.source.encoding import decode
-from troth.analysis.source.listing import is_foreign, is_hidden
+from troth.analysis.source.listing import hiding, is_foreign
 from troth.analysis.source.project import Project
 from troth.analysis.source.read import Problem, parse
 from troth.analysis.source.text import Text
@@ -146,10 +146,11 @@ def read_workspace(
 
 
 def _pages(root: Path) -> Iterator[str]:
+    hidden = hiding(root)
     for folder, inner, files in os.walk(root):
         here = os.path.relpath(folder, root).replace(os.sep, "/")
         here = "" if here == "." else here
         inner[:] = sorted(one for one in inner if not is_foreign(one))
         pages = [one for one in sorted(files) if one.endswith(_PAGES)]
-        if pages and not is_hidden(root, here):
+        if pages and not hidden(here):
             yield from (f"{here}/{one}" if here else one for one in pages)

@@ -42,12 +42,31 @@ def imported(here: Standing, module: str) -> tuple[Edit, ...] | None:
     body = [one for one in tree.body if not _is_head(one)]
     if not body:
         return None
-    first = body[0]
-    line = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", ()))])
-    at = here.source.offset(line, 0)
     newline = "\r\n" if "\r\n" in here.text else "\n"
-    gap = "" if isinstance(first, ast.Import | ast.ImportFrom) else newline * 2
+    before = _sorted_before(body, module)
+    if before:
+        line = (before[-1].end_lineno or before[-1].lineno) + 1
+        gap = ""
+    else:
+        first = body[0]
+        line = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", ()))])
+        gap = "" if isinstance(first, ast.Import | ast.ImportFrom) else newline * 2
+    at = here.source.offset(line, 0)
     return (Edit(here.path, at, at, f"import {module}{newline}{gap}"),)
+
+
+def _sorted_before(body: list[ast.stmt], module: str) -> list[ast.Import]:
+    """The imports of the file's first group that a sorted file has before that of `module`."""
+    found: list[ast.Import] = []
+    for one, following in zip(body, [*body[1:], None], strict=True):
+        if not isinstance(one, ast.Import) or one.names[0].name > module or following is None:
+            break
+        if found and one.lineno > (found[-1].end_lineno or 0) + 1:
+            break  # another group
+        if one.end_lineno == following.lineno:
+            break  # two statements on one line
+        found.append(one)
+    return found
 
 
 def _binds(node: ast.AST, name: str) -> bool:

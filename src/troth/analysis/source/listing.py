@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from troth.analysis.source.globs import Globs, parse
 
-__all__ = ["SUFFIXES", "Listing", "is_foreign", "is_hidden", "is_source", "list_files"]
+__all__ = ["SUFFIXES", "Listing", "hiding", "is_foreign", "is_hidden", "is_source", "list_files"]
 
 SUFFIXES = (".py", ".pyi", ".ipynb", ".pyw")
 
@@ -65,16 +65,28 @@ def is_foreign(path: str) -> bool:
 
 def is_hidden(root: Path, path: str) -> bool:
     """Whether a `.gitignore` in `root` or in a folder on the way hides the folder `path`."""
-    if not path:
+    return hiding(root)(path)
+
+
+def hiding(root: Path) -> Callable[[str], bool]:
+    """The same question for many folders of one tree: each `.gitignore` is read once."""
+    read: dict[str, list[tuple[str, Globs]]] = {}
+
+    def hides(path: str) -> bool:
+        if not path:
+            return False
+        parts = path.split("/")
+        globs: list[tuple[str, Globs]] = []
+        for end in range(len(parts)):
+            folder = "/".join(parts[:end])
+            if folder not in read:
+                read[folder] = _globs_of(root, folder)
+            globs += read[folder]
+            if _ignored(f"{folder}/{parts[end]}" if folder else parts[end], globs, folder=True):
+                return True
         return False
-    parts = path.split("/")
-    globs: list[tuple[str, Globs]] = []
-    for end in range(len(parts)):
-        folder = "/".join(parts[:end])
-        globs += _globs_of(root, folder)
-        if _ignored(f"{folder}/{parts[end]}" if folder else parts[end], globs, folder=True):
-            return True
-    return False
+
+    return hides
 
 
 class _Walk:

@@ -84,6 +84,7 @@ class Sleep:
     """Go on after `seconds`, also if the process dies meanwhile. The moment is written down, not the time left."""
 
     seconds: float
+    name: str = "sleep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +136,27 @@ class Together:
 
     branches: "tuple[Ask | Generator[Ask, Any, object], ...]"
     limit: int | None
+    name: str
 
-    def __init__(self, *branches: "Ask | Generator[Ask, Any, object]", limit: int | None = None) -> None:
+    def __init__(
+        self, *branches: "Ask | Generator[Ask, Any, object]", limit: int | None = None, name: str = "together"
+    ) -> None:
         if limit is not None and limit < 1:
             raise MisuseError(f"`Together` with a limit of {limit!r} would never begin.")
         object.__setattr__(self, "branches", branches)
         object.__setattr__(self, "limit", limit)
+        object.__setattr__(self, "name", name)
 
     @classmethod
-    def of(cls, branches: "Iterable[Ask | Generator[Ask, Any, object]]", *, limit: int | None = None) -> "Together":
+    def of(
+        cls,
+        branches: "Iterable[Ask | Generator[Ask, Any, object]]",
+        *,
+        limit: int | None = None,
+        name: str = "together",
+    ) -> "Together":
         """The same from an iterable."""
-        return cls(*branches, limit=limit)
+        return cls(*branches, limit=limit, name=name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +189,7 @@ _colors: dict[FunctionType, Color] = {}
 
 
 def _unknown_color(name: str, call: object) -> UnknownColorError:
-    from troth.bridge._classify import classify
-
-    verdict = classify(call)
+    verdict = bridge.explain(call)
     return UnknownColorError(
         f"Step {name!r} is to call {call!r}, and nobody can say whether that is sync or async: {verdict.because}.\n"
         f"It was not called. {verdict.advice[:1].upper()}{verdict.advice[1:]}."

@@ -6,12 +6,13 @@ from typing import Any
 
 from troth.runtime.engine.acts import Act, Acts, Fan, Launch
 from troth.runtime.engine.asks import Append, Ask, Start, Together
-from troth.runtime.engine.errors import RunCancelledError
+from troth.runtime.engine.errors import RunCancelledError, RunMismatchError, StepFailedError
+from troth.runtime.engine.failure import describe
 from troth.runtime.engine.points import BRANCH_END, CHILD_START, STEP_BEGIN
 from troth.runtime.engine.replay import what_is_asked
 from troth.runtime.engine.strand import DecisionRaisedError, Strand, ThrownError
 from troth.runtime.store import RunState, StepRecord, StepState, Transaction
-from troth.runtime.store.payload import keep
+from troth.runtime.store.payload import keep, read
 from troth.runtime.store.records import Place
 
 __all__ = ["close", "perform_append", "perform_start", "perform_together"]
@@ -101,15 +102,31 @@ def perform_start(strand: Strand, ask: Start, place: Place, record: StepRecord |
     given, _ = keep(list(ask.args), f"arguments of run {child!r}")
     now = run.clock()
 
+    wrong: list[dict[str, Any]] = []
+
     def work(tx: Transaction) -> None:
-        tx.add_run(child, name, given, now, label=ask.label, parent=run.run_id)
+        wrong.clear()
         tx.begin_step(place, kind=kind, name=name, key=child, args=args, now=now)
-        tx.settle_step(place, StepState.DONE, now, result=json.dumps(child))
+        is_new = tx.add_run(child, name, given, now, label=ask.label, parent=run.run_id)
+        asked = None if is_new else tx.asked_of(child)
+        if asked is None or (asked[0] == name and read(asked[1]) == read(given)):
+            tx.settle_step(place, StepState.DONE, now, result=json.dumps(child))
+            return
+        wrong.append(describe(_other_run(child, asked[0], name), "refused"))
+        tx.settle_step(place, StepState.FAILED, now, error=json.dumps(wrong[0]))
 
     strand.write(work)
     yield strand.commit(CHILD_START)
+    if wrong:
+        raise StepFailedError(name, str(place), wrong[0])
     yield Launch(child)
     return child
+
+
+def _other_run(run_id: str, theirs: str, ours: str) -> RunMismatchError:
+    return RunMismatchError(
+        f"The id {run_id!r} belongs to a run of `{theirs}`, or of other arguments; `{ours}` was not started under it."
+    )
 
 
 def perform_append(strand: Strand, ask: Append, place: Place, record: StepRecord | None) -> Generator[Act, Any, object]:

@@ -22,6 +22,7 @@ from troth.runtime.engine.cancellation import Cancellation
 from troth.runtime.engine.current import CURRENT, CurrentStep
 from troth.runtime.engine.errors import LostCoroutineError, StepTimeoutError, ThreadsExhaustedError
 from troth.runtime.engine.interruption import CancelledAfterError
+from troth.runtime.engine.leftovers import end_dropped
 from troth.runtime.engine.outcome import Outcome
 from troth.runtime.engine.workers import Job, Workers
 from troth.runtime.store import failpoints
@@ -41,7 +42,7 @@ _abandoned_tasks: set["asyncio.Task[Any]"] = set()
 def call(step: Step, info: CurrentStep, workers: Workers, cancellation: Cancellation) -> Outcome:
     """Make one attempt from sync code, on this thread where possible."""
     if step.color is Color.ASYNC:
-        return bridge.run(acall(step, info, workers, cancellation))
+        return bridge.run(_whole(step, info, workers, cancellation))
     token = CURRENT.set(info)
     begun = lost.begin_step(info)
     try:
@@ -49,12 +50,27 @@ def call(step: Step, info: CurrentStep, workers: Workers, cancellation: Cancella
             failpoints.reach(STEP_EFFECT.before)
         outcome = _call_here(step) if step.timeout is None else _call_in_thread(step, info, workers)
         if outcome.ended == "done" and type(outcome.value) not in _PLAIN and inspect.isawaitable(outcome.value):
-            outcome = bridge.run(_settle(outcome.value, step, info, cancellation))
+            outcome = bridge.run(_settled(outcome.value, step, info, cancellation))
         if failpoints.armed:
             failpoints.reach(STEP_EFFECT.after)
     finally:
         losses = lost.end_step(info, begun)
         CURRENT.reset(token)
+    return _lossless(outcome, step, losses) if losses else outcome
+
+
+async def _whole(step: Step, info: CurrentStep, workers: Workers, cancellation: Cancellation) -> Outcome:
+    """`acall` on a loop that stops when it returns: what the step began there and dropped is lost."""
+    before = asyncio.all_tasks()
+    outcome = await acall(step, info, workers, cancellation)
+    losses = await end_dropped(before)
+    return _lossless(outcome, step, losses) if losses else outcome
+
+
+async def _settled(value: Awaitable[Any], step: Step, info: CurrentStep, cancellation: Cancellation) -> Outcome:
+    before = asyncio.all_tasks()
+    outcome = await _settle(value, step, info, cancellation)
+    losses = await end_dropped(before)
     return _lossless(outcome, step, losses) if losses else outcome
 
 
@@ -256,11 +272,11 @@ def _timeout(step: Step, what: str) -> StepTimeoutError:
 def _lossless(outcome: Outcome, step: Step, losses: tuple[str, ...]) -> Outcome:
     if outcome.ended != "done":
         return outcome
-    several = "coroutines that were" if len(losses) > 1 else "a coroutine that was"
     return Outcome(
         "lost",
         error=LostCoroutineError(
-            f"Step {step.name!r} returned, but made {several} never awaited: {', '.join(losses)}.\n"
+            f"Step {step.name!r} returned, but lost {'what it began' if len(losses) == 1 else 'several things'}: "
+            f"{', '.join(losses)}.\n"
             "That part of it never happened, so the step is not recorded as done. Await the call, "
             "or hand it to a task that is awaited."
         ),

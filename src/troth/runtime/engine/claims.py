@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from troth.runtime.engine.asks import Decision
@@ -11,11 +11,14 @@ from troth.runtime.engine.decisions import Decisions
 from troth.runtime.engine.errors import RunMismatchError, UnknownRunError
 from troth.runtime.engine.going_back import to_ask_again, trunk_step
 from troth.runtime.engine.ownership import Ownership, new_token
-from troth.runtime.store import RunState, Store, Transaction
+from troth.runtime.store import RunState, StepRecord, Store, Transaction
 from troth.runtime.store.payload import keep, read
 from troth.runtime.store.transaction import run_topic
 
 __all__ = ["Claim", "Claimed", "Claims", "unknown_run"]
+
+
+_CAN_RESUME = frozenset({RunState.FAILED, RunState.CANCELLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Claimed:
     decision: str
     args: tuple[Any, ...]
     is_new: bool
+    earlier: tuple[StepRecord, ...] = ()
+    """Steps as they were before their answers were taken back."""
 
 
 class Claim:
@@ -98,15 +103,16 @@ class Claims:
         if run is None:
             raise unknown_run(run_id)
         self._decisions.find(run.decision)
-        again = [] if not run.state.is_over else to_ask_again(run, self._store.steps(run_id))
+        again = to_ask_again(run, self._store.steps(run_id)) if run.state in _CAN_RESUME else []
         claim = self.to_go_on(run_id)
 
         def write(tx: Transaction) -> Claimed | None:
-            if tx.state_of(run_id) in {RunState.FAILED, RunState.CANCELLED}:
+            if tx.state_of(run_id) in _CAN_RESUME:
                 for step in again:
                     tx.forget_step(step.place)
                 tx.reopen_run(run_id, self._store.clock())
-            return claim.write(tx)
+            claimed = claim.write(tx)
+            return None if claimed is None else replace(claimed, earlier=tuple(again))
 
         return Claim(run_id, claim.token, write)
 
@@ -143,7 +149,7 @@ def _can_go_on(tx: Transaction, run_id: str, decision: str, args: str) -> bool:
     if asked is None:
         raise unknown_run(run_id)
     their_decision, their_args, state = asked
-    if (their_decision, their_args) != (decision, args):
+    if their_decision != decision or (their_args != args and read(their_args) != read(args)):
         raise RunMismatchError(
             f"The id {run_id!r} belongs to a run of `{their_decision}` with {their_args}; this one is of `{decision}` "
             f"with {args}.\nNothing was started. Leave the id out to get a new one, or name another."

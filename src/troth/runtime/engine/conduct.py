@@ -63,4 +63,16 @@ def _record_of(error: Exception) -> dict[str, Any]:
     record = describe(error, "cancelled" if isinstance(error, RunCancelledError) else "failed")
     if isinstance(error, StepFailedError):
         return {**record, **error.error, "step": error.step, "at": error.step_place}
-    return record
+    origin = _origin(error)
+    return record if origin is None else {**record, "origin": origin}
+
+
+def _origin(error: BaseException | None) -> str | None:
+    """The place of the failure or cancellation that the decision was dealing with when it raised `error`."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, StepFailedError | RunCancelledError):
+            return error.step_place
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return None

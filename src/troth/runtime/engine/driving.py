@@ -62,7 +62,7 @@ class Driving:
 
     def drive(self, claim: Claim, claimed: Claimed) -> None:
         """Drive a run of ours to its end, on this thread."""
-        run = self._in_progress(claim)
+        run = self._in_progress(claim, claimed)
         try:
             with self._driven(run, () if claimed.is_new else self._store.steps(claim.run_id)) as driven:
                 drive(conduct(run, self._decisions.begin(claimed.decision, claimed.args)), driven)
@@ -72,7 +72,7 @@ class Driving:
 
     async def adrive(self, claim: Claim, claimed: Claimed) -> None:
         """`drive` in this task. What is recorded of a long run is read in a thread."""
-        run = self._in_progress(claim)
+        run = self._in_progress(claim, claimed)
         claim.is_taken_up = True
         try:
             steps = () if claimed.is_new else await self._lookout.beside(lambda: self._store.steps(claim.run_id))
@@ -82,14 +82,16 @@ class Driving:
             await self._ownership.agive_back(claim, run.left_behind)
             raise
 
-    def _in_progress(self, claim: Claim) -> RunInProgress:
-        return RunInProgress(
+    def _in_progress(self, claim: Claim, claimed: Claimed) -> RunInProgress:
+        run = RunInProgress(
             claim.run_id,
             claim.token,
             clock=self._store.clock,
             chance=self._chance,
             name_of=self._decisions.name_of,
         )
+        run.earlier = {(step.place.branch, step.place.seq): step for step in claimed.earlier}
+        return run
 
     @contextmanager
     def _driven(self, run: RunInProgress, steps: Sequence[StepRecord]) -> Iterator[DrivenRun]:

@@ -48,6 +48,10 @@ __all__ = [
 ]
 
 
+UNKNOWN = frozenset({"timeout", "late", "interrupted", "lost", "cancelled"})
+"""How an attempt can end that tells nothing of its effect."""
+
+
 class NotADecisionError(MisuseError):
     """What was given to be run is not a generator function. Nothing was started."""
 
@@ -90,14 +94,21 @@ class RunFailedError(RunError):
 
 
 class RunCancelledError(RunFailedError):
-    """The run was cancelled. In a decision it arrives at what was asked for last; asks that follow are performed."""
+    """The run was cancelled. In a decision it arrives at what was asked for last; asks that follow are performed.
+
+    `step_place` is where it arrived, for the record.
+    """
+
+    def __init__(self, message: str, run: "RunRecord | None" = None, step_place: str | None = None) -> None:
+        super().__init__(message, run)
+        self.step_place = step_place
 
 
 class StepFailedError(RunError):
     """A step has failed for good. The same on the first run and on a replay: everything in it comes from the record.
 
     `outcome` is failed, timeout, late, lost, refused, interrupted or child; `type`, `message` and `place` describe the
-    last attempt's error; on a first run `__cause__` is that error itself.
+    last attempt's error; on a first run `__cause__` is that error itself. `is_outcome_unknown` looks at all attempts.
     """
 
     def __init__(self, step: str, place: str, error: Mapping[str, Any]) -> None:
@@ -124,8 +135,11 @@ class StepFailedError(RunError):
 
     @property
     def is_outcome_unknown(self) -> bool:
-        """Whether the effect may have happened although the step failed: undo it all the same."""
-        return self.outcome in {"timeout", "late", "interrupted", "lost", "cancelled"}
+        """Whether the effect may have happened although the step failed: undo it all the same.
+
+        So it may if any attempt was cut off, the last one or one before it, or returned what could not be kept.
+        """
+        return self.outcome in UNKNOWN or bool(self.error.get("is_outcome_unknown"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self.__class__, (self.step, self.step_place, self.error)

@@ -1,6 +1,7 @@
 """Knows which recorded answers are taken back: those a run ended on, to resume it; those from a step on, to fork it."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 from troth.errors import MisuseError
 from troth.runtime.engine.errors import CannotResumeError
@@ -8,6 +9,9 @@ from troth.runtime.store import RunRecord, StepRecord, StepState
 from troth.runtime.store.records import Place
 
 __all__ = ["to_ask_again", "trunk_step"]
+
+_FAILED = frozenset({StepState.FAILED, StepState.CANCELLED})
+_EFFECTS = frozenset({"step", "start"})
 
 
 def trunk_step(run_id: str, steps: Sequence[StepRecord], before: int | str) -> int:
@@ -22,26 +26,47 @@ def trunk_step(run_id: str, steps: Sequence[StepRecord], before: int | str) -> i
 
 
 def to_ask_again(run: RunRecord, steps: Sequence[StepRecord]) -> list[StepRecord]:
-    """The steps whose recorded answer ended the run: taken back, so that the decision asks anew."""
-    failed = [step for step in steps if step.state in {StepState.FAILED, StepState.CANCELLED}]
-    if not failed:
-        return []
-    first = failed[0].place
-    later = [
-        step
-        for step in steps
-        if step.state is StepState.DONE
-        and step.kind == "step"
-        and not step.place.branch
-        and step.place.seq > _trunk(first)
-    ]
-    if later:
+    """The steps whose recorded answer ended the run: taken back, so that the decision asks anew.
+
+    That is its last step if that one failed, with the ends of the branches it had, or the failure on whose account the
+    decision raised, with the waiting and appending it did after that. A failure that it dealt with before stays.
+    """
+    ended_on = _ended_on(run, steps)
+    if ended_on is None:
+        return []  # the decision itself raised: it is asked again, and sent the answers it had
+    later = [step for step in steps if _trunk(step.place) > ended_on]
+    done = [step for step in later if step.kind in _EFFECTS and step.state is StepState.DONE]
+    if done:
         raise CannotResumeError(
-            f"Run {run.id!r} cannot go on from step {first}, where it stopped: after that, its decision did "
-            f"{', '.join(repr(step.name) for step in later)}, which would be repeated.\n"
-            f"It was left as it is. `engine.fork({run.id!r}, {_trunk(first)})` begins a new run from there."
+            f"Run {run.id!r} cannot go on from step {ended_on}, where it stopped: after that, its decision did "
+            f"{', '.join(repr(step.name) for step in done)}, which would be repeated.\n"
+            f"It was left as it is. `engine.fork({run.id!r}, {ended_on})` begins a new run from there."
         )
-    return failed
+    here = next(step for step in steps if not step.place.branch and step.place.seq == ended_on)
+    return [here, *_failed_ends(here, steps), *later]
+
+
+def _ended_on(run: RunRecord, steps: Sequence[StepRecord]) -> int | None:
+    """The trunk step on which the run ended, if it ended on one."""
+    trunk = [step for step in steps if not step.place.branch]
+    if trunk and trunk[-1].state in _FAILED:
+        return trunk[-1].place.seq
+    error = run.error or {}
+    origin = error.get("at") or error.get("origin")
+    return None if origin is None else int(re.split(r"[./]", origin)[0])
+
+
+def _failed_ends(together: StepRecord, steps: Sequence[StepRecord]) -> Iterator[StepRecord]:
+    """The steps on which the branches of `together` ended, where they failed; the branches of those likewise."""
+    prefix = f"{together.place}."
+    last: dict[str, StepRecord] = {}
+    for step in steps:
+        if step.place.branch.startswith(prefix) and step.place.branch.count("/") == prefix.count("/") + 1:
+            last[step.place.branch] = step
+    for step in last.values():
+        if step.state in _FAILED:
+            yield step
+            yield from _failed_ends(step, steps)
 
 
 def _trunk(place: Place) -> int:

@@ -7,10 +7,11 @@ doing if no other step was running. A collection that comes at any other moment 
 """
 
 import gc
+import os
 import threading
 from typing import TYPE_CHECKING
 
-from troth.guard._hub import HUB
+from troth.guard import watchers
 from troth.runtime.engine.current import CURRENT, CurrentStep
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def start_watching() -> None:
     with _lock:
         _engines += 1
         if _engines == 1:
-            HUB.join(_watcher)
+            watchers.join(_watcher)
 
 
 def stop_watching() -> None:
@@ -60,7 +61,7 @@ def stop_watching() -> None:
     with _lock:
         _engines -= 1
         if _engines == 0:
-            HUB.leave(_watcher)
+            watchers.leave(_watcher)
 
 
 def begin_step(step: CurrentStep) -> int:
@@ -98,3 +99,14 @@ def _is_collecting() -> bool:
     finally:
         gc.callbacks.remove(begin)
     return not begun
+
+
+def _forked() -> None:
+    """In the child: the steps of the parent's other threads run there, and only the thread that forked is here."""
+    global _lock  # noqa: PLW0603
+    _lock = threading.Lock()
+    here = CURRENT.get()
+    _running.intersection_update({id(here)} if here is not None else ())
+
+
+os.register_at_fork(after_in_child=_forked)

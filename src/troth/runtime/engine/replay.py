@@ -18,7 +18,7 @@ def what_is_asked(ask: Ask, name_of: Callable[[Any], str]) -> tuple[str, str, st
         case Step():
             return "step", ask.name, ask.recorded
         case Sleep():
-            return "sleep", "sleep", json.dumps([ask.seconds])
+            return "sleep", ask.name, json.dumps([ask.seconds])
         case Wait():
             return "wait", ask.signal, json.dumps([ask.timeout])
         case Start():
@@ -27,7 +27,7 @@ def what_is_asked(ask: Ask, name_of: Callable[[Any], str]) -> tuple[str, str, st
         case Join():
             return "join", ask.run_id, "[]"
         case Together():
-            return "together", "together", json.dumps([len(ask.branches)])
+            return "together", ask.name, json.dumps([len(ask.branches)])
         case Append():
             return "append", ask.stream, keep([ask.kind, ask.payload], f"event {ask.kind!r}")[0]
 

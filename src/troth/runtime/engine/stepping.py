@@ -10,7 +10,7 @@ from troth.runtime.engine.acts import Act, Invoke
 from troth.runtime.engine.asks import Step
 from troth.runtime.engine.cancellation import Cancellation
 from troth.runtime.engine.current import CurrentStep
-from troth.runtime.engine.errors import StepFailedError
+from troth.runtime.engine.errors import UNKNOWN, StepFailedError
 from troth.runtime.engine.failure import describe
 from troth.runtime.engine.interruption import CancelledAfterError
 from troth.runtime.engine.outcome import Outcome
@@ -31,8 +31,10 @@ def perform_step(strand: Strand, step: Step, place: Place, record: StepRecord | 
     """Answer with what the step's function returned, or throw a StepFailedError."""
     run = strand.run
     clock = run.clock
-    number, failed = 1, 0
+    number, failed, is_unknown = 1, 0, False
     if record is None:
+        if run.earlier and (before := run.earlier.get((place.branch, place.seq))) is not None:
+            is_unknown = _was_unknown(before)
         key = step.key or f"{run.run_id}:{place.branch}{place.seq}:{step.name}"
         begun = BegunStep(step.name, key, step.recorded, step.color._value_, step.code, clock())
         commit = strand.commit_begin(STEP_BEGIN, place, begun)
@@ -40,7 +42,7 @@ def perform_step(strand: Strand, step: Step, place: Place, record: StepRecord | 
         return strand.answer(record)
     else:
         key, number = record.key, record.attempt + 1
-        failed = sum(attempt.outcome not in _UNCOUNTED for attempt in record.attempts)
+        failed, is_unknown = _failed(record), record.state is StepState.BEGUN or _was_unknown(record)
         yield from _pick_up(strand, step, place, record)
         commit = strand.commit(STEP_BEGIN)
     while True:
@@ -59,6 +61,7 @@ def perform_step(strand: Strand, step: Step, place: Place, record: StepRecord | 
                 text, value = keep(outcome.value, f"result of step {step.name!r}")
             except NotJsonError as refused:
                 outcome = Outcome("failed", error=refused)
+                is_unknown = True  # of what it did, that is: it did return
             else:
                 strand.write(partial(_settle, info=info, text=text, now=now))
                 return value
@@ -66,9 +69,10 @@ def perform_step(strand: Strand, step: Step, place: Place, record: StepRecord | 
             _note(strand, info, outcome, now)
             raise strand.cancelled(place)
         failed += 1
+        is_unknown = is_unknown or outcome.ended in UNKNOWN
         error = outcome.error or InterruptedError("nothing is known of it")
         if not _is_worth_another(step, outcome, error, failed):
-            raise _fail(strand, info, outcome, error, now=now)
+            raise _fail(strand, info, outcome, error, now=now, is_unknown=is_unknown)
         next_at = now + step.retry.wait_after(failed, run.chance)
         yield from _rest(strand, info, outcome, now, next_at)
         number += 1
@@ -107,7 +111,7 @@ def _pick_up(strand: Strand, step: Step, place: Place, record: StepRecord) -> Ge
         info = CurrentStep(run.run_id, place, step.name, record.key, record.attempt, record.started_at)
         outcome = Outcome("timeout", error=error)
         if step.after_crash == "fail":
-            raise _fail(strand, info, outcome, error, now=now, ended="interrupted")
+            raise _fail(strand, info, outcome, error, now=now, is_unknown=True, ended="interrupted")
         _note(strand, info, outcome, now, next_at=now, ended="interrupted")
     strand.write(partial(_again, place=place, number=record.attempt + 1, now=run.clock()))
 
@@ -151,16 +155,34 @@ def _fail(
     error: BaseException,
     *,
     now: float,
+    is_unknown: bool,
     ended: str | None = None,
 ) -> StepFailedError:
     """Settle a step as failed for good; the answer is what the decision is thrown."""
     _note(strand, info, outcome, now, ended=ended)
     record = describe(error, ended or outcome.ended)
+    if is_unknown:
+        record["is_outcome_unknown"] = True
     text = json.dumps(record)
     strand.write(lambda tx: tx.settle_step(info.place, StepState.FAILED, now, error=text))
     failure = StepFailedError(info.name, str(info.place), record)
     failure.__cause__ = error
     return failure
+
+
+def _failed(record: StepRecord) -> int:
+    """How many attempts are used up: those since the step was last given up, if the run was resumed after that."""
+    used = 0
+    for attempt in record.attempts:
+        if attempt.outcome not in _UNCOUNTED:
+            used = 0 if attempt.next_at is None else used + 1
+    return used
+
+
+def _was_unknown(record: StepRecord) -> bool:
+    """Whether an attempt that is on record may have had its effect."""
+    error = record.error or {}
+    return bool(error.get("is_outcome_unknown")) or any(attempt.outcome in UNKNOWN for attempt in record.attempts)
 
 
 def _is_worth_another(step: Step, outcome: Outcome, error: BaseException, failed: int) -> bool:

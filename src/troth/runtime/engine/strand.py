@@ -47,6 +47,7 @@ class RunInProgress:
         "cancellation",
         "chance",
         "clock",
+        "earlier",
         "left_behind",
         "name_of",
         "recorded",
@@ -72,6 +73,7 @@ class RunInProgress:
         self.clock = clock
         self.chance = chance
         self.recorded: dict[tuple[str, int], StepRecord] = {}
+        self.earlier: dict[tuple[str, int], StepRecord] = {}  # as they were before their answers were taken back
         self.left_behind: list[Write] = []  # what is known when the driving ends, and nobody commits any more
         self.name_of = name_of
         self.cancellation = Cancellation()
@@ -169,7 +171,7 @@ class Strand:
         now = self.run.clock()
         self.is_told = True
         self.write(lambda tx: tx.settle_step(place, StepState.CANCELLED, now))
-        return _cancelled_error(self.run.run_id)
+        return _cancelled_error(place)
 
     def answer(self, record: StepRecord) -> object:
         """What a settled record answers: the result, or the failure thrown again."""
@@ -177,7 +179,7 @@ class Strand:
             return record.result
         if record.state is StepState.CANCELLED:
             self.is_told = True
-            raise _cancelled_error(self.run.run_id)
+            raise _cancelled_error(record.place)
         kind = WaitTimeoutError if record.kind == "wait" else StepFailedError
         raise kind(record.name, str(record.place), record.error or {})
 
@@ -198,8 +200,8 @@ class Strand:
         run.waiting -= 1
 
 
-def _cancelled_error(run_id: str) -> RunCancelledError:
-    return RunCancelledError(f"The run {run_id!r} was cancelled.")
+def _cancelled_error(place: Place) -> RunCancelledError:
+    return RunCancelledError(f"The run {place.run_id!r} was cancelled.", step_place=str(place))
 
 
 def _not_an_ask(ask: object) -> MisuseError:

@@ -47,6 +47,8 @@ class Rollback:
     undone: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     failed: tuple[StepFailed, ...] = ()
+    was_cancelled: bool = False
+    """Whether the run was asked to end meanwhile: what was undone is undone, and whoever goes on has to end."""
 
     @property
     def is_complete(self) -> bool:
@@ -62,23 +64,27 @@ def roll_back(done: Sequence[Undoable]) -> Generator[Step, Any, Rollback]:
     undone: list[str] = []
     kept: list[str] = []
     failed: list[StepFailed] = []
+    was_cancelled = False
     for step in reversed(done):
         if step.undo is None:
             kept.append(step.step)
             continue
         try:
-            yield from _insist(step.undo)
+            was_cancelled |= yield from _insist(step.undo)
         except StepFailedError as error:
             failed.append(failure_of(step.step, error))
         else:
             undone.append(step.step)
-    return Rollback(tuple(undone), tuple(kept), tuple(failed))
+    return Rollback(tuple(undone), tuple(kept), tuple(failed), was_cancelled)
 
 
-def _insist(ask: Step) -> Generator[Step, Any, None]:
+def _insist(ask: Step) -> Generator[Step, Any, bool]:
+    """Answers whether the run's cancellation arrived here."""
+    was_cancelled = False
     while True:
         try:
             yield ask
         except RunCancelledError:
+            was_cancelled = True
             continue  # the undo that it reached may have happened or not; an undo tolerates both
-        return
+        return was_cancelled

@@ -106,7 +106,7 @@ class Transaction(Protocol):
         """Write down an attempt that did not succeed, with its own error."""
 
     def forget_step(self, place: Place) -> None:
-        """Take a step's answer back, so that the decision asks anew. Its attempts stay on record."""
+        """Take a step's answer back, so that the decision asks anew. Its attempts stay, its signal is free again."""
 
     def copy_steps(self, source: str, target: str, before: int) -> int:
         """Give `target` the settled steps of `source` that come before trunk step `before`, with their branches."""

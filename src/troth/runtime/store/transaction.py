@@ -215,8 +215,13 @@ class SqliteTransaction:
         )
 
     def forget_step(self, place: Place) -> None:
-        """Take a step's answer back, so that the decision asks anew. Its attempts stay on record."""
+        """Take a step's answer back, so that the decision asks anew. Its attempts stay on record.
+
+        A signal that it had received can be received again.
+        """
         self._execute("DELETE FROM steps WHERE run_id = ? AND branch = ? AND seq = ?", place)
+        given_back = (place.run_id, str(place))
+        self._execute("UPDATE signals SET taken_by = NULL WHERE run_id = ? AND taken_by = ?", given_back)
 
     def copy_steps(self, source: str, target: str, before: int) -> int:
         """Give `target` the settled steps of `source` that come before trunk step `before`, with their branches."""

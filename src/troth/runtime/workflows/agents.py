@@ -7,16 +7,20 @@ same talk, and an answer that was already given is not asked for twice. A plain 
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from troth.errors import MisuseError
 from troth.runtime.engine.current import current_step
+from troth.runtime.store import Event
 from troth.runtime.workflows.contracts import Contract
+from troth.runtime.workflows.failures import BudgetExceededError
 from troth.runtime.workflows.functions import NotFound
+from troth.runtime.workflows.usage import SPENDING, Spending, conversation_of, usage_of, used_in
 
 if TYPE_CHECKING:
-    from troth.runtime.conversations import Conversations
+    from troth.runtime.agents.model import Message
+    from troth.runtime.conversations import Conversation, Conversations
 
 __all__ = ["answering", "code_from", "parsed"]
 
@@ -39,15 +43,49 @@ def answering(agent: object, name: str, home: "Callable[[], Conversations] | Non
         raise NotFound(f"the agent {name!r} needs a runtime to talk in", "Load the workflow with `Runtime.load`.")
 
     async def answer(prompt: str) -> str:
-        conversation = home().open(agent, f"agent:{current_step().key}")
+        spending = SPENDING.get()
+        key = current_step().key
+        talks = home()
+        heard = [] if spending is None else [_Watch(talks, key, spending)]
+        conversation = talks.open(agent, conversation_of(key), on_event=heard)
+        for watch in heard:
+            watch.conversation = conversation
         said = conversation.messages()
         if not said:
             await conversation.asend(prompt)
-        if not said or said[-1].role != "assistant" or said[-1].calls:
+        if not _is_answered(said):
+            if spending is not None:
+                spending.check(spending.meter)
             await conversation.arun()
-        return conversation.messages()[-1].text
+            said = conversation.messages()
+            if spending is not None and not _is_answered(said):
+                spending.check(spending.meter)  # the watch ended the talk before its next turn
+        return said[-1].text
 
     return answer
+
+
+def _is_answered(said: "Sequence[Message]") -> bool:
+    return bool(said) and said[-1].role == "assistant" and not said[-1].calls
+
+
+class _Watch:
+    """Counts what an agent uses as it goes, and ends its run at the end of a turn when nothing is left for another."""
+
+    def __init__(self, talks: "Conversations", key: str, spending: Spending) -> None:
+        self._spending = spending
+        self._used = usage_of(talks.store, key)  # of attempts before this one
+        spending.count(self._used)
+        self.conversation: Conversation | None = None
+
+    def __call__(self, event: Event) -> None:
+        self._used += used_in(event)
+        self._spending.count(self._used)
+        try:
+            self._spending.check(self._spending.meter)
+        except BudgetExceededError:
+            if event.kind == "agent.usage" and self.conversation is not None:
+                self.conversation.pause()
 
 
 def code_from(agent: object) -> object:

@@ -14,6 +14,7 @@ def as_json(run: RunReport) -> dict[str, Any]:
     whole["failures"] = [step.place for step in run.failures]
     whole["not_undone"] = [step.place for step in run.not_undone]
     whole["waiting_for"] = [step.place for step in run.waiting_for]
+    whole["tokens"], whole["cost"] = run.tokens, run.cost
     whole["done"] = list(run.done)
     whole["commands"] = [{"command": command, "says": says} for command, says in run.commands()]
     for told, step in zip(whole["steps"], run.steps, strict=True):

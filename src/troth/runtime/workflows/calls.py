@@ -1,23 +1,32 @@
-"""Knows how a step's function is called: within the run's time, with its output checked, in its own color."""
+"""Knows how a step's function is called: within the run's budget, with its output checked, in its own color."""
 
 import inspect
-import time
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from troth.color import Color
 from troth.runtime.workflows.agents import parsed
 from troth.runtime.workflows.contracts import Contract
-from troth.runtime.workflows.failures import BudgetExceededError, check_output
+from troth.runtime.workflows.failures import check_output
 from troth.runtime.workflows.link import Callee
+from troth.runtime.workflows.usage import SPENDING, Spending
 
 __all__ = ["call_for", "failing"]
 
 
-def call_for(callee: Callee, output: Contract | None, step: str, deadline: float | None) -> Callable[..., object]:
-    """The callable that the engine is to call with the step's inputs as keyword arguments."""
+def call_for(
+    callee: Callee,
+    output: Contract | None,
+    step: str,
+    begin: Callable[[], None] | None = None,
+    spending: Spending | None = None,
+) -> Callable[..., object]:
+    """The callable that the engine is to call with the step's inputs as keyword arguments.
+
+    `begin` comes first and may refuse; `spending` is where an agent's use is counted.
+    """
     call = callee.action.call
-    if output is None and deadline is None:
+    if output is None and begin is None and spending is None:
         return call
 
     def checked(value: object) -> object:
@@ -31,14 +40,19 @@ def call_for(callee: Callee, output: Contract | None, step: str, deadline: float
     if callee.action.color is Color.ASYNC:
 
         async def acall(**arguments: object) -> object:
-            _within(deadline)
-            value = await call(**arguments)  # type: ignore[misc]  # ASYNC was the verdict when it was linked
-            return checked(value)
+            if begin is not None:
+                begin()
+            token = SPENDING.set(spending)
+            try:
+                return checked(await call(**arguments))  # type: ignore[misc]  # ASYNC was the verdict when it was linked
+            finally:
+                SPENDING.reset(token)
 
         return acall
 
     def scall(**arguments: object) -> object:
-        _within(deadline)
+        if begin is not None:
+            begin()
         value = call(**arguments)
         if inspect.isawaitable(value):  # a lambda that returns a coroutine: the engine awaits what comes back
             return later(value)
@@ -54,8 +68,3 @@ def failing(error: Exception) -> Callable[[], NoReturn]:
         raise error
 
     return fail
-
-
-def _within(deadline: float | None) -> None:
-    if deadline is not None and time.time() > deadline:
-        raise BudgetExceededError("The run has used up the time of its budget.")

@@ -3,28 +3,26 @@
 Sync and async methods are the same but for their awaits. That a run failed is not raised here: its record tells.
 """
 
-import asyncio
 import logging
-from collections.abc import Coroutine
-from typing import Any
 
 from troth.bridge import call
 from troth.runtime.engine import EmbeddedEngine, ResultTimeoutError, RunFailedError
 from troth.runtime.store import RunState
+from troth.runtime.workflows.frame import approval_signal
 
 __all__ = ["Carrier"]
 
 log = logging.getLogger("troth.runtime")
 
+_QUESTION = f"signal '{approval_signal('')}"  # as the engine says what a run waits for
 _LOOK = 0.2  # seconds between looks at a run that may have come to a question
 
 
 class Carrier:
-    """Carries runs out on an engine. `begun` has the ids of those whose decision the engine has begun to ask."""
+    """Carries runs out on an engine."""
 
-    def __init__(self, engine: EmbeddedEngine, begun: set[str]) -> None:
+    def __init__(self, engine: EmbeddedEngine) -> None:
         self._engine = engine
-        self._begun = begun
 
     def drive(self, name: str, args: tuple[object, ...], run_id: str, label: str, *, wait: bool) -> None:
         """Begin a run, or go on with it; `wait=False` comes back when it has come to a question, too."""
@@ -41,33 +39,12 @@ class Carrier:
         """`drive` for a task. Cancelling it interrupts the run."""
         try:
             if wait:
-                await self._interruptible(self._engine.arun(name, *args, run_id=run_id, label=label), run_id)
+                await self._engine.arun(name, *args, run_id=run_id, label=label)
             else:
                 await self._engine.astart(name, *args, run_id=run_id, label=label)
                 await self._awatch(run_id)
         except RunFailedError as failed:
             log.debug("%s", failed)
-
-    async def _interruptible(self, work: Coroutine[Any, Any, object], run_id: str) -> None:
-        """Await `work`; a cancellation reaches it once the run is being carried out.
-
-        Before that, the engine may have taken the run's lease and not yet have begun to work on it. Cancelled there,
-        the run would stay ours with nobody at work on it. It is a matter of a few turns of the loop.
-        """
-        self._begun.discard(run_id)
-        driving = asyncio.ensure_future(work)
-        try:
-            await asyncio.shield(driving)
-        except asyncio.CancelledError:
-            for _ in range(50):
-                if driving.done() or run_id in self._begun:
-                    break
-                await asyncio.sleep(0.002)
-            driving.cancel()
-            await asyncio.wait([driving])
-            if not driving.cancelled() and (error := driving.exception()) is not None:
-                log.debug("%s", error)  # it ended by itself while we were cancelled; the record has it
-            raise
 
     def _watch(self, run_id: str) -> None:
         """Wait until a run is over or has come to a question."""
@@ -91,7 +68,7 @@ class Carrier:
     def _is_asking(self, run_id: str) -> bool:
         """Whether the run waits for a person and for nothing else."""
         run = self._engine.find(run_id)
-        return run is not None and run.state is RunState.WAITING and (run.waiting_for or "").startswith("signal")
+        return run is not None and run.state is RunState.WAITING and _QUESTION in (run.waiting_for or "")
 
     def await_end(self, run_id: str, *, wait: bool) -> None:
         """Wait for a run that is written down; where nobody carries it out, it is carried out here."""

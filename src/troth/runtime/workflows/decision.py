@@ -1,32 +1,30 @@
 """Knows what a run of a workflow does next, from its first step to its end or its undoing. Decides and never waits."""
 
-import time
 from collections.abc import Generator, Mapping
 from typing import Any
 
 from troth.runtime.engine.asks import Ask
-from troth.runtime.engine.asks import Step as StepAsk
 from troth.runtime.engine.errors import RunCancelledError
 from troth.runtime.sagas.rollback import Rollback, roll_back
-from troth.runtime.workflows.failures import WorkflowFailedError
-from troth.runtime.workflows.frame import Frame, Run, Stopped
-from troth.runtime.workflows.link import LinkedWorkflow
+from troth.runtime.workflows.failures import OverBudgetError, WorkflowFailedError
+from troth.runtime.workflows.frame import Frame, OverBudget, Run, Stopped
 
 __all__ = ["decide"]
 
 
-def decide(
-    linked: LinkedWorkflow, inputs: Mapping[str, object], run_id: str, codes: Mapping[str, str] | None = None
-) -> Generator[Ask, Any, object]:
+def decide(run: Run, inputs: Mapping[str, object]) -> Generator[Ask, Any, object]:
     """Run every step; the answer is the workflow's output. Raises what the run fails with, once it has been undone."""
-    spec = linked.spec
-    deadline = None
-    if spec.budget.time is not None:
-        deadline = (yield StepAsk("clock", time.time)) + spec.budget.time
-    state: dict[str, object] = {"inputs": inputs, "steps": {}, "run": {"id": run_id, "workflow": spec.name}}
-    frame = Frame(Run(run_id, linked, deadline, codes or {}), spec, state)
+    spec = run.linked.spec
+    state: dict[str, object] = {"inputs": inputs, "steps": {}, "run": {"id": run.id, "workflow": spec.name}}
+    frame = Frame(run, spec, state)
+    frame.allowances = yield from frame.enter_budget(spec.name, spec.budget)
     try:
         output = yield from frame.run_steps_here(spec.steps)
+    except OverBudget as over:
+        rollback = Rollback()
+        if spec.budget.on_exceeded == "undo":
+            rollback = yield from roll_back(frame.happened)
+        raise OverBudgetError(spec.name, [over.failure], rollback) from None
     except Stopped as stopped:
         rollback = Rollback()
         if spec.on_error == "undo":

@@ -1,24 +1,34 @@
-"""Knows what differs between two runs: their inputs, the state each step left, and the end."""
+"""Knows what differs: between two runs, and between two moments of one run.
+
+The state of a run at a moment is its inputs and the outputs of the steps that were done by then and not undone.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from troth.errors import MisuseError
+from troth.runtime.workflows.problems import did_you_mean
 from troth.runtime.workflows.report import RunReport, StepReport
 
-__all__ = ["Difference", "diff"]
+__all__ = ["Difference", "diff", "diff_between", "state_after"]
 
 _ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place where two runs differ, and what each has there; `is_in_one` and `is_in_other` say who has anything."""
+    """One place where two things differ, what each has there, and whether it has anything."""
 
     path: str
     one: object
     other: object
     is_in_one: bool = True
     is_in_other: bool = True
+
+    def as_json(self) -> dict[str, object]:
+        """For machines. Who has nothing there has no key."""
+        here = {"one": self.one} if self.is_in_one else {}
+        return {"path": self.path, **here, **({"other": self.other} if self.is_in_other else {})}
 
 
 def diff(one: RunReport, other: RunReport) -> list[Difference]:
@@ -30,6 +40,41 @@ def diff(one: RunReport, other: RunReport) -> list[Difference]:
         *_compare("state", str(one.state), str(other.state)),
         *_compare("output", one.output, other.output),
     ]
+
+
+def diff_between(run: RunReport, since: str | None = None, until: str | None = None) -> list[Difference]:
+    """How the state of one run changed from the end of the step `since` to the end of the step `until`.
+
+    Without `since` it is the state before the first step, without `until` the one that there is now.
+    """
+    before = {"inputs": dict(run.inputs), "steps": {}} if since is None else state_after(run, since)
+    after = state_after(run, until)
+    return [*_compare("inputs", before["inputs"], after["inputs"]), *_compare("steps", before["steps"], after["steps"])]
+
+
+def state_after(run: RunReport, place: str | None = None) -> dict[str, dict[str, object]]:
+    """The state of a run at the end of the step at `place`; without one, as it is now."""
+    ended = sorted((one for one in run.steps if one.ended_at is not None), key=lambda one: one.ended_at or 0.0)
+    if place is not None:
+        last = _find(run, place)
+        ended = [one for one in ended if (one.ended_at or 0.0) <= (last.ended_at or 0.0)]
+    steps: dict[str, object] = {}
+    for one in ended:
+        if one.is_undo and one.error is None:
+            steps.pop(one.place.removeprefix("undo "), None)
+        elif not one.is_undo and not one.is_block and one.error is None:
+            steps[one.place] = one.output
+    return {"inputs": dict(run.inputs), "steps": steps}
+
+
+def _find(run: RunReport, place: str) -> StepReport:
+    for one in run.steps:
+        if one.place == place and one.ended_at is not None:
+            return one
+    ended = [one.place for one in run.steps if one.ended_at is not None]
+    raise MisuseError(
+        f"The run {run.id!r} has no step {place!r} that has ended. {did_you_mean(place, ended, kind='step')}"
+    )
 
 
 def _compare_steps(one: RunReport, other: RunReport) -> Iterator[Difference]:

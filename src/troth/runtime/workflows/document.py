@@ -3,11 +3,21 @@
 from pathlib import Path as FilePath
 from typing import Any, cast
 
-from troth.runtime.workflows.field_types import Choice, ContractMap, Count, Duration, Identifier, SourceMap, Steps, Text
+from troth.runtime.workflows.field_types import (
+    Choice,
+    ContractMap,
+    Count,
+    Duration,
+    Identifier,
+    Number,
+    SourceMap,
+    Steps,
+    Text,
+)
 from troth.runtime.workflows.fields import Desk, Field, dump_fields, fields_schema, read_fields
 from troth.runtime.workflows.nodes import MapNode, Node, ScalarNode, plain
 from troth.runtime.workflows.problems import Problems, Unreadable
-from troth.runtime.workflows.spec import SCHEMA_VERSION, Budget, WorkflowSpec
+from troth.runtime.workflows.spec import LIMITS, SCHEMA_VERSION, Budget, WorkflowSpec
 from troth.runtime.workflows.steps import read_steps
 
 __all__ = ["BUDGET_FIELDS", "WORKFLOW_FIELDS", "dump_workflow", "read_document", "read_workflow_file"]
@@ -15,6 +25,14 @@ __all__ = ["BUDGET_FIELDS", "WORKFLOW_FIELDS", "dump_workflow", "read_document",
 BUDGET_FIELDS = (
     Field("time", Duration(), "how long the run may take from its start, waiting included"),
     Field("steps", Count(), "how many actions it may perform; each round and each item counts"),
+    Field("tokens", Count(1, 10**12), "how many tokens its agents may use, in and out together"),
+    Field("cost", Number(0.0), "how much its agents may cost, in the currency of the model's prices"),
+    Field(
+        "on_exceeded",
+        Choice(("stop", "undo")),
+        "when a limit is reached: `stop` there, to be resumed with a larger budget, or `undo` what was done",
+        default="stop",
+    ),
 )
 
 
@@ -23,7 +41,7 @@ class _BudgetType:
 
     def read(self, node: Node, desk: Desk) -> Budget:
         if not isinstance(node, MapNode):
-            raise Unreadable(node.mark, "`budget` is a map: `time`, `steps`")
+            raise Unreadable(node.mark, f"`budget` is a map of limits: {', '.join(f'`{name}`' for name in LIMITS)}")
         values, _ = read_fields(node, BUDGET_FIELDS, desk, "`budget`")
         return Budget(**cast("dict[str, Any]", values))
 

@@ -4,8 +4,9 @@ MisuseError
 ├── WrongInputsError       the run was given inputs that the workflow does not take; nothing was started
 └── OutputContractError    a step returned something else than its contract says; trying again would not help
 RunError
-├── BudgetExceededError    the run has used up its time or its steps
+├── BudgetExceededError    the run has used up its time, steps, tokens or cost
 └── WorkflowFailedError    a step failed for good; says which, why, and what was undone
+    └── OverBudgetError    the run came to a limit of its budget; a larger one goes on
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from troth.runtime.workflows.problems import did_you_mean
 __all__ = [
     "BudgetExceededError",
     "OutputContractError",
+    "OverBudgetError",
     "WorkflowFailedError",
     "WrongInputsError",
     "check_inputs",
@@ -34,7 +36,11 @@ class OutputContractError(MisuseError):
 
 
 class BudgetExceededError(RunError):
-    """The run has used up its time or its steps."""
+    """A limit of the budget is reached; nothing further was started. Trying again would not help: it is not retried."""
+
+    def __init__(self, message: str, workflow: str = "") -> None:
+        super().__init__(message)
+        self.workflow = workflow
 
 
 class WorkflowFailedError(RunError):
@@ -49,6 +55,10 @@ class WorkflowFailedError(RunError):
             lines.append(f"Undone: {', '.join(rollback.undone)}.")
         lines += [f"NOT undone: {left.step}, because its undo failed with {left}" for left in rollback.failed]
         super().__init__("\n".join(lines))
+
+
+class OverBudgetError(WorkflowFailedError):
+    """The run came to a limit of its budget. With a larger one it goes on from there."""
 
 
 def check_inputs(name: str, contracts: Mapping[str, Contract], given: Mapping[str, object]) -> dict[str, object]:

@@ -72,8 +72,10 @@ class RetryType:
         return Retry(**values)  # type: ignore[arg-type]  # each value was read by the type of its field
 
     def dump(self, value: object) -> object:
-        """As written at length."""
+        """As written at length; once is once, whatever the waits would be."""
         retry = cast("Retry", value)
+        if retry == ONCE:
+            return 1
         return dump_fields({one.name: getattr(retry, one.name) for one in RETRY_FIELDS}, RETRY_FIELDS)
 
     def schema(self) -> dict[str, object]:

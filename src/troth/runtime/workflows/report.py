@@ -30,6 +30,7 @@ class StepWord(StrEnum):
     INTERRUPTED = "interrupted"
     FAILED = "failed"
     PASSED_OVER = "passed over"
+    LET_GO = "let go"
     CANCELLED = "cancelled"
     UNDONE = "undone"
     NOT_TAKEN = "not taken"
@@ -85,6 +86,11 @@ class StepReport:
     """In a branch: the label of the way it is on."""
     question: str = ""
     shown: Mapping[str, object] = field(default_factory=dict)
+    tokens: int = 0
+    """What its agent used, in and out together, failed attempts included."""
+    cost: float = 0.0
+    done_by: str = ""
+    """In a fork: the run that did it, where that is another one."""
 
     @property
     def waited(self) -> float:
@@ -125,6 +131,9 @@ class StepReport:
         return spans
 
 
+_EXAMPLES = {"time": "…s", "steps": "…", "tokens": "…", "cost": "…"}
+
+
 @dataclass(frozen=True, slots=True)
 class RunReport:
     """One run of a workflow, as it is recorded."""
@@ -145,6 +154,18 @@ class RunReport:
     error: ErrorReport | None = None
     forked_from: str | None = None
     cancel_requested: bool = False
+    over_budget: str | None = None
+    """The limit of its budget at which it stopped, as in `tokens`."""
+
+    @property
+    def tokens(self) -> int:
+        """What its agents used, in and out together."""
+        return sum(one.tokens for one in self.steps)
+
+    @property
+    def cost(self) -> float:
+        """What its agents cost."""
+        return sum(one.cost for one in self.steps)
 
     @property
     def succeeded(self) -> bool:
@@ -184,6 +205,9 @@ class RunReport:
                 place = self.waiting_for[0].place
                 approve = f"troth runs approve {run}" + (f" --step {place}" if len(self.waiting_for) > 1 else "")
                 return ((approve, "say yes and go on"), (f"{approve} --deny", "say no"))
+            case RunWord.FAILED if self.over_budget is not None:
+                more = f"troth runs resume {run} --budget {self.over_budget}={_EXAMPLES[self.over_budget]}"
+                return ((more, "go on with a larger budget; what is done is not repeated"),)
             case RunWord.FAILED:
                 return ((f"troth runs resume {run}", "go on from the step that failed; what is done is not repeated"),)
             case RunWord.INTERRUPTED:

@@ -6,8 +6,9 @@ itself is kept in the store before the first run, so that a run can be shown, an
 
 import os
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,19 +19,24 @@ from troth.runtime.sagas.decision import decide as decide_saga
 from troth.runtime.sagas.outcome import SagaFailedError, SagaState
 from troth.runtime.sagas.saga import Saga
 from troth.runtime.store import RunRecord, StepRecord
+from troth.runtime.workflows.allowance import raised
 from troth.runtime.workflows.builder import Workflow
 from troth.runtime.workflows.changes import ChangedWorkflowError, changes_since
 from troth.runtime.workflows.decision import decide
 from troth.runtime.workflows.digest import digest_of
 from troth.runtime.workflows.document import dump_workflow
+from troth.runtime.workflows.frame import Run
 from troth.runtime.workflows.from_saga import spec_of
+from troth.runtime.workflows.kinds import kind_of
+from troth.runtime.workflows.lineage import doer, origins_of
 from troth.runtime.workflows.link import LinkedWorkflow, Registry
 from troth.runtime.workflows.load import load_recorded, load_workflow, spec_of_document
 from troth.runtime.workflows.report import RunReport
-from troth.runtime.workflows.spec import WorkflowSpec
+from troth.runtime.workflows.spec import LIMITS, Budget, WorkflowSpec
 from troth.runtime.workflows.tell import tell
+from troth.runtime.workflows.usage import usage_of
 
-__all__ = ["Known", "Runnable", "Shelf", "is_workflow"]
+__all__ = ["Known", "Runnable", "Shelf", "budget_stream", "is_workflow"]
 
 Runnable: TypeAlias = str | os.PathLike[str] | Workflow | LinkedWorkflow | Saga
 _PREFIX = "workflow:"
@@ -54,6 +60,19 @@ class Known:
         return f"{_PREFIX}{self.spec.name}@{digest_of(self.spec)}"
 
 
+def budget_stream(run_id: str) -> str:
+    """The stream that has the larger budgets a run was given, the last one counting."""
+    return f"budget:{run_id}"
+
+
+def _with_inner(spec: WorkflowSpec) -> Iterator[WorkflowSpec]:
+    yield spec
+    for step in spec.all_steps():
+        inner = kind_of(step).inner(step.body)
+        if inner is not None:
+            yield from _with_inner(inner)
+
+
 def is_workflow(run: RunRecord) -> bool:
     """Whether a run in the store is one of a workflow or a saga."""
     return run.decision.startswith(_PREFIX)
@@ -70,8 +89,6 @@ class Shelf:
         self._accepted: dict[str, tuple[Known, Mapping[str, str]]] = {}
         self._taken: dict[int, tuple[str, Known]] = {}
         self._registered: set[str] = set()
-        self.begun: set[str] = set()
-        """Runs that the engine has begun to carry out here."""
         self._lock = threading.Lock()
 
     def take(self, source: Runnable) -> tuple[str, Known, bool]:
@@ -87,6 +104,8 @@ class Shelf:
                 self._register(name)
             if before is None:
                 self._keep(name, known.spec)
+            if before is not None:  # one of each: a service that runs a file a million times reads it a million times
+                self._taken.pop(id(before.linked), None)
             self._taken[id(known.linked)] = name, known
         return name, known, before is None
 
@@ -110,7 +129,6 @@ class Shelf:
 
     def _decision(self, name: str) -> Callable[[str, dict[str, object], str], Generator[Ask, Any, object]]:
         def decision(run_id: str, inputs: dict[str, object], source: str) -> Generator[Ask, Any, object]:  # noqa: ARG001
-            self.begun.add(run_id)
             known, codes = self._accepted.get(run_id) or (self._known[name], {})
             return (yield from self.deciding(known, run_id, inputs, codes))
 
@@ -121,16 +139,49 @@ class Shelf:
     ) -> Generator[Ask, Any, object]:
         """The decision of one run, about to begin."""
         if known.saga is None:
-            return (yield from decide(known.linked, inputs, run_id, codes))
+            return (yield from decide(self._run(known, run_id, codes), inputs))
         outcome = yield from decide_saga(known.saga)
         if outcome.state is not SagaState.COMPLETED:
             raise SagaFailedError(outcome)
         return outcome.results
 
+    def _run(self, known: Known, run_id: str, codes: Mapping[str, str]) -> Run:
+        """What the frames of a run share: what was used before, and a larger budget if it was given one."""
+        record = self._engine.find(run_id)
+        run = Run(run_id, known.linked, codes, workers=self._engine.workers, send=partial(self._tell_once, run_id))
+        if record is not None and record.forked_from is not None:
+            run.origins = origins_of(run_id, self._engine.steps(run_id))
+            run.forked_at = record.created_at
+        if known.spec.budget.limits:
+            run.linked = replace(known.linked, spec=replace(known.spec, budget=self.budget_of(run_id, known.spec)))
+        if any(one.budget.tokens is not None or one.budget.cost is not None for one in _with_inner(known.spec)):
+            for row in self._engine.steps(run_id):
+                if row.kind == "step" and doer(row) == run_id:
+                    run.meter.by_place[row.name] = usage_of(self._engine.store, row.key)
+        return run
+
+    def _tell_once(self, run_id: str, name: str, payload: object) -> None:
+        self._engine.signal(run_id, name, payload, key=name)
+
+    def budget_of(self, run_id: str, spec: WorkflowSpec) -> Budget:
+        """What the run may use: what its workflow says, or what it was given when it was resumed."""
+        stream = budget_stream(run_id)
+        last = self._engine.store.last_event(stream)
+        if not last:
+            return spec.budget
+        return raised(spec.budget, self._engine.store.events(stream, after=last - 1)[0].payload)
+
+    def larger_budget(self, run: RunRecord, given: Mapping[str, object]) -> dict[str, object]:
+        """What is written down of a larger budget: every limit given so far, `given` included."""
+        before = self.budget_of(run.id, self.spec_of(run))
+        limits = raised(before, given).limits
+        return {name: limits.get(name) for name in LIMITS}
+
     def tell(self, run: RunRecord, rows: Sequence[StepRecord]) -> RunReport:
         """The report of a run."""
         _, inputs, source = run.args
-        return tell(run, rows, self.spec_of(run), inputs, source or None)
+        store = self._engine.store
+        return tell(run, rows, self.spec_of(run), inputs, source or None, lambda key: usage_of(store, key))
 
     def spec_of(self, run: RunRecord) -> WorkflowSpec:
         """The workflow of a run as it was when the run began."""

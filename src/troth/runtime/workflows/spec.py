@@ -13,10 +13,26 @@ from troth.runtime.workflows.expressions import Expression
 from troth.runtime.workflows.nodes import Mark
 from troth.runtime.workflows.sources import Source
 
-__all__ = ["SCHEMA_VERSION", "Block", "Budget", "OnError", "Retry", "Step", "Target", "Undo", "WorkflowSpec"]
+__all__ = [
+    "JOINS",
+    "LIMITS",
+    "SCHEMA_VERSION",
+    "Block",
+    "Budget",
+    "Join",
+    "OnError",
+    "Retry",
+    "Step",
+    "Target",
+    "Undo",
+    "WorkflowSpec",
+]
 
 SCHEMA_VERSION = 1
 
+Join = Literal["all", "any", "settle"] | int
+"""How many branches have to succeed: all, one, none, or a number. `any` and a number go on as soon as they have."""
+JOINS = ("all", "any", "settle")
 OnError = Literal["undo", "stop", "continue"]
 TargetKind = Literal["function", "tool", "agent"]
 
@@ -75,12 +91,23 @@ class Block:
     """Conditions asked at the end of the block, which see its steps."""
 
 
+LIMITS = ("time", "steps", "tokens", "cost")
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a run may use. None means without limit."""
+    """What a run may use. None means without limit. A run that comes to a limit stops there, unless it says `undo`."""
 
     time: float | None = None
     steps: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    on_exceeded: Literal["stop", "undo"] = "stop"
+
+    @property
+    def limits(self) -> dict[str, float | int]:
+        """The limits that there are, by name."""
+        return {name: getattr(self, name) for name in LIMITS if getattr(self, name) is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,21 @@
 """Knows how to tell a run's story from what the engine recorded: a fold over its rows, in the order of the workflow."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from troth.runtime.agents.model import Usage
 from troth.runtime.store import RunRecord, RunState, StepRecord, StepState
 from troth.runtime.store.records import Attempt
-from troth.runtime.workflows.frame import approval_signal
+from troth.runtime.workflows.allowance import limit_in
+from troth.runtime.workflows.failures import OverBudgetError
+from troth.runtime.workflows.frame import RACED_SLEEP, approval_signal
 from troth.runtime.workflows.kinds import blocks_of, kind_of
+from troth.runtime.workflows.lineage import doer
+from troth.runtime.workflows.racing import LET_GO
 from troth.runtime.workflows.report import AttemptReport, ErrorReport, RunReport, RunWord, StepReport, StepWord
-from troth.runtime.workflows.spec import Step, WorkflowSpec
+from troth.runtime.workflows.spec import Join, Step, WorkflowSpec
 
 __all__ = ["tell"]
 
@@ -45,9 +50,14 @@ class _Rows:
 
 
 def tell(
-    run: RunRecord, rows: Sequence[StepRecord], spec: WorkflowSpec, inputs: Mapping[str, object], source: str | None
+    run: RunRecord,
+    rows: Sequence[StepRecord],
+    spec: WorkflowSpec,
+    inputs: Mapping[str, object],
+    source: str | None,
+    usage_of: Callable[[str], Usage],
 ) -> RunReport:
-    """The report of `run`."""
+    """The report of `run`. `usage_of` says what the agent of a step with a certain key has used."""
     sorted_rows = _sort(rows)
     is_alive = run.state in (RunState.RUNNING, RunState.WAITING)
     steps = list(_walk(spec.steps, "", 0, sorted_rows, is_alive=is_alive))
@@ -58,6 +68,8 @@ def tell(
         replace(one, state=StepWord.UNDONE) if one.place in undone and one.state is StepWord.DONE else one
         for one in steps
     ]
+    steps = [_with_more(one, run.id, sorted_rows, usage_of) for one in steps]
+    error = _error(run.error)
     failures = tuple(one for one in steps if one.state is StepWord.FAILED and not one.is_block)
     return RunReport(
         id=run.id,
@@ -73,10 +85,24 @@ def tell(
         undone=undone,
         not_undone=not_undone,
         waiting_for=tuple(one for one in steps if one.state is StepWord.WAITING and not one.is_block),
-        error=_error(run.error),
+        error=error,
         forked_from=run.forked_from,
         cancel_requested=run.is_cancel_requested,
+        over_budget=limit_in(error.message) if error is not None and error.type == OverBudgetError.__name__ else None,
     )
+
+
+def _with_more(one: StepReport, run_id: str, rows: _Rows, usage_of: Callable[[str], Usage]) -> StepReport:
+    """What only some steps have: what an agent used, and who did it if it was not this run."""
+    row = rows.by_place.get(one.place)
+    if row is None or one.is_block:
+        return one
+    who = doer(row)
+    if one.kind != "agent":
+        return one if who == run_id else replace(one, done_by=who)
+    used = usage_of(row.key) if who == run_id else Usage()  # what another run used is in that run's account
+    tokens = used.input_tokens + used.output_tokens
+    return replace(one, tokens=tokens, cost=used.cost, done_by="" if who == run_id else who)
 
 
 def _run_word(run: RunRecord, undone: tuple[str, ...], not_undone: tuple[StepReport, ...]) -> RunWord:
@@ -104,12 +130,17 @@ def _sort(rows: Sequence[StepRecord]) -> _Rows:
         elif row.kind == "sleep":
             found.by_place[sleeping.get(row.place.branch, "sleep")] = row
         elif row.kind == "wait":
-            found.by_place[row.name.removeprefix(_APPROVE)] = row
+            found.by_place[_waited_at(row)] = row
         elif row.kind == "step" and row.name.startswith(_UNDO):
             found.undos[row.name] = row
         elif row.kind == "step":
             found.by_place[row.name] = row
     return found
+
+
+def _waited_at(row: StepRecord) -> str:
+    """The place of the step that waits: a question, or a sleep in a branch that may be let go."""
+    return row.name.removeprefix(_APPROVE) if row.name.startswith(_APPROVE) else row.name.removeprefix(RACED_SLEEP)
 
 
 def _walk(steps: Sequence[Step], prefix: str, depth: int, rows: _Rows, *, is_alive: bool) -> Iterator[StepReport]:
@@ -161,12 +192,16 @@ def _leaf(step: Step, place: str, depth: int, rows: _Rows, *, is_alive: bool) ->
     asked = rows.questions.get(place, {})
     report = _of_row(row, place, step.kind, depth, detail, is_alive=is_alive)
     report = replace(report, question=str(asked.get("question", "")), shown=asked.get("shown", {}))
+    if step.kind == "sleep" and row.state is StepState.FAILED and row.kind == "wait":
+        return replace(report, state=StepWord.DONE, error=None)
     if step.kind == "approval" and row.state is StepState.FAILED and row.kind == "wait":
         return replace(report, state=StepWord.DONE, error=None, detail="nobody answered in time")
     if step.kind == "approval" and row.state is StepState.DONE:
         word = "approved" if row.result.get("approved") else "denied"
         by = f" by {row.result['by']}" if row.result.get("by") else ""
         return replace(report, detail=f"{word}{by}")
+    if report.state is StepWord.FAILED and report.error is not None and report.error.type in LET_GO:
+        return replace(report, state=StepWord.LET_GO)
     if report.state is StepWord.FAILED and step.optional:
         return replace(report, state=StepWord.PASSED_OVER)
     return report
@@ -199,11 +234,27 @@ def _state_of_block(step: Step, begun: Sequence[StepReport], own: StepRecord | N
     for word in (StepWord.RUNNING, StepWord.RESTING, StepWord.WAITING, StepWord.INTERRUPTED):
         if word in words:
             return word
-    if StepWord.FAILED in words and getattr(step.body, "join", "all") == "all":
+    if StepWord.FAILED in words and not _is_enough(step, begun):
         return StepWord.PASSED_OVER if step.optional else StepWord.FAILED
     if StepWord.CANCELLED in words:
         return StepWord.CANCELLED
     return StepWord.DONE if begun or is_decided else StepWord.NOT_REACHED
+
+
+def _is_enough(step: Step, begun: Sequence[StepReport]) -> bool:
+    """Whether so many members of a block have succeeded that the others do not count."""
+    join: Join = getattr(step.body, "join", "all")
+    if join == "settle":
+        return True
+    if join == "all":
+        return False
+    depth = min(one.depth for one in begun)
+    good: dict[str, bool] = {}
+    for one in begun:
+        if one.depth == depth:
+            member = one.place[: one.place.rindex("]") + 1] if step.kind == "each" else one.place
+            good[member] = good.get(member, True) and one.state not in (StepWord.FAILED, StepWord.LET_GO)
+    return sum(good.values()) >= (join if isinstance(join, int) else 1)
 
 
 def _undo(name: str, row: StepRecord) -> StepReport:

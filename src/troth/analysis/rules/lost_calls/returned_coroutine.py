@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.consumers import mentions_awaitable
+from troth.analysis.program.entities import Function
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.program import Program
+    from troth.analysis.program.sites import Site
 
 CASES = [
     Case(
@@ -40,6 +43,14 @@ CASES = [
 ]
 
 
+def _starts_by_itself(site: Site) -> bool:
+    """Whether a function of the project gives a future: what it does is done, whoever awaits it."""
+    if site.promise != "future" or not isinstance(site.target, Function):
+        return False
+    returns = site.target.facts.returns
+    return returns is None or mentions_awaitable(returns, ("Future", "Task"))
+
+
 @rule("T109", "returned-coroutine", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines that async functions return."""
@@ -47,7 +58,7 @@ def check(program: Program) -> Iterator[Finding]:
         verdict = program.returned_on_purpose(incident)
         if verdict == "on purpose":
             continue
-        if verdict == "perhaps" and incident.site.target is None:
+        if verdict == "perhaps" and (incident.site.target is None or _starts_by_itself(incident.site)):
             continue
         if verdict == "perhaps":
             incident.sure = False

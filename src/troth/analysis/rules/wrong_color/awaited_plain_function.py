@@ -131,14 +131,25 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
     """Whether an awaited callee may be plain, as far as its name and what can be seen of it at a glance tell."""
     if " " in callee:
         return False
-    is_async, plain = program.evidence.colors(callee.rpartition(".")[2])
+    name = callee.rpartition(".")[2]
+    is_async, plain = program.evidence.colors(name)
     scope = program.glance.scope(function, callee)
     if scope is None:
-        return plain > 0 or (not is_async and "." in callee)
+        return _can_be_plain(program, name) if plain else not is_async and "." in callee
     found = members_of(program.glance.value(function, callee, scope))
     if found == (None,):
-        return plain > 0 and not is_async
+        return not is_async and plain > 0 and _can_be_plain(program, name)
     return any(isinstance(one, FunctionValue) and _may_be_plain(program, one) for one in found)
+
+
+def _can_be_plain(program: Program, name: str) -> bool:
+    """Whether some function of that name gives nothing that can be awaited."""
+    known: dict[str, bool] = program.__dict__.setdefault("_can_be_plain", {})
+    if name not in known:
+        known[name] = any(
+            not one.is_async and gives_no_promise(program, one) for one in program.calling.functions_named(name)
+        )
+    return known[name]
 
 
 def _may_be_plain(program: Program, value: FunctionValue) -> bool:
@@ -202,12 +213,7 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     is_async, plain = program.evidence.colors(name)
     if is_async or not plain or name in GENERIC or name.startswith("__") or "_" not in name.strip("_"):
         return None
-    defined = [
-        module.function(index)
-        for module in program.own_modules()
-        for index, facts in enumerate(module.facts.functions)
-        if facts.name == name and facts.owner >= 0
-    ]
+    defined = [function for function in program.calling.functions_named(name) if function.owner is not None]
     real = [function for function in defined if not function.is_abstract]
     if len(defined) != plain or not real or any(not gives_no_promise(program, one) for one in real):
         return None

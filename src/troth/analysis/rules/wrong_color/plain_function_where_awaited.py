@@ -51,7 +51,7 @@ CASES = [
         "under a time limit",
         bad="import asyncio\nclass Saga:\n    async def execute(self, executor):\n        return await asyncio.wait_for(executor(), 5)\ndef charge() -> int:\n    return 1\n"
         "async def main(saga: Saga):\n    await saga.execute(charge)  # here\n",
-        fixed="import inspect\nimport asyncio\nclass Saga:\n    async def execute(self, executor):\n        result = executor()\n        if inspect.isawaitable(result):\n            result = await asyncio.wait_for(result, 5)\n        return result\n"
+        fixed="import asyncio\nimport inspect\nclass Saga:\n    async def execute(self, executor):\n        result = executor()\n        if inspect.isawaitable(result):\n            result = await asyncio.wait_for(result, 5)\n        return result\n"
         "def charge() -> int:\n    return 1\nasync def main(saga: Saga):\n    await saga.execute(charge)  # here\n",
     ),
     Case(

@@ -1,13 +1,13 @@
 """Does the same steps for each item of a list, several at once, and joins the outcomes (fan-out)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from troth.runtime.workflows.field_types import Choice, Count, Identifier, SourceType, Steps
 from troth.runtime.workflows.fields import Field
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
 from troth.runtime.workflows.sources import Source
-from troth.runtime.workflows.spec import Block, Step
+from troth.runtime.workflows.spec import JOINS, Block, Join, Step
 
 if TYPE_CHECKING:
     from troth.runtime.workflows.frame import Frame
@@ -22,15 +22,14 @@ class EachBody:
     each: Source
     steps: tuple[Step, ...]
     item: str = "item"
-    join: Literal["all", "any"] | int = "all"
+    join: Join = "all"
     at_once: int = 8
 
 
 def perform(step: Step, body: EachBody, frame: "Frame") -> Decision:
     """Run the steps once for each item; the output is the list of what its last step gave, in order."""
     items = frame.the_list(body.each, step)
-    wanted = len(items) if body.join == "all" else min(1 if body.join == "any" else body.join, len(items))
-    return frame.run_for_each(step, body.steps, body.item, items, needed=wanted, at_once=body.at_once)
+    return frame.run_for_each(step, body.steps, body.item, items, body.join, body.at_once)
 
 
 KIND = Kind(
@@ -41,7 +40,7 @@ KIND = Kind(
         Field("each", SourceType(), "the list: a path to it, or the list itself", required=True),
         Field("steps", Steps(), "what is done for each item", required=True, default=()),
         Field("item", Identifier(), "what the item is called in the steps", default="item"),
-        Field("join", Choice(("all", "any"), or_count=True), "how many have to succeed", default="all"),
+        Field("join", Choice(JOINS, or_count=True), "how many have to succeed", default="all"),
         Field("at_once", Count(1, 10_000), "at most so many at a time", default=8),
     ),
     perform=perform,

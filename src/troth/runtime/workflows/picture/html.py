@@ -12,7 +12,7 @@ from troth.runtime.workflows.picture.bars import STYLE as BAR_STYLE
 from troth.runtime.workflows.picture.bars import bars
 from troth.runtime.workflows.picture.summary import attempts_of
 from troth.runtime.workflows.picture.svg import graph_svg
-from troth.runtime.workflows.picture.words import MARKS, RUN_MARKS, at, short_place, span
+from troth.runtime.workflows.picture.words import MARKS, RUN_MARKS, at, short_place, span, used
 from troth.runtime.workflows.report import RunReport, StepReport, StepWord
 
 __all__ = ["page"]
@@ -44,7 +44,7 @@ svg .name { font-weight: 600; }
 svg rect { fill: var(--panel); stroke: var(--soft); stroke-width: 1.5; }
 svg .edge { fill: none; stroke: var(--soft); stroke-width: 1.3; }
 .done, .completed { color: var(--good); } .failed, .rollback-incomplete { color: var(--bad); }
-.waiting, .resting, .interrupted, .cancelled, .passed-over { color: var(--wait); }
+.waiting, .resting, .interrupted, .cancelled, .passed-over, .let-go { color: var(--wait); }
 .undone, .rolled-back { color: var(--back); } .running { color: var(--now); }
 svg g[class] rect { stroke: currentColor; }
 svg .not-reached, svg .not-taken { color: var(--soft); }
@@ -58,12 +58,12 @@ details summary { cursor: pointer; }
 """
 
 
-def page(run: RunReport) -> str:
-    """The whole page."""
-    return "".join(_page(run))
+def page(run: RunReport, store: str | None = None) -> str:
+    """The whole page; `store` is the file the run is in, where that is not the usual one."""
+    return "".join(_page(run, store))
 
 
-def _page(run: RunReport) -> Iterator[str]:
+def _page(run: RunReport, store: str | None) -> Iterator[str]:
     title = f"{run.workflow} · {run.id} · {run.state}"
     yield '<!doctype html><html lang="en"><head><meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -71,8 +71,9 @@ def _page(run: RunReport) -> Iterator[str]:
     yield f"<h1>{escape(run.workflow)} <span class='soft mono'>{escape(run.id)}</span></h1>"
     took = f", took {span(run.ended_at - run.created_at)}" if run.ended_at is not None else ""
     forked = f", forked from {escape(run.forked_from)}" if run.forked_from else ""
+    spent = f", used {used(run.tokens, run.cost)}" if run.tokens or run.cost else ""
     yield f"<p><span class='state {_css(run.state)}'>{RUN_MARKS[run.state]} {escape(run.state)}</span> "
-    yield f"<span class='soft'>begun {at(run.created_at)}{took}{forked}</span></p>"
+    yield f"<span class='soft'>begun {at(run.created_at)}{took}{forked}{spent}</span></p>"
     for step in (*run.failures, *run.not_undone):
         yield from _failure(step)
     for step in run.waiting_for:
@@ -81,11 +82,11 @@ def _page(run: RunReport) -> Iterator[str]:
             yield f"<pre>{_json(dict(step.shown))}</pre></div>" if step.shown else "</div>"
     if run.undone:
         yield f"<p>{MARKS[StepWord.UNDONE]} undone, in this order: {escape(', '.join(run.undone))}</p>"
-    if run.commands():
+    if run.commands(store):
         yield "<div class='panel next'>"
         yield from (
             f"<div><code>{escape(line)}</code><br><span class='soft'>{escape(says)}</span></div>"
-            for line, says in run.commands()
+            for line, says in run.commands(store)
         )
         yield "</div>"
     yield f"<h2>Graph</h2><div class='scroll'>{graph_svg(run)}</div>"
@@ -127,6 +128,10 @@ def _row(step: StepReport) -> Iterator[str]:
 def _more(step: StepReport) -> str:
     name = escape(step.place)
     parts = []
+    if step.done_by:
+        parts.append(f"<p class='soft'>done by {escape(step.done_by)}, which this run was forked from</p>")
+    if step.tokens or step.cost:
+        parts.append(f"<p class='soft'>used {escape(used(step.tokens, step.cost))}</p>")
     if step.inputs:
         parts.append(f"in <pre>{_json(step.inputs)}</pre>")
     if step.output is not None:

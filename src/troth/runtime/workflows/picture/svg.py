@@ -14,6 +14,7 @@ _OUTLINES = {
     StepWord.FAILED: 'rx="0" style="stroke-width:3"',
     StepWord.UNDONE: 'rx="6" stroke-dasharray="7 3"',
     StepWord.PASSED_OVER: 'rx="0" stroke-dasharray="7 3"',
+    StepWord.LET_GO: 'rx="6" stroke-dasharray="2 3"',
     StepWord.WAITING: 'rx="22"',
     StepWord.RESTING: 'rx="22"',
     StepWord.RUNNING: 'rx="22" style="stroke-width:3"',

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from troth.runtime.workflows.picture.summary import attempts_of
-from troth.runtime.workflows.picture.words import MARKS, RUN_MARKS, at, short_place, span, value
+from troth.runtime.workflows.picture.words import MARKS, RUN_MARKS, at, short_place, span, used, value
 from troth.runtime.workflows.report import RunReport, StepReport, StepWord
 
 __all__ = ["Paint", "draw", "table"]
@@ -21,6 +21,8 @@ _STATE_COLORS = {
     "undone": "cyan",
     "running": "blue",
     "cancelled": "yellow",
+    "let go": "yellow",
+    "passed over": "yellow",
 }
 _IDLE = (StepWord.NOT_REACHED, StepWord.NOT_TAKEN)
 
@@ -39,6 +41,8 @@ def _draw(run: RunReport, width: int, paint: Paint, store: str | None) -> Iterat
     state = paint(f"{RUN_MARKS[run.state]} {run.state}", _STATE_COLORS.get(run.state, "bold"))
     yield f"{paint(run.workflow, 'bold')}  {run.id}  {state}{took}"
     yield f"begun {at(run.created_at)}" + (f", forked from {run.forked_from}" if run.forked_from else "")
+    if run.tokens or run.cost:
+        yield f"used    {used(run.tokens, run.cost)}"
     if run.inputs:
         yield f"inputs  {value(dict(run.inputs), width - 8)}"
     if run.output is not None:
@@ -111,6 +115,10 @@ def _about(step: StepReport, room: int) -> str:
         parts.append(span(step.took if waits else step.worked) + waited)
     if step.tries > 1 or len(step.attempts) > 1:
         parts.append(f"{max(step.tries, len(step.attempts))} tries")
+    if step.tokens or step.cost:
+        parts.append(used(step.tokens, step.cost))
+    if step.done_by:
+        parts.append(f"done by {step.done_by}")
     words = ", ".join(parts)
     detail = f"{step.kind} {step.detail}".strip() if step.kind != "undo" else ""
     text = f"{words:<8} {detail}" if words else detail

@@ -6,7 +6,7 @@ import time
 
 from troth.runtime.workflows.report import RunWord, StepWord
 
-__all__ = ["MARKS", "RUN_MARKS", "at", "short_place", "span", "value"]
+__all__ = ["MARKS", "RUN_MARKS", "at", "short_place", "span", "used", "value"]
 
 MARKS = {
     StepWord.DONE: "✓",
@@ -16,6 +16,7 @@ MARKS = {
     StepWord.INTERRUPTED: "‖",
     StepWord.FAILED: "✗",
     StepWord.PASSED_OVER: "~",
+    StepWord.LET_GO: "≈",
     StepWord.CANCELLED: "⊘",
     StepWord.UNDONE: "↶",
     StepWord.NOT_TAKEN: "·",
@@ -49,6 +50,11 @@ def span(seconds: float) -> str:
 def at(moment: float) -> str:
     """A moment, in the time of the one who reads."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+
+
+def used(tokens: int, cost: float) -> str:
+    """What agents used; empty where they used nothing."""
+    return f"{tokens:,} tokens" + (f", cost {cost:g}" if cost else "") if tokens or cost else ""
 
 
 def value(thing: object, width: int = 60) -> str:

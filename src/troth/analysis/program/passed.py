@@ -1,0 +1,154 @@
+"""Knows what the callers of a function give to a parameter that says nothing about itself.
+
+Asked only where it matters: a method with the name of an async one is called on the parameter, or on the attribute it
+was put into. All callers of the project have to agree on one class; what they give is a guess all the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.values import (
+    Awaitable,
+    CallableType,
+    ClassObject,
+    FunctionValue,
+    Instance,
+    Value,
+    members_of,
+)
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program.calling import Call
+    from troth.analysis.program.library import LibraryClass
+    from troth.analysis.program.link import Program
+
+__all__ = ["Passed"]
+
+_MOST_CALLERS = 12  # a name that more functions call is hardly one function's own, and walking them all costs too much
+
+
+class Passed:
+    """Asks callers; every answer is kept once it is final."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: dict[tuple[Function, str], Value | None] = {}
+        self._asking: set[tuple[Function, str]] = set()
+        self._decorated: dict[str, list[Function]] | None = None
+
+    def behind(self, node: Node, function: Function | None, wanted: str) -> Value | None:
+        """What a name or an attribute of `self` holds, by what callers gave; `wanted` is the method called on it."""
+        if function is None or wanted not in self._program.async_names:
+            return None
+        if node[0] == "name":
+            around: Function | None = function
+            while around is not None:
+                param = around.params.get(node[1])
+                if param is not None:
+                    return self.to(around, node[1]) if param[1] is None else None
+                around = around.parent
+        elif node[0] == "attr" and node[1] == ("name", "self"):
+            owner = _owner(function)
+            for name, index, annotation, value in () if owner is None else owner.facts.self_attributes:
+                if name == node[2] and annotation is None and value is not None and value[0] == "name":
+                    setter = owner.module.function(index)  # type: ignore[union-attr]
+                    param = setter.params.get(value[1])
+                    return None if param is None or param[1] is not None else self.to(setter, value[1])
+        return None
+
+    def to(self, function: Function, name: str) -> Value | None:
+        """The object that every caller gives to the parameter `name`."""
+        key = (function, name)
+        if key in self._known:
+            return self._known[key]
+        if key in self._asking:
+            return None
+        self._asking.add(key)
+        try:
+            value, is_final = self._ask(function, name)
+        finally:
+            self._asking.discard(key)
+        if is_final:
+            self._known[key] = value
+        return value
+
+    def _ask(self, function: Function, name: str) -> tuple[Value | None, bool]:
+        called = function.owner.name if function.owner is not None and function.name == "__init__" else function.name
+        callers = list(self._program.calling.functions_naming([called]))
+        if not callers or len(callers) > _MOST_CALLERS:
+            return None, True
+        given: list[Value | None] = []
+        for caller in callers:
+            if self._program.is_walking(caller):
+                return None, False  # what it gives is not known yet
+            given += [
+                _argument(call, function, name) for call in self._program.calling.of(caller) if _is_of(call, function)
+            ]
+        known: set[Class | LibraryClass] = {m.cls for v in given for m in members_of(v) if isinstance(m, Instance)}
+        if len(known) != 1 or sum(v is not None for v in given) * 2 <= len(given):
+            return None, True
+        why = (f"the callers of `{function.qualname}` give it one", *function.place)
+        return Instance(known.pop(), (), why, guess=True), True
+
+    def wrapped(self, function: Function, name: str) -> Value | None:
+        """What a decorator of the project is given: a coroutine function, if all that it decorates are."""
+        params = [p for p in function.facts.params if p[0] not in {"self", "cls"}]
+        if not params or params[0][0] != name:
+            return None
+        decorator = function.parent or function
+        decorated = [f for f in self._decorated_with(decorator.name) if self._is_put_on(decorator, f)]
+        if not decorated or not all(f.is_async and not f.is_generator for f in decorated):
+            return None
+        return CallableType(Awaitable(None), f"every function that `{decorator.name}` decorates is `async def`")
+
+    def _decorated_with(self, name: str) -> list[Function]:
+        if self._decorated is None:
+            self._decorated = {}
+            for module in self._program.own_modules():
+                for index, f in enumerate(module.facts.functions):
+                    for decorator in f.decorators:
+                        self._decorated.setdefault(_last_name(decorator), []).append(module.function(index))
+        return self._decorated.get(name, [])
+
+    def _is_put_on(self, decorator: Function, function: Function) -> bool:
+        for node in function.facts.decorators:
+            if _last_name(node) == decorator.name:
+                callee = node[1] if node[0] == "call" else node
+                value = self._program.static(function.module, function.parent).value(callee)
+                if isinstance(value, FunctionValue) and value.function is decorator:
+                    return True
+        return False
+
+
+def _owner(function: Function) -> Class | None:
+    method: Function | None = function
+    while method is not None and method.owner is None:
+        method = method.parent
+    return None if method is None else method.owner
+
+
+def _is_of(call: Call, function: Function) -> bool:
+    for one in members_of(call.callee):
+        if isinstance(one, FunctionValue) and one.function is function:
+            return True
+        if isinstance(one, ClassObject) and function.name == "__init__" and one.cls is function.owner:
+            return True
+    return False
+
+
+def _argument(call: Call, function: Function, name: str) -> Value | None:
+    params = [p[0] for p in function.facts.params if p[3] in {"", "/"}]
+    if params and function.owner is not None and not function.decorated_with("staticmethod"):
+        params = params[1:]
+    for position, (keyword, value) in enumerate(call.given):
+        if keyword == name or (keyword is None and position < len(params) and params[position] == name):
+            return value
+    return None
+
+
+def _last_name(decorator: Node) -> str:
+    node = decorator[1] if decorator[0] == "call" else decorator
+    return str(node[1] if node[0] == "name" else node[2] if node[0] == "attr" else "")

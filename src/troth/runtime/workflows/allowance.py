@@ -1,0 +1,91 @@
+"""Knows what a workflow may use, and says clearly when something is used up: time, steps, tokens or cost."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+
+from troth.errors import MisuseError
+from troth.runtime.workflows.durations import parse_duration, show_duration
+from troth.runtime.workflows.failures import BudgetExceededError
+from troth.runtime.workflows.problems import did_you_mean
+from troth.runtime.workflows.spec import LIMITS, Budget
+from troth.runtime.workflows.usage import Meter
+
+__all__ = ["Allowance", "limit_in", "raised"]
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What one workflow of a run may use: the run's own, or one that runs as a step of it."""
+
+    workflow: str
+    budget: Budget
+    prefix: str = ""
+    """How the places of its steps begin."""
+    base: int = 0
+    """How many actions the run had performed before it."""
+    deadline: float | None = None
+
+    def check_steps(self, used: int) -> None:
+        """Refuse another action when all have been performed; `used` is what the run has performed so far."""
+        limit = self.budget.steps
+        if limit is not None and used - self.base >= limit:
+            raise self.refused("steps", str(limit), f"{used - self.base} performed")
+
+    def check_time(self, now: float) -> None:
+        """Refuse to begin anything once the time is up."""
+        if self.deadline is not None and now >= self.deadline:
+            raise self.too_long()
+
+    def check_usage(self, meter: Meter) -> None:
+        """Refuse an agent's next turn when tokens or cost are used up."""
+        if self.budget.tokens is None and self.budget.cost is None:
+            return
+        used = meter.total(self.prefix)
+        tokens = used.input_tokens + used.output_tokens
+        if self.budget.tokens is not None and tokens >= self.budget.tokens:
+            raise self.refused("tokens", str(self.budget.tokens), f"{tokens} used")
+        if self.budget.cost is not None and used.cost >= self.budget.cost:
+            raise self.refused("cost", f"{self.budget.cost:g}", f"{used.cost:g} used")
+
+    def too_long(self) -> BudgetExceededError:
+        """What is raised when the time is up."""
+        return self.refused("time", show_duration(self.budget.time or 0), "all of it gone")
+
+    def refused(self, limit: str, allowed: str, so_far: str) -> BudgetExceededError:
+        """What is raised when `limit` is used up."""
+        return BudgetExceededError(
+            f"The budget of {self.workflow!r} for {limit} is used up: {allowed} allowed, {so_far}.\n"
+            "Nothing further was started; what is done stands.",
+            self.workflow,
+        )
+
+
+def limit_in(message: str) -> str | None:
+    """Which limit a refusal speaks of; None where it is none."""
+    found = re.search(r"^(?:.*: )?The budget of '\w+' for (\w+) is used up", message, re.MULTILINE)
+    return found[1] if found else None
+
+
+def raised(budget: Budget, given: Mapping[str, object]) -> Budget:
+    """`budget` with the limits in `given`: numbers, or a span of time for `time`; None takes a limit away."""
+    return replace(budget, **dict(_limits(given)))  # type: ignore[arg-type]  # each was checked by `_limits`
+
+
+def _limits(given: Mapping[str, object]) -> Iterator[tuple[str, float | int | None]]:
+    for name, value in given.items():
+        if name not in LIMITS:
+            raise MisuseError(f"A budget has no limit {name!r}. {did_you_mean(name, LIMITS, kind='limit')}")
+        if value is None:
+            yield name, None
+            continue
+        number = parse_duration(value) if name == "time" and isinstance(value, str) else value
+        whole = name in ("steps", "tokens")
+        is_number = isinstance(number, int) or (isinstance(number, float) and not whole)
+        if not is_number or isinstance(number, bool) or not number > 0:  # type: ignore[operator]
+            wanted = "a span of time like `90s`" if name == "time" else "a whole number" if whole else "a number"
+            raise MisuseError(f"The limit `{name}` of a budget has to be {wanted} above 0, not {value!r}.")
+        yield name, number  # type: ignore[misc]
+
+
+assert set(LIMITS) < {one.name for one in fields(Budget)}
