@@ -150,6 +150,10 @@ class AllFacts(Mapping[str, FileFacts]):
             found = self._facts[path] = FileFacts.unpack(found)
         return found
 
+    def raw(self, path: str) -> "FileFacts | bytes":
+        """The facts as they are now, read or not."""
+        return self._facts[path]
+
     def __contains__(self, path: object) -> bool:
         return path in self._facts
 
