@@ -154,6 +154,12 @@ class Program:
             found = self._modules[path] = Module(path, self.finder.name_of(path), facts or _EMPTY)
         return found
 
+    def take_over(self, earlier: Program | None) -> None:
+        """Go on with the modules of an earlier program, those whose facts are the same: they know nothing of others."""
+        for path, module in earlier._modules.items() if earlier is not None else ():
+            if module.facts is self._facts_of(path) and module.name == self.finder.name_of(path):
+                self._modules[path] = module
+
     def own_modules(self) -> Iterator[Module]:
         """The modules of the project."""
         for path in self.paths:

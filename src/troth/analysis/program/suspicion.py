@@ -246,7 +246,7 @@ def _async_types(modules: Sequence[Module]) -> frozenset[str]:
     """Names of types that stand for callables that give promises: aliases, and classes with an async `__call__`."""
     words = {"Awaitable", "Coroutine"}
     for module in modules:
-        for name, _, value in module.facts.variables:
+        for name, _, value in module.facts.variables if _knows(module, words) else ():
             if value is not None and value[0] in {"index", "binop"} and _mentions(value, words):
                 words.add(name)
         for f in module.facts.functions:
@@ -260,7 +260,7 @@ def _async_attributes(modules: Sequence[Module], slots: frozenset[str]) -> set[s
     names: set[str] = set()
     for module in modules:
         functions = module.facts.functions
-        for c in module.facts.classes:
+        for c in module.facts.classes if _knows(module, slots) else ():
             names.update(name for name, node in c.annotations if _mentions(node, slots))
             for name, index, annotation, value in c.self_attributes:
                 said = annotation
@@ -269,6 +269,12 @@ def _async_attributes(modules: Sequence[Module], slots: frozenset[str]) -> set[s
                 if said is not None and _mentions(said, slots):
                     names.add(name)
     return names
+
+
+def _knows(module: Module, words: Collection[str]) -> bool:
+    """Whether a file has one of these words at all; one in quotes is imported, for the type checker's sake."""
+    words = frozenset(words)
+    return not words.isdisjoint(module.facts.mentions) or any(i.local in words for i in module.facts.imports)
 
 
 def _mentions(node: object, words: Collection[str]) -> bool:
