@@ -7,7 +7,8 @@ from troth.runtime.engine.asks import Ask
 from troth.runtime.engine.errors import RunCancelledError
 from troth.runtime.sagas.rollback import Rollback, roll_back
 from troth.runtime.workflows.failures import OverBudgetError, WorkflowFailedError
-from troth.runtime.workflows.frame import Frame, OverBudget, Run, Stopped
+from troth.runtime.workflows.frame import Frame, Run
+from troth.runtime.workflows.stopped import OverBudget, Stopped
 
 __all__ = ["decide"]
 

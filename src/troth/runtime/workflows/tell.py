@@ -10,12 +10,12 @@ from troth.runtime.store import RunRecord, RunState, StepRecord, StepState
 from troth.runtime.store.records import Attempt
 from troth.runtime.workflows.allowance import limit_in
 from troth.runtime.workflows.failures import OverBudgetError
-from troth.runtime.workflows.frame import RACED_SLEEP, approval_signal
 from troth.runtime.workflows.kinds import blocks_of, kind_of
 from troth.runtime.workflows.lineage import doer
 from troth.runtime.workflows.racing import LET_GO
 from troth.runtime.workflows.report import AttemptReport, ErrorReport, RunReport, RunWord, StepReport, StepWord
 from troth.runtime.workflows.spec import Join, Step, WorkflowSpec
+from troth.runtime.workflows.waits import RACED_SLEEP, approval_signal
 
 __all__ = ["tell"]
 
@@ -116,7 +116,6 @@ def _run_word(run: RunRecord, undone: tuple[str, ...], not_undone: tuple[StepRep
 
 def _sort(rows: Sequence[StepRecord]) -> _Rows:
     found = _Rows()
-    sleeping: dict[str, str] = {}
     for row in rows:
         if row.kind == "append":
             kind, payload = json.loads(row.args)
@@ -125,10 +124,8 @@ def _sort(rows: Sequence[StepRecord]) -> _Rows:
                 found.ways[place] = payload["way"]
             elif kind == "asking":
                 found.questions[place] = payload
-            elif kind == "sleeping":
-                sleeping[row.place.branch] = place
         elif row.kind == "sleep":
-            found.by_place[sleeping.get(row.place.branch, "sleep")] = row
+            found.by_place[row.name] = row
         elif row.kind == "wait":
             found.by_place[_waited_at(row)] = row
         elif row.kind == "step" and row.name.startswith(_UNDO):
