@@ -58,6 +58,21 @@ def test_list(store, troth):
     assert troth("runs", "list", "--state", "rolled back")[1].split()[0] == "bad-1"
 
 
+def test_list_by_state(troth, tmp_path):
+    """So many of that state, however many others are newer; a state that is none is refused."""
+    with Runtime(tmp_path / ".troth/runs.db") as runtime:
+        bad, good = Workflow("bad", step("b", function=broken)), Workflow("good", step("a", function=fine))
+        runtime.run(bad, run_id="bad-1", check=False)
+        for _ in range(3):
+            runtime.run(good)
+    assert [
+        one["id"] for one in json.loads(troth("runs", "list", "--state", "failed", "--limit", "2", "--json")[1])
+    ] == ["bad-1"]
+    code, _, err = troth("runs", "list", "--state", "fialed")
+    assert (code, "Did you mean `failed`?" in err) == (2, True)
+    assert troth("runs", "list", "--limit", "0")[0] == 2
+
+
 def test_show(store, troth):
     """Above the fold: the step, the user's line, the message, each attempt. One step is one row; nothing of a state is cut."""
     code, out, _ = troth("runs", "show", "bad-1")

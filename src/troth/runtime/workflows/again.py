@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from troth.errors import MisuseError
 from troth.runtime.store import RunRecord, RunState, StepRecord, StepState
+from troth.runtime.workflows.decision import OUTPUT
 from troth.runtime.workflows.problems import did_you_mean
 from troth.runtime.workflows.report import RunReport, RunWord, StepWord
 from troth.runtime.workflows.waits import RACED_SLEEP, STILL_NEEDED, TIME_LEFT, approval_signal
@@ -35,7 +36,7 @@ def to_ask_again(run: RunRecord, rows: Sequence[StepRecord], report: RunReport) 
         )
     if run.state is RunState.CANCELLED:
         return [row for row in rows if row.state is StepState.CANCELLED]
-    failed = {one.place for one in report.steps if one.state is StepWord.FAILED}
+    failed = {OUTPUT, *(one.place for one in report.steps if one.state is StepWord.FAILED)}
     if report.over_budget is not None:
         return _over_budget(rows, failed)
     blocks = [row for row in rows if row.kind == "together" and row.state is StepState.FAILED]
