@@ -225,6 +225,32 @@ def test_resume_with_a_larger_budget(troth, tmp_path):
     assert (code, json.loads(out)["state"]) == (0, "completed"), err
 
 
+def test_a_run_of_very_many_rounds_is_folded(troth, tmp_path):
+    """The first, the last and what is odd; a row says what was left out. JSON has all of it."""
+
+    def odd(n):
+        return 1 / (n - 50)
+
+    rounds = [
+        step("a", function=fine, inputs={"value": "round"}),
+        step("b", function=odd, inputs={"n": "round"}, optional=True),
+    ]
+    many = Workflow(
+        "many", step("l", loop=rounds, at_most=200), step("e", each=list(range(100)), steps=[step("x", function=fine)])
+    )
+    with Runtime(tmp_path / ".troth/runs.db") as runtime:
+        runtime.run(many, run_id="many-1")
+    code, out, _ = troth("runs", "show", "many-1")
+    assert code == 0
+    assert len(out.splitlines()) < 110
+    assert "~ l[50].b" in out
+    assert "✓ l[51] … l[195]" in out
+    assert "290 done" in out
+    assert len(json.loads(troth("runs", "show", "many-1", "--json")[1])["steps"]) == 502
+    troth("runs", "show", "many-1", "--html", "many.html")
+    assert "l[51] … l[195]" in (tmp_path / "many.html").read_text()
+
+
 def test_replay_and_fork(store, troth):
     """Replay performs nothing and says whether they agree; fork makes a new run."""
     code, out, _ = troth("runs", "replay", "good-1")

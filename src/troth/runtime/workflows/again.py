@@ -29,7 +29,7 @@ def to_ask_again(run: RunRecord, rows: Sequence[StepRecord], report: RunReport) 
     if report.state is RunWord.ROLLBACK_INCOMPLETE:
         left = {one.place for one in report.not_undone}
         return [row for row in rows if row.name in left and row.state is StepState.FAILED]
-    if report.undone:
+    if report.rolled_back:
         raise CannotGoOnError(
             f"The run {run.id!r} was undone ({', '.join(report.undone)}), so there is nothing to go on from.\n"
             f"It was left as it is. `troth runs fork {run.id}` runs it again with the same inputs."
