@@ -14,13 +14,13 @@ from troth.analysis.facts.model import body_of
 from troth.analysis.program.entities import Class
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from troth.analysis.facts.model import At, FunctionFacts, Node
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["AwaitedParameter", "asks_for_color", "awaited_parameters", "awaited_parameters_of"]
+__all__ = ["AwaitedParameter", "asks_for_color", "awaited_parameters"]
 
 _AWAITING = frozenset(
     {"wait_for", "shield", "create_task", "ensure_future", "gather", "start_soon", "run_until_complete"}

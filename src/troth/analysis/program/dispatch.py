@@ -12,7 +12,7 @@ from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Module
