@@ -530,9 +530,8 @@ class Program:
             return False
         uses: set[str] = set()
         for f in owner.module.facts.functions:
-            if f.owner == owner.index:
-                if speaks_of(f, (name,)):
-                    collect_uses(body_of(f), name, uses, inside=True)
+            if f.owner == owner.index and speaks_of(f, (name,)):
+                collect_uses(body_of(f), name, uses, inside=True)
         return bool(uses & {"awaited", "other"})
 
     def _class_around(self, function: Function | None) -> Class | None:
