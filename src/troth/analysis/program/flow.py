@@ -1210,14 +1210,9 @@ def _last_part(callee: str) -> str:
 
 # Methods of collections of which it is known what becomes of the items.
 _FOLLOWED = frozenset(
-<<<<<<< HEAD
-    """append add extend insert appendleft extendleft clear remove discard count index copy keys values items get pop
-    popleft setdefault update sort reverse union join format startswith endswith""".split()  # noqa: SIM905  a list of words
-=======
     {"append", "add", "extend", "insert", "appendleft", "extendleft", "clear", "remove", "discard", "count", "index"}
     | {"copy", "keys", "values", "items", "get", "pop", "popleft", "setdefault", "update", "sort", "reverse", "union"}
     | {"join", "format", "startswith", "endswith"}
->>>>>>> main
 )
 # Methods of lists, sets and dicts that loop over what they are given.
 _LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
