@@ -12,12 +12,13 @@ its first step begins. One that did not complete raises `RunNotCompletedError` w
 """
 
 import asyncio
+import itertools
 import logging
 import os
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,7 +40,7 @@ from troth.runtime.workflows.link import LinkedWorkflow, Registry
 from troth.runtime.workflows.picture.summary import explain
 from troth.runtime.workflows.problems import nearest
 from troth.runtime.workflows.replay import Replayed, replay
-from troth.runtime.workflows.report import RunReport, StepWord
+from troth.runtime.workflows.report import RunReport, RunWord, StepWord
 from troth.runtime.workflows.run_events import GATHER, LOOK_AGAIN, News, Quiet, RunEvent
 from troth.runtime.workflows.shelf import Known, Runnable, Shelf, is_workflow
 from troth.runtime.workflows.waits import approval_signal
@@ -47,6 +48,8 @@ from troth.runtime.workflows.waits import approval_signal
 __all__ = ["DEFAULT_STORE", "RunNotCompletedError", "Runtime", "arun_workflow", "run_workflow"]
 
 log = logging.getLogger("troth.runtime")
+
+_PAGE = 100  # runs that are read at a time
 
 DEFAULT_STORE = Path(".troth/runs.db")
 """Where runs are kept unless somebody says otherwise: in the folder the program runs in."""
@@ -213,14 +216,22 @@ class Runtime:
         """`show` for a task."""
         return await call(self.show, run_id)
 
-    def runs(self, *, limit: int = 20, states: Sequence[RunState] | None = None) -> list[RunReport]:
-        """The newest runs, the newest first."""
-        found = self.engine.list(states=states, limit=limit)
-        return [self._shelf.tell(run, self.engine.steps(run.id)) for run in found if is_workflow(run)]
+    def runs(self, *, limit: int = 20, state: RunWord | str | None = None) -> list[RunReport]:
+        """The newest runs, the newest first; only those in `state`, if it is given, as in `rolled back`."""
+        wanted = None if state is None else RunWord(state)
+        reports = (self._shelf.tell(run, self.engine.steps(run.id)) for run in self._newest())
+        return list(itertools.islice((one for one in reports if wanted in (None, one.state)), limit))
 
-    async def aruns(self, *, limit: int = 20, states: Sequence[RunState] | None = None) -> list[RunReport]:
+    async def aruns(self, *, limit: int = 20, state: RunWord | str | None = None) -> list[RunReport]:
         """`runs` for a task."""
-        return await call(lambda: self.runs(limit=limit, states=states))
+        return await call(lambda: self.runs(limit=limit, state=state))
+
+    def _newest(self) -> Iterator[RunRecord]:
+        """Every run of a workflow, the newest first, a page at a time."""
+        before: tuple[float, str] | None = None
+        while page := self.engine.list(before=before, limit=_PAGE):
+            yield from filter(is_workflow, page)
+            before = page[-1].created_at, page[-1].id
 
     def events(self, run_id: str, *, timeout: float | None = None) -> Iterator[RunEvent]:
         """What happens in a run, from its beginning on, as it happens; ends with the run.

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from troth.errors import MisuseError
 from troth.runtime.store import RunRecord, RunState, StepRecord, StepState
+from troth.runtime.workflows.decision import OUTPUT
 from troth.runtime.workflows.problems import did_you_mean
 from troth.runtime.workflows.report import RunReport, RunWord, StepWord
 from troth.runtime.workflows.waits import RACED_SLEEP, STILL_NEEDED, TIME_LEFT, approval_signal
@@ -28,14 +29,14 @@ def to_ask_again(run: RunRecord, rows: Sequence[StepRecord], report: RunReport) 
     if report.state is RunWord.ROLLBACK_INCOMPLETE:
         left = {one.place for one in report.not_undone}
         return [row for row in rows if row.name in left and row.state is StepState.FAILED]
-    if report.undone:
+    if report.rolled_back:
         raise CannotGoOnError(
             f"The run {run.id!r} was undone ({', '.join(report.undone)}), so there is nothing to go on from.\n"
             f"It was left as it is. `troth runs fork {run.id}` runs it again with the same inputs."
         )
     if run.state is RunState.CANCELLED:
         return [row for row in rows if row.state is StepState.CANCELLED]
-    failed = {one.place for one in report.steps if one.state is StepWord.FAILED}
+    failed = {OUTPUT, *(one.place for one in report.steps if one.state is StepWord.FAILED)}
     if report.over_budget is not None:
         return _over_budget(rows, failed)
     blocks = [row for row in rows if row.kind == "together" and row.state is StepState.FAILED]

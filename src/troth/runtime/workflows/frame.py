@@ -23,10 +23,10 @@ from troth.runtime.workflows.failures import BudgetExceededError, WorkflowFailed
 from troth.runtime.workflows.final import with_finals
 from troth.runtime.workflows.kinds import Decision, kind_of
 from troth.runtime.workflows.link import LinkedWorkflow
-from troth.runtime.workflows.paths import BadPathError
+from troth.runtime.workflows.paths import BadPathError, Path
 from troth.runtime.workflows.racing import LET_GO, LetGoError, NotNeededError, Race, RacedRetry, raced
 from troth.runtime.workflows.sources import Source
-from troth.runtime.workflows.spec import Budget, Step, Target, WorkflowSpec
+from troth.runtime.workflows.spec import Budget, Step, Target, Undo, WorkflowSpec
 from troth.runtime.workflows.stopped import LetGo, OverBudget, Stopped, incomplete
 from troth.runtime.workflows.usage import Meter, Spending
 
@@ -161,11 +161,14 @@ class Frame:
             return error.failure
         if isinstance(error, StepFailedError):
             return failure_of(error.step, error)
-        # Found by the decision itself: written down as the failure of this step, so that the record shows it.
+        return (yield from self.recorded(self.place(step.id), error))
+
+    def recorded(self, name: str, error: Exception) -> Generator[Ask, Any, StepFailed]:
+        """Write down what the decision itself found wrong as the failure of a step, so that the record shows it."""
         try:
-            yield StepAsk(self.place(step.id), failing(error))
-        except StepFailedError as recorded:
-            return failure_of(recorded.step, recorded)
+            yield StepAsk(name, failing(error))
+        except StepFailedError as failed:
+            return failure_of(failed.step, failed)
         raise AssertionError(error)
 
     def _budget_of(self, step: Step, error: Exception) -> Allowance | None:
@@ -216,21 +219,33 @@ class Frame:
         undo = step.undo
         if undo is None:
             return
-        callee = self.run.linked.callee(undo.target)
+        name = f"undo {self.place(step.id)}"
+        try:
+            given = self._undo_inputs(step, undo, output)
+        except BadPathError as wrong:  # the others are undone all the same, and this one is told
+            ask = StepAsk(name, failing(wrong))
+        else:
+            call = call_for(self.run.linked.callee(undo.target), None, step.id)
+            ask = StepAsk(name, call, kwargs=given, retry=undo.retry, timeout=undo.timeout)
+        self.happened.append(Undoable(self.place(step.id), ask))
+
+    def _undo_inputs(self, step: Step, undo: Undo, output: object) -> dict[str, object]:
+        """What the undo of `step` is given. Where the output is not known, so is everything in it: null."""
         if undo.inputs is None:
             inputs = {name: source for _, given in kind_of(step).calls(step.body) for name, source in given.items()}
-            given = callee.action.accepted({**self.look_up(inputs), "result": output})
-        else:
-            seen = {**self.state, "result": output, "steps": ChainMap({step.id: output}, self.steps)}
-            given = {name: source.value(seen) for name, source in undo.inputs.items()}
-        ask = StepAsk(
-            f"undo {self.place(step.id)}",
-            call_for(callee, None, step.id),
-            kwargs=given,
-            retry=undo.retry,
-            timeout=undo.timeout,
-        )
-        self.happened.append(Undoable(self.place(step.id), ask))
+            action = self.run.linked.callee(undo.target).action
+            return action.accepted({**self.look_up(inputs), "result": output})
+        seen = {**self.state, "result": output, "steps": ChainMap({step.id: output}, self.steps)}
+        found: dict[str, object] = {}
+        for name, source in undo.inputs.items():
+            try:
+                found[name] = source.value(seen)
+            except BadPathError:
+                reads_output = any(_leads_into(path, step.id) for path, _ in source.paths())
+                if output is not None or not reads_output:
+                    raise
+                found[name] = None
+        return found
 
     # ---- what the kinds ask for
 
@@ -311,6 +326,11 @@ class Frame:
             self.happened.extend(inner.happened)
             self.used = inner.used
         return output if spec.output is None else {name: one.value(state) for name, one in spec.output.items()}
+
+
+def _leads_into(path: Path, step: str) -> bool:
+    """Whether `path` leads into the output of the step itself, as its undo sees it."""
+    return path.root == "result" or (path.root == "steps" and path.parts[:1] == (step,))
 
 
 def _is_let_go(error: Exception) -> bool:
