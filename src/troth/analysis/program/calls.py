@@ -142,9 +142,8 @@ class Calls:
                 return None
             at, text = node[-1], callee_text(node[1])
             promise: Promise = _PROMISES[effect]
-            site = scope.site(
-                function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=not _guessed(receiver)
-            )
+            sure = not _guessed(receiver) and not program.effects.is_doubtful(function)
+            site = scope.site(function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=sure)
             kind = {"coroutine": Coroutine, "generator": AsyncGenerator, "context": AsyncContext}[effect]
             return kind(site, lambda: self.result(func))
         result = self.result(func)

@@ -460,6 +460,11 @@ class Evaluator:
             self.misuse(self.value(part), "arithmetic", _at_of(part))
         return None
 
+    def on_slice(self, node: Node) -> Value | None:
+        for part in node[1]:
+            self.misuse(self.value(part), "arithmetic", _at_of(part))
+        return None
+
     def on_index(self, node: Node) -> Value | None:
         base = self.value(node[1])
         index = self.value(node[2])
@@ -473,6 +478,8 @@ class Evaluator:
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext | Awaitable):
             self.misuse(base, "subscript", at)
             return None
+        if index[0] == "slice" and isinstance(base, Builtin | TupleOf):
+            return base if isinstance(base, Builtin) else Builtin("tuple", (union(base.items),) if base.items else ())
         if isinstance(base, Table):
             if index[0] == "const" and len(index) == 3:
                 return base.by_key.get(index[2])
@@ -670,6 +677,7 @@ _TAGS = [
     "fstr",
     "parts",
     "index",
+    "slice",
     "entered",
     "lambda",
     "comp",

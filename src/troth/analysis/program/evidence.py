@@ -268,6 +268,10 @@ class Evidence:
             if awaited < fewest or bare > 1 or is_generic:
                 return None
         place = self._awaited_places[key]
+        if where == "in this project" and _is_local(text, function):
+            root = text.partition(".")[0]
+            if any(i.local == root for i in self._program.module(place[0]).facts.imports):
+                return None  # there it is something imported, here a variable
         return Reason(f"`{text}(…)` is awaited in {awaited} other functions {where}", *place)
 
 
