@@ -270,7 +270,14 @@ class Evaluator:
             else:
                 self.misuse(base, "attribute", at, name)
             return None
-        if isinstance(base, Awaitable) and base.site is not None and name not in _OF_FUTURES and name[0] != "_":
+        # What is only annotated as awaitable may be anything that has `__await__`, with attributes of its own.
+        if (
+            isinstance(base, Awaitable)
+            and base.site is not None
+            and base.kind
+            and name not in _OF_FUTURES
+            and name[0] != "_"
+        ):
             self.misuse(base, "attribute", at, name)
         return None
 

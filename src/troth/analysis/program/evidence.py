@@ -258,6 +258,8 @@ class Evidence:
         awaited, bare = self._awaited_here[home, text], here[home, text]
         where = "in this file"
         is_generic = key.rpartition(".")[2] in GENERIC
+        if text.rpartition(".")[0].rpartition(".")[2] in _QUEUEING:
+            return None  # what a pipeline is told is done when it is executed
         if is_generic and len(text.partition(".")[0]) < _SHORTEST and _is_local(text, function):
             return None  # `a.send` in another function is another `a`
         fewest = _FEWEST_OF_LOCAL if is_generic and _is_local(text, function) else _FEWEST_HERE
@@ -280,6 +282,7 @@ class Evidence:
 # each function of a file, unless it belongs to the module or to `self`.
 BY_PROTOCOL = frozenset({"__aenter__", "__aexit__", "__anext__"})
 _MANY_DEFINITIONS = 3
+_QUEUEING = frozenset({"pipe", "pipeline", "batch"})
 _SHORTEST = 3  # letters of a variable that is called the same because it is the same
 _TELLING = 5  # letters; shorter names mean many things
 _FEWEST_HERE = 2
