@@ -126,7 +126,7 @@ class Evidence:
             reason = self._by_library(callee[2], path)
         siblings = reason is None
         if reason is None and scope.function.is_async:
-            reason = self._by_siblings(text, scope.function)
+            reason = self._by_siblings(text, scope.function, external)
         if reason is None or _asks_for_color(scope.function):
             return None
         site = scope.site(None, node[-1], text, "coroutine", lambda: (reason,), sure=False)
@@ -246,7 +246,7 @@ class Evidence:
         owners = self._owners.get(callee[2], set()) - {around}
         return len(plain) > 3 and any(plain in owner for owner in owners)
 
-    def _by_siblings(self, text: str, function: Function) -> Reason | None:
+    def _by_siblings(self, text: str, function: Function, external: str = "") -> Reason | None:
         """Sites that call the same by the same words: in this file, or anywhere if the words are telling."""
         if "…" in text:
             return None
@@ -267,6 +267,8 @@ class Evidence:
             awaited, bare = self._awaited[key], anywhere[key]
             where = "in this project"
             fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
+            if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(key.rpartition(".")[2]):
+                fewest, is_generic = 1, False  # the class is called async, and somebody awaits this method of it
             if awaited < fewest or bare > 1 or is_generic:
                 return None
         place = self._awaited_places[key]
@@ -282,6 +284,7 @@ class Evidence:
 # each function of a file, unless it belongs to the module or to `self`.
 BY_PROTOCOL = frozenset({"__aenter__", "__aexit__", "__anext__"})
 _MANY_DEFINITIONS = 3
+_ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:Async|Aio)[A-Z]\w*\(\)\.\w+$")
 _QUEUEING = frozenset({"pipe", "pipeline", "batch"})
 _SHORTEST = 3  # letters of a variable that is called the same because it is the same
 _TELLING = 5  # letters; shorter names mean many things
