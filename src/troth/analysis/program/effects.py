@@ -32,6 +32,8 @@ _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper f
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
 
+# Decorators of libraries that make an object of a function, which is called by somebody else or runs it by itself.
+_TO_OBJECT = frozenset({"command", "group", "hybrid_command", "slash_command", "user_command", "message_command"})
 _WRAPPED = {"generator": "generator", "coroutine": "async", "plain": "plain"}
 
 
@@ -90,6 +92,8 @@ class Effects:
         value = self._program.static(function.module, function.parent).value(node)
         if isinstance(value, FunctionValue) and isinstance(value.function, Function):
             return self._through_own(value.function, effect, called=called)
+        if name in _TO_OBJECT:
+            return "unknown"
         if isinstance(value, FunctionValue) and effect in {"plain", "coroutine"}:
             assert isinstance(value.function, LibraryFunction)
             return self._through_library(value.function, effect)

@@ -369,7 +369,9 @@ class Evaluator:
             return None
         if value.args and value.args[0] is not None:
             return value.args[0]
-        return Instance(value.cls, (), value.why, guess=True) if isinstance(value.cls, Class) else None
+        if isinstance(value.cls, LibraryClass):  # its table says what awaiting it gives
+            return self.program.types.written(library.member(value.cls.qualified, "__await__").sig[1])
+        return Instance(value.cls, (), value.why, guess=True)
 
     # -- displays, operators -----------------------------------------------------------------------------------------
 
