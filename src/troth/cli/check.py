@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--statistics", action="store_true", help="count by rule")
     add("--show-files", action="store_true", help="list the files that would be checked, and stop")
+    add("--watch", action="store_true", help="check again whenever a file changes, until Ctrl-C")
     project = parser.add_argument_group("how the project is read")
     add = project.add_argument
     add("--python", metavar="ENV", help="the environment whose packages are read (default: .venv, then the active one)")
@@ -60,26 +61,33 @@ def run(args: argparse.Namespace) -> int:
 
     cwd = Path.cwd()
     outputs = parse_outputs(args.output or (), args.output_format, cwd)
+    if args.watch:
+        from troth.cli.watching import refuse_what_has_no_next_time
+
+        refuse_what_has_no_next_time(args)
     source = _source_on_stdin(args)
-    prepared = prepare(
-        Request(
-            cwd=cwd,
-            paths=() if source is not None else tuple(args.paths),
-            select=words(args.select) if args.select else None,
-            ignore=words(args.ignore or []),
-            confidence=args.confidence,
-            baseline=args.baseline,
-            write_baseline=args.write_baseline,
-            since=args.since,
-            python=args.python,
-            jobs=args.jobs,
-            cache=not (args.no_cache or switch("TROTH_NO_CACHE")),
-            cache_dir=args.cache_dir,
-            force_exclude=args.force_exclude,
-            stdin=source,
-            stdin_name=args.stdin_filename or "stdin.py",
-        )
+    request = Request(
+        cwd=cwd,
+        paths=() if source is not None else tuple(args.paths),
+        select=words(args.select) if args.select else None,
+        ignore=words(args.ignore or []),
+        confidence=args.confidence,
+        baseline=args.baseline,
+        write_baseline=args.write_baseline,
+        since=args.since,
+        python=args.python,
+        jobs=args.jobs,
+        cache=not (args.no_cache or switch("TROTH_NO_CACHE")),
+        cache_dir=args.cache_dir,
+        force_exclude=args.force_exclude,
+        stdin=source,
+        stdin_name=args.stdin_filename or "stdin.py",
     )
+    if args.watch:
+        from troth.cli.watching import watch
+
+        return watch(request, outputs, statistics=args.statistics)
+    prepared = prepare(request)
     if not prepared.scope.reported:
         return _nothing_to_check(args, forced=args.force_exclude or bool(prepared.settings.force_exclude))
     if args.show_files:
@@ -175,6 +183,7 @@ COMMAND = Command(
         Example("troth check src/app.py", "report one file; the whole project is read to understand it"),
         Example("troth check --since main", "only what a branch has brought, broken callers elsewhere included"),
         Example("troth check --write-baseline", "take stock of an old project, so that only new findings are reported"),
+        Example("troth check --watch", "check again at every change, in a terminal beside the editor"),
         Example("troth check -o sarif:troth.sarif -o github:-", "several formats in one run"),
         Example("troth check - --stdin-filename app.py < app.py", "what an editor does with an unsaved file"),
     ),

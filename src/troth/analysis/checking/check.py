@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.checking.prepare import Prepared
 from troth.analysis.checking.reported import Reported
 from troth.analysis.findings import Finding
+from troth.analysis.memory import Memory
 from troth.analysis.report.content import Report
 from troth.analysis.report.place import shown_from
 from troth.analysis.run import Analysis, analyse
@@ -26,13 +27,25 @@ Progress = Callable[[int, int], None]
 Analyse = Callable[[Project, Mapping[str, bytes]], Analysis]
 
 
-def check(prepared: Prepared, progress: Progress | None = None) -> Report:
-    """Read the project, put the rules to it, and keep what is to be reported. A baseline is written if asked for."""
+def check(
+    prepared: Prepared,
+    progress: Progress | None = None,
+    memory: Memory | None = None,
+    *,
+    hurry: bool = False,
+    reported: Reported | None = None,
+) -> Report:
+    """Read the project, put the rules to it, and keep what is to be reported. A baseline is written if asked for.
+
+    `memory` makes the next check of the same project, in the same process, a matter of what has changed; in a `hurry`
+    only the changed files themselves are looked at, and the next check makes up for the others. `reported` is what an
+    earlier check asked the settings.
+    """
     request, scope, root = prepared.request, prepared.scope, prepared.root.path
     known = _known(prepared)
     past = None if request.since is None else _past(request.since, prepared)
     python, cache = prepared.python(), prepared.cache()
-    is_reported = Reported(prepared)
+    is_reported = reported or Reported(prepared)
 
     def look_at(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
         return analyse(
@@ -43,11 +56,13 @@ def check(prepared: Prepared, progress: Progress | None = None) -> Report:
             overlay=overlay,
             progress=progress,
             on_request=is_reported.on_request,
+            memory=memory if project is scope.project else None,
+            hurry=hurry,
         )
 
     lines = Lines(root, prepared.overlay)
     result = look_at(scope.project, prepared.overlay)
-    allows = _allows(scope.reported, lines)
+    allows = _allows(scope.reported, lines, allows_in if memory is None else memory.allows)
     kept, silenced, used = silence(_by_cell(result.findings, lines), allows)
     unread = {*result.unreadable, *result.newer_syntax}
     kept += _idle([one for one in allows if one.span.path not in unread], used, prepared, lines, is_reported)
@@ -132,8 +147,8 @@ def _by_cell(findings: Sequence[Finding], lines: Lines) -> Sequence[Finding]:
     return by_cell(findings, lines)
 
 
-def _allows(paths: Collection[str], lines: Lines) -> list[Allow]:
-    return [one for path in sorted(paths) for one in allows_in(path, lines.data(path) or b"")]
+def _allows(paths: Collection[str], lines: Lines, look: Callable[[str, bytes], list[Allow]] = allows_in) -> list[Allow]:
+    return [one for path in sorted(paths) for one in look(path, lines.data(path) or b"")]
 
 
 def _idle(

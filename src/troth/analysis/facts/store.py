@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from troth import __version__
-from troth.analysis.facts.model import FACTS_VERSION
+from troth.analysis.facts.model import FACTS_VERSION, FileFacts
 from troth.analysis.findings import Finding
 from troth.analysis.source.read import Problem
 
@@ -37,10 +37,10 @@ def stamp(path: Path) -> Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What an earlier run left: facts by path with their stamps, and all its findings."""
+    """What an earlier run left: facts by path with their stamps, and all its findings; facts on disk are packed."""
 
     stamps: Mapping[str, Stamp]
-    facts: Mapping[str, bytes | Problem]
+    facts: Mapping[str, FileFacts | bytes | Problem]
     findings: tuple[Finding, ...]
 
 
@@ -58,7 +58,7 @@ def load(folder: Path, context: str) -> Kept | None:
             return None
         view = memoryview(data)[8 + length :]
         stamps: dict[str, Stamp] = {}
-        facts: dict[str, bytes | Problem] = {}
+        facts: dict[str, FileFacts | bytes | Problem] = {}
         for path, (changed, size, start, end) in index.items():
             stamps[path] = (changed, size)
             facts[path] = cast("bytes", view[start:end])  # read like bytes, but not copied
@@ -82,8 +82,10 @@ def save(folder: Path, context: str, kept: Kept) -> None:
             problems[path] = (changed, size, astuple(facts))
             continue
         places[path] = (changed, size, position, position + len(facts))
-        blobs.append(facts)
-        position += len(facts)
+        blob = facts.pack() if isinstance(facts, FileFacts) else facts
+        blobs.append(blob)
+        places[path] = (changed, size, position, position + len(blob))
+        position += len(blob)
     findings = pickle.dumps(kept.findings, protocol=pickle.HIGHEST_PROTOCOL)
     header = marshal.dumps((_key(context), places, problems, findings))
     with contextlib.suppress(OSError):

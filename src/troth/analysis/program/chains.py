@@ -157,19 +157,15 @@ class Chains:
     @cached_property
     def _reaching(self) -> set[str]:
         """The names of plain functions that lead to such a call, as far as names tell."""
-        callers: dict[str, set[str]] = {}
+        callers = _callers(self._program)
         found: set[str] = set()
-        for module in self._program.own_modules():
-            for index, facts in enumerate(module.facts.functions):
-                if facts.flags & (ASYNC | GENERATOR) or facts.decorators or not facts.calls:
-                    continue
-                if facts.name not in found and self._may_end(module.function(index)):
-                    found.add(facts.name)
-                for callee in facts.calls:
-                    callers.setdefault(callee.rpartition(".")[2], set()).add(facts.name)
+        for name in {*self._whoever, *self._packages} & callers.keys():
+            for function in callers[name]:
+                if function.name not in found and self._may_end(function):
+                    found.add(function.name)
         todo = list(found)
         while todo:
-            new = callers.get(todo.pop(), set()) - found
+            new = {one.name for one in callers.get(todo.pop(), ())} - found
             found |= new
             todo += new
         return found
@@ -200,3 +196,19 @@ class Chains:
 
 def _imported(module: Module) -> set[str]:
     return {imported.module.partition(".")[0] for imported in module.facts.imports if not imported.level}
+
+
+def _callers(program: Program) -> dict[str, list[Function]]:
+    """The plain functions of the project by the last names of what they call, worked out once for a program."""
+    known: dict[str, list[Function]] | None = getattr(program, "_plain_callers", None)
+    if known is None:
+        known = {}
+        for module in program.own_modules():
+            for index, facts in enumerate(module.facts.functions):
+                if facts.flags & (ASYNC | GENERATOR) or facts.decorators or not facts.calls:
+                    continue
+                function = module.function(index)
+                for name in {callee.rpartition(".")[2] for callee in facts.calls}:
+                    known.setdefault(name, []).append(function)
+        program._plain_callers = known  # type: ignore[attr-defined]
+    return known

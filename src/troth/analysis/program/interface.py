@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import ABSTRACT, FileFacts, body_of
+from troth.analysis.facts.model import ABSTRACT, FileFacts, ImportFacts, body_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import FunctionFacts
     from troth.analysis.program.imports import ModuleFinder
 
-__all__ = ["callers_of", "changed_names", "face", "importers"]
+__all__ = ["Targets", "callers_of", "changed_names", "face", "importers"]
+
+Targets = dict[str, tuple[tuple[ImportFacts, ...], frozenset[str]]]
+"""The files that each file imports from, beside the imports that say so."""
 
 
 def face(facts: FileFacts) -> object:
@@ -70,18 +73,22 @@ def _evidence(facts: FileFacts | None) -> Counter[tuple[str, str]]:
     return counts
 
 
-def importers(changed: set[str], facts: Mapping[str, FileFacts], finder: ModuleFinder) -> set[str]:
-    """The files that import one of `changed`, directly or through others."""
+def importers(
+    changed: set[str], facts: Mapping[str, FileFacts], finder: ModuleFinder, targets: Targets | None = None
+) -> set[str]:
+    """The files that import one of `changed`, directly or through others.
+
+    `targets` is what an earlier call found out about the imports of files, if the project had the same files then.
+    """
     users: dict[str, set[str]] = {}
     for path, file in facts.items():
-        for imported in file.imports:
-            for name in (imported.module, f"{imported.module}.{imported.name}"):
-                if imported.level:
-                    target = finder.relative(path, imported.level, name if imported.module else imported.name or "")
-                else:
-                    target = finder.find(name, path)
-                if target is not None:
-                    users.setdefault(target, set()).add(path)
+        known = None if targets is None else targets.get(path)
+        if known is None or known[0] is not file.imports:
+            known = file.imports, _targets(path, file, finder)
+            if targets is not None:
+                targets[path] = known
+        for target in known[1]:
+            users.setdefault(target, set()).add(path)
     found: set[str] = set()
     waiting = list(changed)
     while waiting:
@@ -93,6 +100,18 @@ def importers(changed: set[str], facts: Mapping[str, FileFacts], finder: ModuleF
     if folders:  # fixtures come without an import
         found |= {path for path in facts if any(path.startswith(f"{folder}/" if folder else "") for folder in folders)}
     return found
+
+
+def _targets(path: str, file: FileFacts, finder: ModuleFinder) -> frozenset[str]:
+    """The files of the project that one of them imports from."""
+    found: set[str | None] = set()
+    for imported in file.imports:
+        for name in (imported.module, f"{imported.module}.{imported.name}"):
+            if imported.level:
+                found.add(finder.relative(path, imported.level, name if imported.module else imported.name or ""))
+            else:
+                found.add(finder.find(name, path))
+    return frozenset(one for one in found if one is not None)
 
 
 def callers_of(names: set[str], facts: Mapping[str, FileFacts]) -> Iterable[str]:

@@ -53,7 +53,8 @@ def dispatch_fix(program: Program, dispatcher: Dispatcher, free: list[Function])
     edits = both_colors(here)
     if edits is None:
         return None
-    names = 1 if call.node[1][0] == "name" and call.callee is None else 2  # its `def`; and its place in a table
+    by_name = call.node[1][0] == "name" and (call.callee is None or "getattr" in call.caller.facts.calls)
+    names = 1 if by_name else 2  # its `def`; and its place in a table
     freed = [one for one in free if sum(mentions_of(program, one.name, beyond=one)) == names]
     plain = [edit for one in freed for edit in _plain(program, one) or ()]
     count = f"{len(freed)} handler" + ("s" if len(freed) != 1 else "")

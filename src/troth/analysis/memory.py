@@ -1,0 +1,63 @@
+"""Knows what a process that looks at the same project again and again keeps from one look to the next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from troth.analysis.facts.model import AllFacts, FileFacts
+from troth.analysis.facts.store import Kept
+from troth.analysis.program import Program
+from troth.analysis.program.installed import Installed
+from troth.analysis.program.interface import Targets
+from troth.analysis.source.allow import Allow, allows_in
+from troth.analysis.source.read import Problem
+
+__all__ = ["Memory"]
+
+
+@dataclass(slots=True)
+class Memory:
+    """Facts, findings and comments of the last look.
+
+    A file that cannot be parsed for the moment, because somebody is typing in it, is known by what it said before:
+    its callers keep their findings, and it has none of its own but that it cannot be read.
+    """
+
+    context: str = ""
+    kept: Kept | None = None
+    facts: AllFacts = field(default_factory=lambda: AllFacts({}))
+    whole: dict[str, bytes] = field(default_factory=dict)  # the last text of each file that could be parsed
+    owed: dict[str, FileFacts | None] = field(default_factory=dict)
+    """What those files said before that were looked at in a hurry: others may have findings to win or to lose by it."""
+    program: Program | None = None
+    targets: Targets = field(default_factory=dict)
+    _installed: tuple[object, Installed] | None = None
+    _allows: dict[str, tuple[bytes, list[Allow]]] = field(default_factory=dict)
+
+    def last_look(self, context: str) -> Kept | None:
+        """What the last look found out, if it asked the same questions."""
+        return self.kept if context == self.context else None
+
+    def keep(self, context: str, kept: Kept, facts: AllFacts, program: Program, read: Mapping[str, Path]) -> None:
+        """Keep what a look found out; `read` are the files that it read anew, by their paths in the project."""
+        self.context, self.kept, self.program = context, kept, program
+        self.facts = facts
+        for path, file in read.items():
+            if path in kept.facts and not isinstance(kept.facts[path], Problem):
+                try:
+                    self.whole[path] = file.read_bytes()
+                except OSError:
+                    self.whole.pop(path, None)  # gone since: the next look will see it
+
+    def installed(self, packages: tuple[str, ...]) -> Installed:
+        """The installed packages, with what was read of them already."""
+        if self._installed is None or self._installed[0] != packages:
+            self._installed = packages, Installed(packages)
+        return self._installed[1]
+
+    def allows(self, path: str, data: bytes) -> list[Allow]:
+        """The comments of a file, looked for only if it says something new."""
+        known = self._allows.get(path)
+        if known is None or known[0] != data:
+            known = self._allows[path] = data, allows_in(path, data)
+        return known[1]

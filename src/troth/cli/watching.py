@@ -1,0 +1,89 @@
+"""Knows how to show the answers of `troth check --watch`: a fresh screen for each, or a line of JSON."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from troth.cli.exit import Exit
+from troth.cli.outputs import Output, write
+from troth.cli.pipe import say
+from troth.errors import MisuseError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from troth.analysis.checking import Request
+    from troth.analysis.checking.watch import Answer
+
+__all__ = ["refuse_what_has_no_next_time", "watch"]
+
+_CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+_NAMED = 3  # changed files that are named; a checkout changes hundreds
+
+
+def refuse_what_has_no_next_time(args: "argparse.Namespace") -> None:
+    """Stop options that mean one run and no more."""
+    odd = [("--write-baseline", args.write_baseline), ("--since", args.since), ("--show-files", args.show_files)]
+    odd.append(("-", "-" in args.paths or args.stdin_filename is not None))
+    for option, given in odd:
+        if given:
+            raise MisuseError(
+                f"`--watch` checks again and again, and `{option}` is made for one run.\n"
+                f"Nothing was checked.\nLeave one of them out."
+            )
+
+
+def watch(request: "Request", outputs: Sequence[Output], *, statistics: bool) -> int:
+    """Show answers until Ctrl-C; that is how it ends, so it is no failure."""
+    from troth.analysis.checking.watch import watch as answers
+
+    to_stdout = next(one.format for one in outputs if one.file is None)
+    try:
+        for answer in answers(request):
+            if not _show(answer, outputs, to_stdout, statistics=statistics):
+                break  # nobody is left to read
+    except KeyboardInterrupt:
+        if sys.stderr.isatty():
+            sys.stderr.write("\n")
+    return Exit.CLEAN
+
+
+def _show(answer: "Answer", outputs: Sequence[Output], to_stdout: str, *, statistics: bool) -> bool:
+    if to_stdout == "json":
+        write([one for one in outputs if one.file is not None], answer.report)
+        return say([_as_line(answer)])
+    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        sys.stdout.write(_CLEAR)
+    if answer.problem:
+        return say([_head(answer), "", answer.problem])
+    say([_head(answer), ""])
+    write(outputs, answer.report, statistics=statistics)
+    return say(["", "Watching for changes; Ctrl-C ends" if answer.settled else "Looking at what depends on it"])
+
+
+def _head(answer: "Answer") -> str:
+    clock = time.strftime("%H:%M:%S")
+    took = f"{answer.seconds:.2f} s"
+    if not answer.changed:
+        return f"{clock}  {answer.report.checked:,} files checked in {took}"
+    named = ", ".join(answer.changed[:_NAMED])
+    more = len(answer.changed) - _NAMED
+    return f"{clock}  {named}{f' and {more} more' if more > 0 else ''} changed; answered in {took}"
+
+
+def _as_line(answer: "Answer") -> str:
+    from troth.analysis.report.json import as_object
+
+    return json.dumps(
+        {
+            "changed": list(answer.changed),
+            "seconds": round(answer.seconds, 4),
+            "settled": answer.settled,
+            "checked": answer.report.checked,
+            "problem": answer.problem or None,
+            "findings": [as_object(one) for one in answer.report.findings],
+        }
+    )
