@@ -28,6 +28,7 @@ from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import span
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import At
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Function
@@ -69,6 +70,15 @@ CASES = [
         "down a chain, in a loop",
         bad="import time\ndef wait(ready):\n    while not ready():\n        time.sleep(5)\n"
         "async def main():\n    wait(ready)  # here\n",
+    ),
+    Case(
+        "down a chain, twice",
+        bad="import time\ndef wait():\n    time.sleep(5)\nasync def main():\n    wait()  # here\n    print(1)\n    wait()\n",
+    ),
+    Case(
+        "down a chain, after a way out",
+        good="import requests\nclass Log:\n    def tell(self, text):\n        if not self.url:\n            return\n        requests.post(self.url, text)\n"
+        "async def main(log: Log):\n    log.tell('x')\n",
     ),
     Case(
         "down a chain, on a branch that need not be taken",
@@ -166,10 +176,16 @@ def check(program: Program) -> Iterator[Finding]:
 
     names = {*known, "subprocess.Popen"}
     direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True, whoever=_FILES)
+    connections: set[tuple[Function, str]] = set()
     for call in direct.direct():
         if not call.is_awaited:
             found = kind(call)
             assert found is not None
+            if found.waits_for == "database":
+                connection = (call.caller, call.text.rpartition(".")[0])
+                if connection in connections:
+                    continue  # an async connection repairs all calls of it
+                connections.add(connection)
             yield _told(
                 program, call, found, f"`{call.text}(…)` waits for {_words(found)} and holds up the loop meanwhile", ()
             )
@@ -178,10 +194,16 @@ def check(program: Program) -> Iterator[Finding]:
         [name for name in known if _reaches(known[name])],
         lambda call: not call.text.endswith("Popen") and _reaches(kind(call)),
         stops=_is_for_a_thread,
+        up_to=("return",),
     )
+    told: set[tuple[Function, Function, At]] = set()
     for link in chained.indirect():
         found = kind(link.end)
         assert found is not None
+        place = (link.call.caller, link.end.caller, link.end.at)
+        if place in told:
+            continue  # one that blocks there is repaired for all
+        told.add(place)
         message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(found)} and holds up the loop"
         yield _told(program, link.call, found, message, (link.rest or link).reasons())
 
