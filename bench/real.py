@@ -4,9 +4,11 @@ import io
 import json
 import os
 import subprocess
+import sys
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
@@ -25,7 +27,10 @@ __all__ = [
 
 
 class Real(NamedTuple):
-    """A project at a commit. `folder` is where its tests are run, `tests` what pytest is given there."""
+    """A project at a commit, or as a source distribution where `repo` is "" and `commit` its name and version.
+
+    `folder` is where its tests are run, `tests` what pytest is given there.
+    """
 
     name: str
     repo: str
@@ -68,7 +73,7 @@ SUITES = (
         (
             "pytest",
             "pytest-timeout",
-            "anyio>=4",
+            "anyio>=4,<4.10",
             "httpx<1",
             "itsdangerous",
             "jinja2",
@@ -76,6 +81,7 @@ SUITES = (
             "pyyaml",
             "trio",
         ),
+        tests=("-W", "ignore::DeprecationWarning"),
         env={"PYTHONPATH": "."},
     ),
     Real(
@@ -84,6 +90,37 @@ SUITES = (
         "6fdc25c",
         (*_PYTEST,),
         env={"PYTHONPATH": "src"},
+    ),
+    Real(
+        "kopf",
+        "",
+        "kopf-1.45.2",
+        (
+            *_PYTEST,
+            "kopf==1.45.2",
+            "certbuilder",
+            "certvalidator",
+            "freezegun",
+            "kmock>=0.5",
+            "looptime>=0.8",
+            "pytest-aiohttp",
+            "pytest-mock",
+        ),
+        tests=(
+            "tests/primitives",
+            "tests/handling/indexing",
+            "tests/k8s/test_watching_with_freezes.py",
+            "tests/timing",
+        ),
+        env={"PYTHONPATH": "."},
+    ),
+    Real(
+        "jupyter_server",
+        "",
+        "jupyter_server-2.9.1",
+        ("jupyter_server[test]==2.9.1", "pytest<8", "pytest-timeout"),
+        tests=("tests/base", "tests/services/contents", "tests/services/sessions/test_api.py", "tests/nbconvert"),
+        env={"PYTHONPATH": "."},
     ),
     Real(
         "aiocache",
@@ -97,8 +134,30 @@ SUITES = (
 
 
 def unpacked(repos: Path, real: Real, here: Path, commit: str = "") -> Path:
-    """A tree of the project, unpacked anew; `repos` holds bare repositories as `owner+name/repo`."""
+    """A tree of the project, unpacked anew.
+
+    `repos` holds bare repositories as `owner+name/repo`; a source distribution is fetched from the package index.
+    """
     here.mkdir(parents=True)
+    if not real.repo:
+        name, _, version = real.commit.rpartition("-")
+        fetch = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "-q",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+        ]
+        with TemporaryDirectory() as folder:
+            subprocess.run([*fetch, "-d", folder, f"{name}=={version}"], check=True)
+            (archive,) = Path(folder).iterdir()
+            with tarfile.open(archive) as packed:
+                packed.extractall(here, filter="data")
+        (inner,) = here.iterdir()
+        return inner
     bare = repos / real.repo.replace("/", "+") / "repo"
     archive = ["git", "-C", str(bare), "archive", commit or real.commit]
     packing = subprocess.run(archive, stdout=subprocess.PIPE, check=True)
@@ -123,10 +182,10 @@ def environment(folder: Path, real: Real) -> Path:
     return python
 
 
-def outcomes(tree: Path, real: Real, python: Path) -> dict[str, str]:
+def outcomes(tree: Path, real: Real, python: Path, *options: str) -> dict[str, str]:
     """How each test of the project ends."""
     report = tree / ".outcomes.xml"
-    command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", "300", *real.tests]
+    command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", "120", *real.tests, *options]
     subprocess.run(
         [*command, f"--junitxml={report}"],
         cwd=tree / real.folder,

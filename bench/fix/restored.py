@@ -18,7 +18,10 @@ from troth.analysis.run import analyse
 from troth.analysis.source.discover import discover
 from troth.analysis.source.encoding import decode
 
-__all__ = ["Restored", "restored"]
+__all__ = ["Restored", "planted", "restored"]
+
+
+_OTHER = frozenset({"tests", "test", "docs", "examples"})
 
 
 class Restored(NamedTuple):
@@ -44,13 +47,9 @@ def restored(tree: Path, count: int) -> Restored:
         shutil.copytree(tree, copy, ignore=shutil.ignore_patterns(".git", ".venv", ".troth_cache"))
         project = discover([str(copy)], copy).project
         whole = {path: (project.root / path).read_bytes() for path in project.files if path.endswith(".py")}
-        mutants = _spread([one for path in whole for one in _mutants(path, whole[path])], count)
-        lost: dict[str, bytes] = {}
-        for path in {one.path for one in mutants}:
-            source = decode(whole[path])
-            edits = [edit for one in mutants if one.path == path for edit in one.edits]
-            lost[path] = source.encode(apply(source.text, edits))
-            (project.root / path).write_bytes(lost[path])
+        mutants, lost = _lost(whole, count)
+        for path, data in lost.items():
+            (project.root / path).write_bytes(data)
 
         def look(changed: Mapping[str, bytes]) -> Sequence[Finding]:
             return analyse(project, overlay=changed).findings
@@ -69,6 +68,42 @@ def restored(tree: Path, count: int) -> Restored:
             elif now not in (was, made):
                 strange += 1
     return Restored(tree.name, len(mutants), len(places & found), back, strange)
+
+
+def planted(tree: Path, count: int) -> tuple[int, list[tuple[str, int]]]:
+    """Take awaits out of the code of `tree` itself, tests left alone: how many were tried, and where they are found.
+
+    What `troth check` does not find stays as it was: what is on trial is the repair.
+    """
+    project = discover([str(tree)], tree).project
+    code = [path for path in project.files if path.endswith(".py") and _OTHER.isdisjoint(path.split("/"))]
+    whole = {path: (tree / path).read_bytes() for path in code}
+    mutants, lost = _lost(whole, count)
+    told = {
+        (one.span.path, line)
+        for one in analyse(project, overlay=lost).findings
+        if _awaits(one)
+        for line in range(one.span.line, one.span.end_line + 1)
+    }
+    found = [one for one in mutants if (one.path, one.line) in told]
+    for path, data in _without(whole, found).items():
+        (tree / path).write_bytes(data)
+    return len(mutants), [(one.path, one.line) for one in found]
+
+
+def _lost(whole: Mapping[str, bytes], count: int) -> tuple[list[Mutant], dict[str, bytes]]:
+    """What is taken out, and the files without it."""
+    mutants = _spread([one for path in whole for one in _mutants(path, whole[path])], count)
+    return mutants, _without(whole, mutants)
+
+
+def _without(whole: Mapping[str, bytes], mutants: Sequence[Mutant]) -> dict[str, bytes]:
+    lost: dict[str, bytes] = {}
+    for path in {one.path for one in mutants}:
+        source = decode(whole[path])
+        edits = [edit for one in mutants if one.path == path for edit in one.edits]
+        lost[path] = source.encode(apply(source.text, edits))
+    return lost
 
 
 def _awaits(finding: Finding) -> bool:

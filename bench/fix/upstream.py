@@ -54,7 +54,8 @@ def show(verdicts: Iterable[Verdict], *, details: bool) -> None:
         counts[one.word] += 1
         if details:
             print(f"{one.word}  {one.entry['key']}")
-            rows = [f"    ours    {line}" for line in one.ours] + [f"    theirs  {line}" for line in one.theirs]
+            theirs = one.theirs[: len(one.ours) + 6]  # where much was rewritten, the region is long
+            rows = [f"    ours    {line}" for line in one.ours] + [f"    theirs  {line}" for line in theirs]
             print(*rows, sep="\n", end="\n" if rows else "", flush=True)
     offered = sum(counts[word] for word in _OFFERED)
     print(f"{counts.total()} bugs that their projects repaired with an await; a fix is offered for {offered}")

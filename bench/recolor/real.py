@@ -41,6 +41,8 @@ def recolor(tree: Path, *arguments: str) -> None:
     print(
         f"  troth recolor {' '.join(arguments)}: exit {done.returncode}, {cost:.0f} s CPU, {last[-1] if last else ''}"
     )
+    if done.returncode:
+        raise SystemExit(done.stderr)
     for line in done.stdout.splitlines():
         if line.endswith((" definitions", " definition", " to follow", "both colors")) or " calls in " in line:
             print(f"    {line}")
@@ -120,10 +122,9 @@ def needless(repos: Path, work: Path) -> None:
     theirs, ours = (freed(before, tree) for tree in (human, tool))
     both = len(ours & theirs)
     print(f"  functions made plain: {len(ours)} by the tool, {len(theirs)} by the maintainers, {both} by both")
-    for one in sorted(theirs - ours):
-        print(f"    left by the tool: {one}")
-    for one in sorted(ours - theirs):
-        print(f"    left by the maintainers: {one}")
+    for who, left in (("tool", theirs - ours), ("maintainers", ours - theirs)):
+        for one in sorted(left)[:12]:
+            print(f"    left by the {who}: {one}")
     python = environment(work.parent / "environments", real)
     print(f"  its tests: {difference(untouched(before, real, python, work.parent), outcomes(tool, real, python))}")
 

@@ -1,30 +1,32 @@
 """Steps per second and CPU per step: Troth beside a bare SQLite loop, LangGraph's checkpointer and DBOS, in one run.
 
-    python -m bench.runtime.engine            everything, two or three minutes
-    python -m bench.runtime.engine --quick    fewer steps
+    python -m bench.runtime.engine                       everything, two or three minutes
+    python -m bench.runtime.engine --quick               fewer steps
+    python -m bench.runtime.engine --peers PYTHON        peers in an environment of their own (`_engine_peers.py`)
 
-Peers that are not installed are left out (`pip install --group bench`). Each measurement is repeated and its best round
-is shown: other programs on the machine can only make a round slower. "x bare" compares CPU time with the bare loop:
-one row per step in one transaction per step (WAL, synchronous=NORMAL), and nothing else. That loop does not know which
-step was in flight when it was killed; the one with an intent does, as Troth does.
+Peers that are not installed are left out. Each measurement is repeated, turn by turn with the others, and its best
+round is shown: other programs on the machine can only make a round slower. "x bare" compares CPU time with the bare
+loop: one row per step in one transaction per step (WAL, synchronous=NORMAL), and nothing else. That loop does not know
+which step was in flight when it was killed; the one with an intent does, as Troth does. Memory is that of a process of
+its own for each row: how far its peak lies above what it had before the first run.
 """
 
 import argparse
 import asyncio
 import gc
-import importlib.util
 import json
 import resource
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import textwrap
 import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from bench.runtime import _engine_peers as peers
 
 from troth.runtime.engine import EmbeddedEngine, Step
 from troth.runtime.store import SqliteStore
@@ -133,90 +135,13 @@ class Bare:
             value = result
 
 
-def langgraph(folder: Path, steps: int, rounds: int) -> Measured | None:
-    """A graph of one node that loops; every superstep is a checkpoint in SQLite."""
-    if importlib.util.find_spec("langgraph") is None or importlib.util.find_spec("langgraph.checkpoint.sqlite") is None:
-        return None
-    warnings.simplefilter("ignore")
-    from typing import TypedDict
-
-    from langgraph.checkpoint.sqlite import SqliteSaver
-    from langgraph.graph import END, START, StateGraph
-
-    class State(TypedDict):
-        value: int
-
-    graph = StateGraph(State)
-    graph.add_node("add", lambda state: {"value": state["value"] + 1})
-    graph.add_edge(START, "add")
-    graph.add_conditional_edges("add", lambda state: "add" if state["value"] < steps else END)
-    done = [0]
-    with SqliteSaver.from_conn_string(str(folder / "langgraph.db")) as saver:
-        saver.conn.execute("PRAGMA journal_mode = WAL")
-        saver.conn.execute("PRAGMA synchronous = NORMAL")
-        app = graph.compile(checkpointer=saver)
-
-        def work() -> None:
-            done[0] += 1
-            settings = {"configurable": {"thread_id": str(done[0])}, "recursion_limit": steps + 5}
-            app.invoke({"value": 0}, settings, durability="sync")
-
-        return measured(work, steps, rounds)
-
-
-DBOS_PROGRAM = """
-    import json, sys, time, logging
-    try:
-        import pysqlite3; sys.modules["sqlite3"] = pysqlite3
-    except ImportError:
-        pass
-    from dbos import DBOS
-    logging.disable(logging.CRITICAL)
-    DBOS(config={"name": "bench", "system_database_url": "sqlite:///" + sys.argv[1], "run_admin_server": False})
-    @DBOS.step()
-    def add(x): return x + 1
-    @DBOS.workflow()
-    def count(steps):
-        value = 0
-        for _ in range(steps): value = add(value)
-        return value
-    DBOS.launch()
-    steps, rounds, best = int(sys.argv[2]), int(sys.argv[3]), None
-    for _ in range(rounds):
-        wall, cpu = time.perf_counter(), time.process_time()
-        count(steps)
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        now = (steps / wall, cpu / steps * 1e6)
-        best = now if best is None else (max(best[0], now[0]), min(best[1], now[1]))
-    print("RESULT", json.dumps(best), flush=True)
-    import os; os._exit(0)
-"""
-
-
-def dbos(folder: Path, steps: int, rounds: int) -> Measured | None:
-    """In a process of its own: it is a singleton, and replaces the process's sqlite3 where that is too old for it."""
-    if importlib.util.find_spec("dbos") is None:
-        return None
-    command = [sys.executable, "-c", textwrap.dedent(DBOS_PROGRAM), str(folder / "dbos.db"), str(steps), str(rounds)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    for line in done.stdout.splitlines():
-        if line.startswith("RESULT"):
-            rate, cpu = json.loads(line.removeprefix("RESULT"))
-            return rate, cpu
-    print("  dbos did not run:", (done.stderr or done.stdout).strip().splitlines()[-1:])
-    return None
-
-
-def show(name: str, result: Measured | None, bare: Measured | None = None) -> None:
-    if result is None:
-        print(f"  {name:<46} not installed")
-        return
+def show(name: str, result: Measured, bare: Measured | None = None, more: str = "") -> None:
     rate, cpu = result
     times = f"{cpu / bare[1]:6.2f}   {rate / bare[0]:6.2f}" if bare is not None else ""
-    print(f"  {name:<46} {rate:>9,.0f} {cpu:>10.1f}   {times}")
+    print(f"  {name:<46} {rate:>9,.0f} {cpu:>10.1f}   {times}{more}")
 
 
-def side_by_side(folder: Path, steps: int, rounds: int) -> None:
+def side_by_side(folder: Path, steps: int, rounds: int, python: str) -> None:
     print(f"\n{'one run, steps one after the other':<48} {'steps/s':>9} {'CPU µs/step':>11}   x bare  rate/bare")
     bare = Bare(folder / "bare.db")
     with EmbeddedEngine(folder / "troth.db") as engine:
@@ -232,9 +157,12 @@ def side_by_side(folder: Path, steps: int, rounds: int) -> None:
     show("troth, sync steps, run", ours, bares)
     show("bare SQLite loop, async", abares, abares)
     show("troth, async steps, arun", aours, abares)
-    few = 100
-    show("langgraph + sqlite checkpoints", langgraph(folder, few, 2), bares)
-    show("dbos on sqlite", dbos(folder, few, 2), bares)
+    for name in peers.PEERS:
+        found = peers.measure(python, name, folder, 100, 2)
+        if isinstance(found, str):
+            print(f"  {name:<46} {found}")
+        else:
+            show(f"{name} ({found[0]})", found[1:], bares)
 
 
 def _better(best: Measured, now: Measured) -> Measured:
@@ -260,29 +188,53 @@ def with_fsync(folder: Path, steps: int) -> None:
         )
 
 
-def growing(folder: Path, sizes: Sequence[int]) -> None:
-    print(f"\n{'one run that grows':<48} {'steps/s':>9} {'CPU µs/step':>11}   peak RSS MB")
+def growing(sizes: Sequence[int]) -> None:
+    print(f"\n{'one run that grows, sync steps':<48} {'steps/s':>9} {'CPU µs/step':>11}   MB more")
     for steps in sizes:
-        with EmbeddedEngine(folder / f"grow-{steps}.db") as engine:
-            rate, cpu = measured(lambda n=steps, e=engine: e.run(count, n), steps, 3 if steps <= 1000 else 1)
-        print(f"  {steps:>9,} steps {'':<30} {rate:>9,.0f} {cpu:>10.1f}   {peak():>8.1f}")
+        show(f"{steps:>9,} steps", *alone("grow", steps))
+    steps = sizes[-1]
+    show(f"{steps:>9,} steps replayed (a fork before its last)", *alone("replay", steps))
 
 
-def crowded(folder: Path, runs: int, steps: int) -> None:
-    print(f"\n{'many runs at once':<48} {'steps/s':>9} {'CPU µs/step':>11}   threads  MB more")
-    with EmbeddedEngine(folder / "crowd.db") as engine:
-        for name, decision in (("async steps", acount), ("sync steps (worker threads)", count)):
-            most, before = [0], peak()
+def crowded(runs: int, steps: int) -> None:
+    print(f"\n{'many runs at once':<48} {'steps/s':>9} {'CPU µs/step':>11}   MB more  threads")
+    for name in ("async steps", "sync steps (worker threads)"):
+        show(f"{runs} runs, {name}", *alone(f"crowd {name.split()[0]}", steps, runs))
+    show(f"{runs * 10} runs, async steps", *alone("crowd async", steps, runs * 10))
 
-            async def many(decision=decision, most=most) -> None:
-                tasks = [asyncio.create_task(engine.arun(decision, steps)) for _ in range(runs)]
-                while not all(task.done() for task in tasks):
-                    most[0] = max(most[0], threading.active_count())
-                    await asyncio.sleep(0.005)
-                await asyncio.gather(*tasks)
 
-            rate, cpu = measured(lambda many=many: asyncio.run(many()), runs * steps, 1)
-            print(f"  {runs} runs, {name:<36} {rate:>9,.0f} {cpu:>10.1f}   {most[0]:>7}  {peak() - before:>7.1f}")
+def alone(case: str, steps: int, runs: int = 1) -> tuple[Measured, None, str]:
+    """One case in a process of its own, so that its memory is its own."""
+    command = [sys.executable, "-m", "bench.runtime.engine", "--case", case, str(steps), str(runs)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    rate, cpu, more, threads = json.loads(done.stdout.splitlines()[-1])
+    return (rate, cpu), None, f"{more:>7.1f}  {threads:>7}"
+
+
+def case(name: str, steps: int, runs: int) -> None:
+    """What `alone` runs: prints steps per second, CPU µs per step, MB above the beginning, and the most threads."""
+    most = [threading.active_count()]
+    with tempfile.TemporaryDirectory() as folder, EmbeddedEngine(Path(folder, "troth.db")) as engine:
+        engine.run(count, 10)
+        if name == "replay":
+            engine.run(count, steps, run_id="long")
+
+        async def many() -> None:
+            decision = acount if name == "crowd async" else count
+            tasks = [asyncio.create_task(engine.arun(decision, steps)) for _ in range(runs)]
+            while not all(task.done() for task in tasks):
+                most[0] = max(most[0], threading.active_count())
+                await asyncio.sleep(0.005)
+            await asyncio.gather(*tasks)
+
+        work = {
+            "grow": lambda: engine.run(count, steps),
+            "replay": lambda: engine.fork("long", steps).result(600),
+        }.get(name, lambda: asyncio.run(many()))
+        gc.collect()
+        before = resident()
+        rate, cpu = measured(work, steps * runs, 3 if name == "grow" and steps <= 1000 else 1)
+        print(json.dumps([rate, cpu, max(0.0, peak() - before), most[0]]))
 
 
 def elsewhere(folder: Path, steps: int) -> None:
@@ -313,19 +265,35 @@ def elsewhere(folder: Path, steps: int) -> None:
 
 
 def peak() -> float:
+    """The most memory this process ever had, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def resident() -> float:
+    """What it has now; on systems without /proc, the most it ever had, which is near enough before any work."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return peak()
+    return pages * resource.getpagesize() / 1024 / 1024
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer steps")
-    is_quick = parser.parse_args(arguments).quick
+    parser.add_argument("--peers", default=sys.executable, metavar="PYTHON", help="an interpreter that has the peers")
+    parser.add_argument("--case", nargs=3, metavar=("NAME", "STEPS", "RUNS"), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.case:
+        name, steps, runs = options.case
+        case(name, int(steps), int(runs))
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        side_by_side(folder, 500, 8 if is_quick else 40)
+        side_by_side(folder, 500, 8 if options.quick else 40, options.peers)
         with_fsync(folder, 50)
-        growing(folder, (100, 1000, 10_000) if is_quick else (100, 1000, 10_000, 100_000))
-        crowded(folder, 200, 10 if is_quick else 20)
+        growing((100, 1000, 10_000) if options.quick else (100, 1000, 10_000, 100_000))
+        crowded(200, 10 if options.quick else 20)
         elsewhere(folder, 1000)
 
 

@@ -1,12 +1,14 @@
-"""Steps per second and CPU per step of workflows, beside the bare engine and LangGraph with its SQLite checkpoints.
+"""Steps per second and CPU per step of workflows, beside the bare engine, LangGraph with SQLite, and Temporal.
 
     python -m bench.runtime.workflows            about two minutes
     python -m bench.runtime.workflows --quick    fewer steps
     python -m bench.runtime.workflows --long     also a run of 100,000 steps
+    python -m bench.runtime.workflows --at-once 1000    only so many runs at once
 
 One step is one call of a function that adds one, recorded. A run's own beginning, its end and the report that it
 returns are counted in. Peers that are not installed are left out. Compare the CPU: the wall belongs to
-the whole machine.
+the whole machine. Temporal's server is a process of its own, whose CPU is shown beside. What was measured last is in
+`WORKFLOWS.md`.
 """
 
 import argparse
@@ -14,11 +16,15 @@ import asyncio
 import gc
 import importlib.util
 import resource
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from bench.runtime import _temporal
 
 from troth.runtime import Runtime, Workflow, step
 from troth.runtime.engine import EmbeddedEngine, Step
@@ -95,30 +101,37 @@ def show(name: str, found: Measured, base: Measured) -> None:
     print(f"{name:<44} {found[0]:>9,.0f} steps/s {found[1]:>8.0f} µs CPU/step {found[1] / base[1]:>6.2f} x engine")
 
 
+def resident() -> int:
+    """The memory this process has now, in kB; Linux only."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize() // 1024
+
+
 def many_at_once(folder: Path, runs: int) -> None:
-    """Threads and memory of many runs at once, each of five steps, sync and async in turn."""
+    """Threads and memory of many runs at once, each of five steps, sync and async in turn; in a process of its own."""
     steps = [step(f"s{n}", function=add if n % 2 else aadd, inputs={"x": n}) for n in range(5)]
     flow = Workflow("many", *steps)
-    most = threading.active_count()
+    most, peak = threading.active_count(), 0
 
-    async def main(runtime: Runtime) -> None:
-        nonlocal most
-        linked = runtime.load(flow)
-        tasks = [asyncio.create_task(runtime.arun(linked)) for _ in range(runs)]
+    async def main(runtime: Runtime, linked: object, count: int) -> None:
+        nonlocal most, peak
+        tasks = [asyncio.create_task(runtime.arun(linked)) for _ in range(count)]
         while not all(task.done() for task in tasks):
-            most = max(most, threading.active_count())
+            most, peak = max(most, threading.active_count()), max(peak, resident())
             await asyncio.sleep(0.02)
         await asyncio.gather(*tasks)
 
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with Runtime(folder / "many.db") as runtime:
+        linked = runtime.load(flow)
+        asyncio.run(main(runtime, linked, 10))  # what is made once is made now
+        before, peak = resident(), 0
         wall, cpu = time.perf_counter(), time.process_time()
-        asyncio.run(main(runtime))
+        asyncio.run(main(runtime, linked, runs))
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    grown = peak - before
     print(
-        f"{runs:,} runs at once, 5 steps each: {wall:.1f} s, {cpu / runs / 5 * 1e6:.0f} µs CPU/step, "
-        f"at most {most} threads, {grown:.0f} MB more at the peak"
+        f"{runs:>6,} runs at once, 5 steps each: {wall:5.1f} s, {cpu / runs / 5 * 1e6:>4.0f} µs CPU/step, "
+        f"at most {most} threads, {grown / 1024:.0f} MB more at the peak ({grown / runs:.0f} kB for each run)",
+        flush=True,
     )
 
 
@@ -126,7 +139,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--long", action="store_true")
+    parser.add_argument("--at-once", type=int)
     args = parser.parse_args(argv)
+    if args.at_once:
+        with tempfile.TemporaryDirectory() as name:
+            many_at_once(Path(name), args.at_once)
+        return
     steps, rounds, at_once = (300, 2, 100) if args.quick else (1000, 3, 1000)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -145,13 +163,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         if importlib.util.find_spec("langgraph") and importlib.util.find_spec("langgraph.checkpoint.sqlite"):
             count = min(steps, 300)
             show("LangGraph, SQLite checkpoints, a loop", measured(langgraph(folder, count), count, rounds), base)
+        if _temporal.is_here():
+            found = _temporal.measured(folder, min(steps, 500), rounds)
+            show("Temporal, local activities, a loop", found[:2], base)
+            print(f"{'':<44} {'and in its server':>17} {found[2]:>8.0f} µs CPU/step")
         print()
         for count in (100, 1000, *(() if args.quick else (10_000,)), *((100_000,) if args.long else ())):
             with Runtime(folder / f"flat-{count}.db") as runtime:
                 linked = runtime.load(looping(count))
                 show(f"a run of {count:,} steps", measured(lambda: runtime.run(linked), count, 1), base)  # noqa: B023
-        print()
-        many_at_once(folder, at_once)
+        print(flush=True)
+        for count in (at_once // 10, at_once):
+            subprocess.run([sys.executable, "-m", "bench.runtime.workflows", "--at-once", str(count)], check=True)
 
 
 if __name__ == "__main__":

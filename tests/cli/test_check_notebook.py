@@ -77,8 +77,10 @@ def test_a_cell_that_does_not_parse(project):
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python knows the syntax")
-def test_a_notebook_in_newer_syntax(project):
-    """Is no finding and is not called clean; it is told in one line."""
+def test_a_notebook_in_newer_syntax(project, monkeypatch, tmp_path):
+    """Where no newer Python is at hand it is no finding and is not called clean; it is told in one line."""
+    for variable in ("PYENV_ROOT", "UV_PYTHON_INSTALL_DIR", "PATH"):
+        monkeypatch.setenv(variable, str(tmp_path / "empty"))
     project.write({"n.ipynb": notebook(SAVE, "def first[T](x: T) -> T: ...\n", MAIN)})
     done = project.troth("check")
     assert done.code == 2

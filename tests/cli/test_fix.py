@@ -196,3 +196,91 @@ def test_the_aftermath_is_shown_in_the_same_run(project, capsys, cls, use, told)
     assert "Repaired 1 problem" in out
     said = f"app.py:4  the await is there now; `{use.partition('(')[0]}` takes it for a dict, and it is a `Stats`"
     assert (said in out) == told
+
+
+ODD = [
+    pytest.param(b"async def f(): ...\r\nasync def g():\r\n\tf()\r\n", id="CRLF and tabs"),
+    pytest.param(b"\xef\xbb\xbfasync def f(): ...\nasync def g():\n    f()\n", id="byte order mark"),
+    pytest.param(b"# -*- coding: latin-1 -*-\n# \xe4\nasync def f(x): ...\nasync def g():\n    f('\xfc')\n", id="latin-1"),
+    pytest.param(b"#!/usr/bin/env python\n\x0c\nasync def f(): ...\n\x0casync def g():\n    x = '\x0c'; f()\n", id="form feeds"),
+    pytest.param(b"async def f(): ...\nasync def g(): f()", id="no last newline"),
+    pytest.param("async def f(x): ...\nasync def g():\n    f('\u2028 \x85'); f('\U0001f600')\n".encode(), id="other line ends in strings"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", ODD)
+def test_odd_files_keep_every_other_byte(project, data):
+    """Only `await ` is put in; twice changes nothing."""
+    (project / "odd.py").write_bytes(data)
+    assert app.run(["fix", "odd.py"]) == 0
+    after = (project / "odd.py").read_bytes()
+    assert after != data
+    assert after.replace(b"await ", b"") == data
+    assert app.run(["fix", "odd.py"]) == 0
+    assert (project / "odd.py").read_bytes() == after
+
+
+def test_without_git(project, monkeypatch):
+    """No git on the machine, no repository: nothing can be dirty, and the repair is made."""
+    monkeypatch.setenv("PATH", str(project))
+    assert app.run(["fix"]) == 0
+    assert b"await store.save(1)" in (project / "app.py").read_bytes()
+
+
+def test_a_file_behind_a_link(project, tmp_path_factory, capsys):
+    """The link stays a link, and the file it leads to is repaired."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "shared.py"
+    elsewhere.write_text("async def f(): ...\nasync def g():\n    f()\n")
+    (project / "linked.py").symlink_to(elsewhere)
+    assert app.run(["fix", "linked.py"]) == 0
+    assert (project / "linked.py").is_symlink()
+    assert "await f()" in elsewhere.read_text()
+
+
+def test_a_read_only_file_is_refused(project, capsys):
+    """It is named, and the writable ones are left as they were, too."""
+    (project / "store.py").write_text(STORE + "async def other(s: Store):\n    s.load()\n")
+    (project / "app.py").chmod(0o444)
+    before = {path.name: path.read_bytes() for path in project.glob("*.py")}
+    assert app.run(["fix"]) == 2
+    assert "app.py: may not be written" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in project.glob("*.py")} == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_killed_while_it_writes(project):
+    """The next command puts back what a killed one left half done, and says so."""
+    (project / "store.py").write_text(STORE + "async def other(s: Store):\n    s.load()\n")
+    before = {path.name: path.read_bytes() for path in project.glob("*.py")}
+    script = (
+        "import os, signal, sys\nfrom troth.analysis.edits import write\nfrom troth.cli.app import run\n"
+        "real = write._replace\n"
+        "def once(path, data):\n    real(path, data)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "write._replace = once\nrun(['fix'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=project, check=False, timeout=120, capture_output=True)
+    assert done.returncode == -9
+    assert {path.name: path.read_bytes() for path in project.glob("*.py")} != before
+    done = subprocess.run(
+        [sys.executable, "-m", "troth", "fix", "--diff"], cwd=project, check=False, timeout=120, capture_output=True
+    )
+    assert done.returncode == 1
+    assert b"An earlier change was cut short" in done.stderr
+    assert {path.name: path.read_bytes() for path in project.glob("*.py")} == before
+
+
+BOT = (
+    "class {name}:\n    async def on(self, kind, m):\n        handler = getattr(self, f'_do_{{kind}}')\n        await handler(m)\n"
+    "    {a}def _do_a(self, m):\n        print(m)\n    {a}def _do_b(self, m):\n        print(m)\n    {a}def _do_c(self, m):\n        print(m)\n"
+)
+
+
+def test_handlers_of_two_unrelated_dispatchers_are_freed(project):
+    """Methods of the same names in a class that has nothing to do with it keep nobody from becoming plain."""
+    for name in ("First", "Second"):
+        (project / f"{name.lower()}.py").write_text(BOT.format(name=name, a="async "))
+    app.run(["fix", "--all", "--select", "T303"])
+    for name in ("First", "Second"):
+        text = (project / f"{name.lower()}.py").read_text()
+        assert text.count("async def") == 1
+        assert "if inspect.isawaitable(result):\n            await result\n" in text

@@ -586,3 +586,36 @@ def test_a_half_done_change_is_seen(project, left_out):
     else:  # an await of a plain value fails when it runs
         run = project.shell("python3 -c 'import asyncio, app, store; asyncio.run(app.f(store.Store()))'")
         assert "can't be used in 'await' expression" in run.err
+
+
+UNITTEST = "from store import Store\n\n\nclass StoreTest({base}):\n    def setUp(self):\n        self.n = 1\n\n    {async_}def test_it(self):\n        {await_}Store().save(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "base", "new_head", "new_base"),
+    [
+        pytest.param("import unittest\n", "unittest.TestCase", "import unittest\n", "unittest.IsolatedAsyncioTestCase", id="by the module"),
+        pytest.param("from unittest import TestCase\n", "TestCase", "from unittest import IsolatedAsyncioTestCase, TestCase\n", "IsolatedAsyncioTestCase", id="by its name"),
+        pytest.param("import unittest\n", "unittest.IsolatedAsyncioTestCase", "import unittest\n", "unittest.IsolatedAsyncioTestCase", id="one that awaits already"),
+    ],
+)  # fmt: skip
+def test_tests_of_unittest_follow_with_their_class(project, head, base, new_head, new_base):
+    """No mark of pytest: the class gets the base that awaits its tests."""
+    project.write({"store.py": PLAIN, "test_store.py": head + UNITTEST.format(base=base, async_="", await_="")})
+    done = project.troth("recolor", "store:Store", "--to", "async", "--cascade", "tests")
+    assert done.code == 0, done.out + done.err
+    wanted = new_head + UNITTEST.format(base=new_base, async_="async ", await_="await ")
+    assert (project.root / "test_store.py").read_text() == wanted
+
+
+def test_killed_while_the_tests_run(project):
+    """`--verify` has not spoken when the machine stops: the next command puts every file back."""
+    app = "from store import Store\n\nasync def f(s: Store):\n    await s.save(1)\n"
+    project.write({"store.py": STORE, "app.py": app})
+    done = project.shell("troth recolor store:Store --to sync --verify 'kill -9 $PPID; sleep 1'")
+    assert done.code in {-9, 137}
+    assert "await" not in (project.root / "app.py").read_text()
+    done = project.troth("recolor", "store:Store", "--to", "sync", "--plan")
+    assert "An earlier change was cut short" in done.err
+    assert (project.root / "store.py").read_text() == STORE
+    assert (project.root / "app.py").read_text() == app

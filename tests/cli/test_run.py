@@ -1,12 +1,15 @@
 """`troth run`: a workflow from the command line means what it means from Python."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from troth.cli import app
+from troth.runtime import Runtime
 
 STEPS = """
 import os
@@ -180,3 +183,46 @@ def test_without_the_extra_it_says_what_to_install(folder):
     assert done.returncode == 2
     assert "pip install 'troth[runtime]'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+SLOW = """
+troth: 1
+name: slow
+inputs: {name: string}
+steps:
+  - {id: greet, function: mysteps:greet, inputs: {name: inputs.name}}
+  - {id: long, %s}
+"""
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        pytest.param("function: 'slowly:sync'", id="in a sync step"),
+        pytest.param("function: 'slowly:awaits'", id="in an async step"),
+        pytest.param("sleep: 60s", id="in a sleep"),
+    ],
+)
+def test_ctrl_c_interrupts_and_says_how_to_go_on(folder, long):
+    """At once, with exit 130; what is done is kept, and the commands it prints work."""
+    (folder / "slowly.py").write_text(
+        "import asyncio, time\ndef sync(): time.sleep(60)\nasync def awaits(): await asyncio.sleep(60)\n"
+    )
+    (folder / "slow.yaml").write_text(SLOW % long)
+    command = [sys.executable, "-m", "troth", "run", "slow.yaml", "-i", "name=ann", "--id", "one"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with Runtime(folder / ".troth/runs.db", recover=False) as looking:
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            row = looking.engine.find("one")
+            if row is not None and len(looking.engine.steps("one")) > 1:
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        _, err = process.communicate(timeout=30)
+        assert (process.returncode, time.monotonic() - began < 10) == (130, True)
+        assert "Run one: interrupted. What is done is recorded.\n  troth runs resume one\n" in err
+        assert "Traceback" not in err
+        assert looking.show("one").step("greet").state == "done"
+    assert app.run(["runs", "cancel", "one"]) == 0

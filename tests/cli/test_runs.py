@@ -58,6 +58,21 @@ def test_list(store, troth):
     assert troth("runs", "list", "--state", "rolled back")[1].split()[0] == "bad-1"
 
 
+def test_list_by_state(troth, tmp_path):
+    """So many of that state, however many others are newer; a state that is none is refused."""
+    with Runtime(tmp_path / ".troth/runs.db") as runtime:
+        bad, good = Workflow("bad", step("b", function=broken)), Workflow("good", step("a", function=fine))
+        runtime.run(bad, run_id="bad-1", check=False)
+        for _ in range(3):
+            runtime.run(good)
+    assert [
+        one["id"] for one in json.loads(troth("runs", "list", "--state", "failed", "--limit", "2", "--json")[1])
+    ] == ["bad-1"]
+    code, _, err = troth("runs", "list", "--state", "fialed")
+    assert (code, "Did you mean `failed`?" in err) == (2, True)
+    assert troth("runs", "list", "--limit", "0")[0] == 2
+
+
 def test_show(store, troth):
     """Above the fold: the step, the user's line, the message, each attempt. One step is one row; nothing of a state is cut."""
     code, out, _ = troth("runs", "show", "bad-1")
@@ -208,6 +223,32 @@ def test_resume_with_a_larger_budget(troth, tmp_path):
     assert troth("runs", "resume", "w-1", "--budget", "steps")[0] == 2
     code, out, err = troth("runs", "resume", "w-1", "--budget", "steps=10", "--json")
     assert (code, json.loads(out)["state"]) == (0, "completed"), err
+
+
+def test_a_run_of_very_many_rounds_is_folded(troth, tmp_path):
+    """The first, the last and what is odd; a row says what was left out. JSON has all of it."""
+
+    def odd(n):
+        return 1 / (n - 50)
+
+    rounds = [
+        step("a", function=fine, inputs={"value": "round"}),
+        step("b", function=odd, inputs={"n": "round"}, optional=True),
+    ]
+    many = Workflow(
+        "many", step("l", loop=rounds, at_most=200), step("e", each=list(range(100)), steps=[step("x", function=fine)])
+    )
+    with Runtime(tmp_path / ".troth/runs.db") as runtime:
+        runtime.run(many, run_id="many-1")
+    code, out, _ = troth("runs", "show", "many-1")
+    assert code == 0
+    assert len(out.splitlines()) < 110
+    assert "~ l[50].b" in out
+    assert "✓ l[51] … l[195]" in out
+    assert "290 done" in out
+    assert len(json.loads(troth("runs", "show", "many-1", "--json")[1])["steps"]) == 502
+    troth("runs", "show", "many-1", "--html", "many.html")
+    assert "l[51] … l[195]" in (tmp_path / "many.html").read_text()
 
 
 def test_replay_and_fork(store, troth):

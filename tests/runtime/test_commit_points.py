@@ -33,16 +33,17 @@ def test_only_the_writer_touches_transactions():
     guilty = []
     for module, tree in MODULES.items():
         for node in ast.walk(tree):
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name)):
                 continue
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
             text = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else ""
-            if node.func.attr in {"execute", "_execute"} and str(text).split(" ")[0].upper() in {
+            if called in {"execute", "_execute", "executescript"} and str(text).split(" ")[0].upper() in {
                 "BEGIN",
                 "COMMIT",
                 "END",
             }:
                 guilty.append(module)
-            if node.func.attr == "connect":
+            if called == "connect":
                 settings = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
                 assert settings.get("isolation_level") == "None" or module == "store/schema.py", ast.unparse(node)
     assert set(guilty) == {"store/writer.py"}

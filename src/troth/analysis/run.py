@@ -2,13 +2,13 @@
 
 import gc
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from troth.analysis.edits.in_notebook import in_notebooks
 from troth.analysis.facts import store
-from troth.analysis.facts.gather import gather, source_of
+from troth.analysis.facts.gather import Gathered, gather, source_of
 from troth.analysis.facts.model import AllFacts, FileFacts
 from troth.analysis.findings import Finding, Span
 from troth.analysis.memory import Memory
@@ -97,6 +97,7 @@ def _analyse(
     read = gather(
         project.root, [p for p in project.files if p not in known], overlay=overlay, jobs=jobs, progress=progress
     )
+    _read_newer(read, project.root, overlay, python)
     before = memory.facts if memory is not None else AllFacts({})
     told: dict[str, FileFacts | bytes] = {}
     problems: dict[str, Problem] = {}
@@ -134,7 +135,7 @@ def _analyse(
         _walk(program, walked, jobs, rules),
         lambda path: overlay[path] if path in overlay else (project.root / path).read_bytes(),
     )
-    findings = _once([*findings, *fresh])
+    findings = _once([*findings, *_doubted(fresh, program, facts)])
     left = store.Kept(stamps, {path: problems.get(path) or facts.raw(path) for path in project.files}, tuple(findings))
     is_first = memory is None or memory.kept is None
     if cache is not None and not overlay and is_first and (read or kept is None or len(old) != len(project.files)):
@@ -155,6 +156,28 @@ def _analyse(
         tuple(path for path, p in problems.items() if p.newer_syntax),
         program,
     )
+
+
+def _read_newer(read: Gathered, root: Path, overlay: Mapping[str, bytes], python: Path | None) -> None:
+    """Let a newer interpreter read what this one refused; what that one refuses too is a mistake of the file."""
+    refused = [path for path, found in read.items() if isinstance(found, Problem) and found.is_syntax]
+    if not refused:
+        return
+    from troth.analysis.facts.newer import newest_python, read_with
+
+    newest = newest_python(python)
+    if newest is not None:
+        texts = {path: overlay[path] if path in overlay else (root / path).read_bytes() for path in refused}
+        read.update(read_with(newest, texts))
+
+
+def _doubted(findings: Iterable[Finding], program: Program, facts: Mapping[str, FileFacts]) -> Iterator[Finding]:
+    """Nothing is certain of what depends on a file that could not be read."""
+    unread = set(program.unread)
+    doubtful = importers(unread, facts, program.finder) if unread else set()
+    for finding in findings:
+        depends = finding.span.path in doubtful or any(reason.path in doubtful for reason in finding.reasons)
+        yield replace(finding, confidence="likely") if depends and finding.confidence == "certain" else finding
 
 
 def _link(

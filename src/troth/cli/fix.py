@@ -164,7 +164,9 @@ def _proposed(left: "Report", place: Callable[[str], str]) -> list[str]:
     for one in proposals(left.program, left.findings):
         path, line = one.function.place
         where = f"{place(path)}:{line}  `{one.function.qualname}` is a plain `def` and loses {one.lost}"
-        command = f"`troth recolor {one.target} --to async`" if "<" not in one.target else "a change of its color"
+        cascade = " --cascade all" if one.others else ""
+        is_sayable = "<" not in one.target  # a function inside another one has no name that a command could take
+        command = f"`troth recolor {one.target} --to async{cascade}`" if is_sayable else "a change of its color"
         lines.append(f"{where}: {command} {one.words()}")
     return ["", "What a change of color would repair:", *lines] if lines else []
 

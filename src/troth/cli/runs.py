@@ -47,16 +47,22 @@ def run(args: argparse.Namespace) -> int:
 
 def _declare_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=20, metavar="N", help="the newest N runs (default: 20)")
-    parser.add_argument("--state", metavar="STATE", help="only runs in this state, as in `failed` or `waiting`")
+    parser.add_argument("--state", metavar="STATE", help="only runs in this state, as in `failed` or `rolled back`")
 
 
 def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
     from troth.runtime.workflows.asjson import as_json
     from troth.runtime.workflows.picture.text import table
+    from troth.runtime.workflows.problems import did_you_mean
+    from troth.runtime.workflows.report import RunWord
 
-    found = runtime.runs(limit=args.limit)
-    if args.state:
-        found = [one for one in found if one.state == args.state]
+    words = [str(word) for word in RunWord]
+    if args.state is not None and args.state not in words:
+        advice = did_you_mean(args.state, words, kind="state")
+        raise MisuseError(f"There is no state {args.state!r} that a run can be in. {advice}")
+    if args.limit < 1:
+        raise MisuseError(f"`--limit {args.limit}` would list nothing; give 1 or more.")
+    found = runtime.runs(limit=args.limit, state=args.state)
     if args.json:
         print(json.dumps([as_json(one) for one in found], indent=2, ensure_ascii=False))
     else:

@@ -31,7 +31,8 @@ def run(args: argparse.Namespace) -> int:
     for name in args.workflow:
         try:
             spec = read_spec(Path(name)) if args.no_import else load_workflow(name).spec
-            lines.append(f"{name}: {spec.name}, {sum(1 for _ in spec.all_steps())} steps, ready to run")
+            count = sum(1 for _ in spec.all_steps())
+            lines.append(f"{name}: {spec.name}, {count} step{'s' if count > 1 else ''}, ready to run")
         except InvalidWorkflowError as invalid:
             found += [problem.as_json() for problem in invalid.problems]
             lines += [str(problem) for problem in invalid.problems]

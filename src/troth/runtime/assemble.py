@@ -12,13 +12,13 @@ its first step begins. One that did not complete raises `RunNotCompletedError` w
 """
 
 import asyncio
+import itertools
 import logging
 import os
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,30 +26,30 @@ from troth.bridge import call
 from troth.errors import MisuseError, RunError
 from troth.runtime.conversations import Conversations
 from troth.runtime.engine import EmbeddedEngine
-from troth.runtime.engine.errors import RunMismatchError, UnknownRunError
-from troth.runtime.engine.points import RUN_FORK, RUN_RESUME
+from troth.runtime.engine.errors import UnknownRunError
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
 from troth.runtime.sagas.saga import Saga
-from troth.runtime.store import Bell, RunRecord, RunState, SqliteStore, Transaction
-from troth.runtime.store.payload import keep
+from troth.runtime.store import Bell, RunRecord, RunState, SqliteStore
 from troth.runtime.store.transaction import run_topic
-from troth.runtime.workflows.again import Going, to_ask_again, trunk_step
 from troth.runtime.workflows.carry import Carrier
 from troth.runtime.workflows.failures import check_inputs
-from troth.runtime.workflows.frame import approval_signal
 from troth.runtime.workflows.from_saga import outcome_of
+from troth.runtime.workflows.going_on import Going, fork_off, reopen
 from troth.runtime.workflows.ids import new_id
 from troth.runtime.workflows.link import LinkedWorkflow, Registry
 from troth.runtime.workflows.picture.summary import explain
 from troth.runtime.workflows.problems import nearest
 from troth.runtime.workflows.replay import Replayed, replay
-from troth.runtime.workflows.report import RunReport, StepWord
+from troth.runtime.workflows.report import RunReport, RunWord, StepWord
 from troth.runtime.workflows.run_events import GATHER, LOOK_AGAIN, News, Quiet, RunEvent
-from troth.runtime.workflows.shelf import Known, Runnable, Shelf, budget_stream, is_workflow
+from troth.runtime.workflows.shelf import Known, Runnable, Shelf, is_workflow
+from troth.runtime.workflows.waits import approval_signal
 
 __all__ = ["DEFAULT_STORE", "RunNotCompletedError", "Runtime", "arun_workflow", "run_workflow"]
 
 log = logging.getLogger("troth.runtime")
+
+_PAGE = 100  # runs that are read at a time
 
 DEFAULT_STORE = Path(".troth/runs.db")
 """Where runs are kept unless somebody says otherwise: in the folder the program runs in."""
@@ -216,14 +216,22 @@ class Runtime:
         """`show` for a task."""
         return await call(self.show, run_id)
 
-    def runs(self, *, limit: int = 20, states: Sequence[RunState] | None = None) -> list[RunReport]:
-        """The newest runs, the newest first."""
-        found = self.engine.list(states=states, limit=limit)
-        return [self._shelf.tell(run, self.engine.steps(run.id)) for run in found if is_workflow(run)]
+    def runs(self, *, limit: int = 20, state: RunWord | str | None = None) -> list[RunReport]:
+        """The newest runs, the newest first; only those in `state`, if it is given, as in `rolled back`."""
+        wanted = None if state is None else RunWord(state)
+        reports = (self._shelf.tell(run, self.engine.steps(run.id)) for run in self._newest())
+        return list(itertools.islice((one for one in reports if wanted in (None, one.state)), limit))
 
-    async def aruns(self, *, limit: int = 20, states: Sequence[RunState] | None = None) -> list[RunReport]:
+    async def aruns(self, *, limit: int = 20, state: RunWord | str | None = None) -> list[RunReport]:
         """`runs` for a task."""
-        return await call(lambda: self.runs(limit=limit, states=states))
+        return await call(lambda: self.runs(limit=limit, state=state))
+
+    def _newest(self) -> Iterator[RunRecord]:
+        """Every run of a workflow, the newest first, a page at a time."""
+        before: tuple[float, str] | None = None
+        while page := self.engine.list(before=before, limit=_PAGE):
+            yield from filter(is_workflow, page)
+            before = page[-1].created_at, page[-1].id
 
     def events(self, run_id: str, *, timeout: float | None = None) -> Iterator[RunEvent]:
         """What happens in a run, from its beginning on, as it happens; ends with the run.
@@ -289,7 +297,7 @@ class Runtime:
         to a limit of its budget needs a larger one: `budget={"tokens": 5000}`, `{"time": "2h"}`.
         """
         how = Going(workflow, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
-        run = self._reopen(run_id, how)
+        run = reopen(self.engine, self._shelf, self._find(run_id), how)
         self._carrier.drive(run.decision, run.args, run_id, run.label or "", wait=wait)
         return self._checked(self.show(run_id), check=check, wait=wait)
 
@@ -306,7 +314,7 @@ class Runtime:
     ) -> RunReport:
         """`resume` in this task."""
         how = Going(workflow, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
-        run = await call(self._reopen, run_id, how)
+        run = await call(lambda: reopen(self.engine, self._shelf, self._find(run_id), how))
         await self._carrier.adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
         return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
@@ -333,25 +341,6 @@ class Runtime:
         if run.state is RunState.INTERRUPTED or self.engine.store.holder(run_topic(run_id)) is None:
             self._shelf.ready(run, self.engine.steps(run_id))
 
-    def _reopen(self, run_id: str, how: Going) -> RunRecord:
-        run = self._find(run_id)
-        rows = self.engine.steps(run_id)
-        again = to_ask_again(run, rows, self._shelf.tell(run, rows))
-        self._shelf.ready(run, rows, how.workflow, accept_changes=how.accept_changes, as_recorded=how.as_recorded)
-        larger = self._shelf.larger_budget(run, how.budget) if how.budget else None
-
-        def work(tx: Transaction) -> None:
-            now = self.engine.store.clock()
-            if larger is not None:
-                tx.append_event(budget_stream(run_id), "budget", larger, now)
-            if tx.state_of(run_id) in (RunState.FAILED, RunState.CANCELLED):
-                for row in again:
-                    tx.forget_step(row.place)
-                tx.reopen_run(run_id, now)
-
-        self.engine.store.commit(RUN_RESUME, work)
-        return run
-
     def fork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
     ) -> RunReport:
@@ -360,7 +349,7 @@ class Runtime:
         The new run has an id of its own, which its steps' keys, questions and `run.id` carry; `forked_from` and each
         step's `done_by` say where it comes from.
         """
-        fork = self._fork_at(run_id, step, fork_id)
+        fork = fork_off(self.engine, self._shelf, self._find(run_id), step, fork_id)
         self._carrier.drive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
         return self._checked(self.show(fork.id), check=check, wait=wait)
 
@@ -368,26 +357,9 @@ class Runtime:
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
     ) -> RunReport:
         """`fork` in this task."""
-        fork = await call(self._fork_at, run_id, step, fork_id)
+        fork = await call(lambda: fork_off(self.engine, self._shelf, self._find(run_id), step, fork_id))
         await self._carrier.adrive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
         return self._checked(await self.ashow(fork.id), check=check, wait=wait)
-
-    def _fork_at(self, run_id: str, step: str | None, fork_id: str | None) -> RunRecord:
-        """Write a new run down that has the answers of another one; nobody carries it out yet."""
-        run = self._find(run_id)
-        before, kept = trunk_step(run, self.engine.steps(run_id), step)
-        this_id = fork_id or new_id(run.label or "run")
-        self._shelf.ready(replace(run, id=this_id), kept, as_recorded=True)
-        args = (this_id, *run.args[1:])
-
-        def work(tx: Transaction) -> None:
-            text, now = keep(list(args), f"arguments of run {this_id!r}")[0], self.engine.store.clock()
-            if not tx.add_run(this_id, run.decision, text, now, label=run.label, code=run.code, forked_from=run_id):
-                raise RunMismatchError(f"The run {this_id!r} exists already, so {run_id!r} was not forked to it.")
-            tx.copy_steps(run_id, this_id, before)
-
-        self.engine.store.commit(RUN_FORK, work)
-        return replace(run, id=this_id, args=args)
 
     # ---- ending
 

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -24,10 +25,11 @@ from troth.runtime.engine import Engine, RunCancelledError, RunFailedError
 from troth.runtime.store import RunState
 from troth.testing import engine_programs as programs
 from troth.testing.engine_programs import effects
+from troth.testing.interruption import HOWS, interrupted
 
 __all__ = ["Check", "Ground", "Part", "checks"]
 
-Part = Literal["step", "crash", "cancel", "wait", "context"]
+Part = Literal["step", "crash", "cancel", "wait", "record", "context"]
 
 
 class Ground(Protocol):
@@ -351,6 +353,48 @@ def branches_run_at_once_with_one_record(ground: Ground, path: str) -> None:
         assert _shape(engine, f"a{path}") == _shape(engine, f"b{path}")
 
 
+# Records
+
+
+@_check("record")
+def a_failed_run_is_resumed_where_it_stopped(ground: Ground, path: str) -> None:
+    """From sync and from async code; what is done stays done, and the failure it dealt with stays dealt with."""
+    with ground.open() as engine:
+        for color in ("sync", "async"):
+            own = f"{path}-{color}"
+            error = _fails(partial(engine.run, programs.needs_a_file, own, run_id=own))
+            assert error.error["step"] == "needs", error.error
+            Path(f"{own}.file").touch()
+            assert (engine.resume(own) if color == "sync" else asyncio.run(engine.aresume(own))) == "found"
+            assert _names(own) == ["one", "instead", "needs", "needs"]
+
+
+@_check("record")
+def a_fork_has_the_answers_up_to_its_step(ground: Ground, path: str) -> None:
+    """And is a run like any other: asked for by its id, with the same arguments, it is that one."""
+    with ground.open() as engine:
+        engine.run(programs.order, path, run_id=path)
+        fork = engine.fork(path, "three", fork_id=f"{path}-fork")
+        assert fork.result(30) == ["one", "two", "three"]
+        assert engine.run(programs.order, path, run_id=fork.id) == ["one", "two", "three"]
+        assert _names(path) == ["one", "two", "three", "three"]
+
+
+@_check("record")
+def runs_and_steps_are_listed(ground: Ground, path: str) -> None:
+    """Newest first, by state and decision, the same from a task."""
+    with ground.open() as engine:
+        engine.run(programs.order, path, run_id=f"{path}-done", label="a label")
+        _fails(lambda: engine.run(programs.flaky, path, 99, 1, run_id=f"{path}-failed"))
+        assert [run.id for run in engine.list(limit=2)] == [f"{path}-failed", f"{path}-done"]
+        assert [run.id for run in engine.list(states=[RunState.FAILED], limit=1)] == [f"{path}-failed"]
+        assert [run.label for run in engine.list(decision="order", limit=1)] == ["a label"]
+        assert [step.name for step in engine.steps(f"{path}-done")] == ["one", "two", "three"]
+        assert asyncio.run(engine.alist(limit=2)) == engine.list(limit=2)
+        assert asyncio.run(engine.asteps(f"{path}-done")) == engine.steps(f"{path}-done")
+        assert asyncio.run(engine.afind(f"{path}-done")) == engine.find(f"{path}-done")
+
+
 # Contexts
 
 
@@ -387,3 +431,97 @@ def an_outer_cancellation_is_kept(ground: Ground, path: str) -> None:
         asyncio.run(main(engine))
         assert _names(path)[:1] == ["begin"], "what was done before is not repeated"
         assert "undo" not in _names(path), "the decision was told of a cancellation that was not meant for it"
+
+
+@_check("context")
+def a_task_cancelled_anywhere_leaves_nobody_holding_the_run(ground: Ground, path: str) -> None:
+    """At every await of `arun` in turn: no task is left, and whoever asks for the run gets its result."""
+    for how in HOWS:
+        with ground.open() as engine:
+            for at in range(1, 50):
+                own = f"{path}-{how.replace(' ', '-')}-{at}"
+                work = engine.arun(programs.order, own, run_id=own)
+                was_cancelled = asyncio.run(_interrupt(interrupted(work, at, how)))
+                assert engine.start(programs.order, own, run_id=own).result(30) == ["one", "two", "three"]
+                assert sorted(set(_names(own))) == ["one", "three", "two"]
+                assert len(_names(own)) <= 4, "more was repeated than the step in flight"
+                if not was_cancelled:
+                    break
+            else:
+                raise AssertionError("It never came to its end.")
+
+
+async def _interrupt(work: Awaitable[object]) -> bool:
+    task = asyncio.ensure_future(work)
+    done, _ = await asyncio.wait([task], timeout=30)
+    assert done, "a cancelled call did not return"
+    assert asyncio.all_tasks() == {asyncio.current_task()}, "it left a task behind"
+    return task.cancelled()
+
+
+@_check("context")
+def two_loops_one_after_the_other_work(ground: Ground, path: str) -> None:
+    """And a sync call after both: nothing of the engine dies with a loop."""
+    with ground.open() as engine:
+        for number in range(2):
+            assert asyncio.run(engine.arun(programs.order, path, run_id=f"{path}-{number}")) == ["one", "two", "three"]
+        assert engine.run(programs.order, path) == ["one", "two", "three"]
+
+
+@_check("context")
+def a_sync_step_does_not_stall_the_loop(ground: Ground, path: str) -> None:
+    """Other tasks go on while it works."""
+
+    async def main(engine: Engine) -> int:
+        task = asyncio.create_task(engine.arun(programs.slow_sync, path, 0.5, 20.0))
+        turns = 0
+        while not task.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+        await task
+        return turns
+
+    with ground.open() as engine:
+        assert asyncio.run(main(engine)) > 5, "the loop stood still while a sync step worked"
+
+
+@_check("context")
+def a_second_process_attaches(ground: Ground, path: str) -> None:
+    """It waits for the run that we carry out, and does nothing of it."""
+    script = f"""
+        {textwrap.indent(ground.program(), " " * 8).strip()}
+        from troth.testing import engine_programs as programs
+        with open_engine() as engine:
+            print(engine.run(programs.approval, {path!r}, run_id={path!r}))
+    """
+    with ground.open() as engine:
+        handle = engine.start(programs.approval, path, run_id=path)
+        _eventually(lambda: (r := engine.find(path)) and r.state is RunState.WAITING, "the run waits")
+        command = [sys.executable, "-c", textwrap.dedent(script)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+            time.sleep(0.5)
+            assert other.poll() is None
+            engine.signal(path, "answer", 5)
+            assert handle.result(30) == 5
+            assert other.communicate(timeout=30)[0] == "5\n"
+    assert _names(path) == ["ask", "done"]
+
+
+@_check("context")
+def many_runs_at_once_need_few_threads(ground: Ground, path: str) -> None:
+    """Two hundred, with steps of both colors."""
+
+    async def main(engine: Engine) -> tuple[list[Any], int]:
+        tasks = [asyncio.create_task(engine.arun(programs.order, path)) for _ in range(200)]
+        most = 0
+        while not all(task.done() for task in tasks):
+            most = max(most, threading.active_count())
+            await asyncio.sleep(0.01)
+        return await asyncio.gather(*tasks), most
+
+    before = threading.active_count()
+    with ground.open() as engine:
+        results, most = asyncio.run(main(engine))
+    assert results == [["one", "two", "three"]] * 200
+    assert most - before < 60, f"{most} threads"
+    assert len(set(effects(path))) == len(effects(path)) == 600

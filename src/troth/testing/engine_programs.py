@@ -207,6 +207,27 @@ def naps(path: str, seconds: float) -> Decided:
     return (yield Step("after", note, path, "after"))
 
 
+def needs_a_file(path: str) -> Decided:
+    """Deals with one failure, and stops at another until a file is there."""
+    yield Step("one", note, path, "one")
+    try:
+        yield Step("hopeless", _fail_quietly)
+    except StepFailedError:
+        yield Step("instead", note, path, "instead")
+    return (yield Step("needs", _needs, path))
+
+
+def _fail_quietly() -> None:
+    raise ValueError("as ever")
+
+
+def _needs(path: str) -> str:
+    do(path, "needs")
+    if not Path(f"{path}.file").exists():
+        raise FileNotFoundError(f"{path}.file")
+    return "found"
+
+
 def fans_out(path: str, count: int) -> Decided:
     """Several branches at once, with steps of both colors in each."""
     return (yield Together.of(_branch(path, number) for number in range(count)))
@@ -232,5 +253,6 @@ DECISIONS = [
     waits_for_ever,
     approval,
     naps,
+    needs_a_file,
     fans_out,
 ]

@@ -96,6 +96,17 @@ def test_killed_half_way(tree, at):
     recover(tree)
     assert contents(tree) == before
     assert not (tree / ".troth_cache/unfinished").exists()
+    assert not list(tree.glob(".*.troth"))
+
+
+def test_a_read_only_file_stops_everything(tree):
+    """Who took away the leave to write meant it, root or not; the others are not written either."""
+    before = contents(tree)
+    (tree / "b.py").chmod(0o444)
+    with pytest.raises(MisuseError, match=r"b\.py: may not be written(.|\n)*chmod u\+w"):
+        begin(tree, changes(tree))
+    assert contents(tree) == before
+    assert not (tree / ".troth_cache/unfinished").exists()
 
 
 def test_two_at_once(tree):

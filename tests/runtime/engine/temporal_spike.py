@@ -133,7 +133,6 @@ class TrothWorkflow:
             "",
             clock=lambda: workflow.now().timestamp(),
             chance=workflow.random(),
-            recorded={},
             name_of=DECIDING.name_of,
         )
         await self.drive(conduct(run, DECIDING.begin(decision, args)), run)

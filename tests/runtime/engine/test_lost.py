@@ -17,7 +17,7 @@ from troth.runtime.store import RunState, StepState
 @pytest.fixture(autouse=True)
 def _nobody_else_is_running(monkeypatch):
     """A step that another test left hanging in this process would make the blame uncertain, and nobody blamed."""
-    monkeypatch.setattr(lost, "_running", set())
+    monkeypatch.setattr(lost, "_running", {})
 
 
 async def send():
@@ -212,6 +212,75 @@ def test_others_losses_are_not_the_steps(engine, recwarn):
     own_business()
     assert engine.run(decide, "awaited") is None
     assert [str(warning.message) for warning in recwarn if "never awaited" in str(warning.message)]
+
+
+def gives_a_coroutine_in_a_list():
+    return [send()]
+
+
+def makes_rubbish():
+    nodes = [[] for _ in range(20)]
+    for node in nodes:
+        node.append(node)
+
+
+def lost_in_a_cycle():
+    cycle = [send()]
+    cycle.append(cycle)
+
+
+@pytest.mark.filterwarnings("ignore:coroutine 'send' was never awaited")
+@pytest.mark.parametrize("before", ["a step that failed", "code outside of steps"])
+@pytest.mark.parametrize("is_collected", [False, True], ids=["young", "after a collection"])
+def test_a_step_is_not_blamed_for_what_is_older(engine, before, is_collected):
+    """What the collector finds at a step's end may have been lost long before: only what is younger is the step's."""
+
+    def rubbish():
+        makes_rubbish()
+        if is_collected:
+            gc.collect(0)
+            makes_rubbish()
+
+    def fails():
+        yield Step("fails", gives_a_coroutine_in_a_list)
+
+    def fine():
+        yield Step("rubbish", rubbish)
+
+    for _ in range(20):
+        if before == "a step that failed":
+            with pytest.raises(RunFailedError):
+                engine.run(fails)
+        else:
+            lost_in_a_cycle()
+        engine.run(fine)
+    gc.collect()
+
+
+def test_the_collector_has_its_turns(engine):
+    """Steps that leave something behind do not keep Python from collecting what is older."""
+    import weakref
+
+    class Node:
+        pass
+
+    refs = []
+
+    def leaves():
+        node = Node()
+        node.me = node
+        KEPT.append(node)  # alive at the end of its step, garbage later
+        refs.append(weakref.ref(node))
+        if len(KEPT) > 3:
+            KEPT.pop(0)
+
+    def many():
+        for _ in range(20_000 // 20):
+            yield Step("leaves", leaves)
+
+    engine.run(many)
+    KEPT.clear()
+    assert sum(ref() is not None for ref in refs) < len(refs) / 2
 
 
 def test_a_neighbour_is_not_blamed(engine):

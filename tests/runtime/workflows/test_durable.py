@@ -88,6 +88,66 @@ def test_a_member_of_a_parallel_block_goes_on_alone(runtime):
     assert (good.calls, bad.calls, after.calls) == (1, 2, 1)
 
 
+@pytest.mark.parametrize("policy", ["stop", "undo"])
+@pytest.mark.parametrize(
+    "without",
+    [
+        pytest.param(lambda do, bad: {"saga": [do, bad], "optional": True}, id="an optional saga"),
+        pytest.param(lambda do, bad: {"parallel": [step("q", saga=[do, bad]), step("w", sleep="1ms")], "join": "any"}, id="a branch that failed"),
+        pytest.param(lambda do, bad: {"parallel": [step("q", saga=[do, bad]), step("w", sleep="1ms")], "join": "settle"}, id="whatever comes"),
+        pytest.param(lambda do, _: {"parallel": [step("q", saga=[do, step("n", sleep="60s")]), step("w", sleep="300ms")], "join": "any"}, id="a branch that was let go"),
+    ],
+)  # fmt: skip
+def test_what_the_run_went_on_without_stays_so(runtime, without, policy):
+    """A part that was undone on the way does not make the run rolled back, and is neither done nor undone again."""
+    did, flaky = [], Flaky(fails=1)
+
+    def note(what):
+        return lambda: did.append(what)
+
+    def bad():
+        did.append("bad")
+        raise ValueError("bad")
+
+    part = without(step("do", function=note("do"), undo=note("undo do")), step("bad", function=bad))
+    flow = Workflow("w", step("p", **part), step("z", function=flaky), on_error=policy)
+    run = runtime.run(flow, check=False)
+    assert run.state is RunWord.FAILED
+    assert [one.place for one in run.failures] == ["z"]
+    before = list(did)
+    assert before.count("undo do") == 1
+    again = runtime.resume(run.id)
+    assert again.succeeded
+    assert (did, flaky.calls) == (before, 2)
+    assert not runtime.replay(run.id).differs
+
+
+def test_a_saga_that_was_undone_is_not_gone_on_from(runtime):
+    """Its steps are recorded as done, and are not: going on would build on them."""
+    did = []
+    saga = [
+        step("do", function=lambda: did.append("do"), undo=lambda: did.append("undo")),
+        step("bad", function=lambda: 1 / 0),
+    ]
+    run = runtime.run(Workflow("w", step("s", saga=saga), on_error="stop"), check=False)
+    assert run.state is RunWord.ROLLED_BACK
+    with pytest.raises(CannotGoOnError, match="was undone"):
+        runtime.resume(run.id)
+    assert did == ["do", "undo"]
+
+
+def test_a_race_that_nobody_won_goes_on(runtime):
+    """Those that failed are done again; the first success is enough then, too."""
+    one, other = Flaky(fails=1), Flaky(fails=1)
+    flow = Workflow(
+        "w", step("p", parallel=[step("x", function=one), step("y", function=other)], join="any"), on_error="stop"
+    )
+    run = runtime.run(flow, check=False)
+    assert run.state is RunWord.FAILED
+    assert runtime.resume(run.id).succeeded
+    assert not runtime.replay(run.id).differs
+
+
 def test_a_decision_of_the_workflow_itself_goes_on(runtime):
     """A loop that came to its bound is asked again only from there; its rounds are not repeated."""
     counter = Flaky()

@@ -2,8 +2,9 @@
 
 import pytest
 
+from troth.runtime.workflows.document import dump_workflow
 from troth.runtime.workflows.link import Registry
-from troth.runtime.workflows.load import WorkflowNotFoundError, load_workflow, parse_workflow
+from troth.runtime.workflows.load import WorkflowNotFoundError, load_recorded, load_workflow, parse_workflow
 from troth.runtime.workflows.problems import InvalidWorkflowError
 
 REGISTRY = Registry(
@@ -73,7 +74,7 @@ STEPS = [
     pytest.param("- {id: a, function: local, inputs: {order: inputs.order}, retry: {atempts: 3}}", "6:69", "unknown key `atempts`", "Did you mean `attempts`?", id="unknown key in retry"),
     pytest.param("- {id: a, function: local, inputs: {order: inputs.order}, retry: {attempts: 3, on: ConectionError}}", "6:86", "no exception that Python has", "Did you mean `ConnectionError`?", id="misspelt exception"),
     pytest.param("- {id: a, sleep: 1s, retry: 3}", "6:24", "`retry` means nothing for steps of the kind sleep", "", id="retry of a sleep"),
-    pytest.param("- {id: a, parallel: [], timeout: 3s}", "6:27", "`timeout` means nothing", "Put it on the steps inside.", id="timeout of a block"),
+    pytest.param("- {id: a, timeout: 3s, parallel: [{id: x, sleep: 1s}]}", "6:13", "`timeout` means nothing", "Put it on the steps inside.", id="timeout of a block"),
     pytest.param("- {id: a, sleep: 1s, optional: yes}", "6:34", "true or false, not 'yes'", "", id="yes is a text in YAML 1.2"),
     pytest.param("- {id: a, sleep: 1s, default: 3}", "6:24", "`default` is used only where", "", id="a default nobody uses"),
     pytest.param("- {id: a, sleep: 1s, output: strin}", "6:32", "'strin' is not a type", "Did you mean `string`?", id="misspelt type"),
@@ -93,6 +94,9 @@ STEPS = [
     pytest.param("- {id: p, parallel: [{id: x, sleep: 1s}, {id: y, function: local, inputs: {order: steps.x}}]}", "6:85", "reads 'x', which runs beside it", "Write `after: [x]` on 'y'.", id="a sibling's output"),
     pytest.param("- {id: x, sleep: 1s, after: y}\n- {id: y, sleep: 1s}", "6:5", "only in a parallel block", "", id="after outside of a parallel block"),
     pytest.param("- {id: e, each: inputs.order, item: steps, steps: [{id: x, sleep: 1s}]}", "6:54", "`steps` already means something here", "", id="an item that hides a root"),
+    pytest.param("- {id: l, loop: [], at_most: 3}", "6:19", "there are no steps here", "", id="an empty loop"),
+    pytest.param("- {id: s, saga: []}", "6:19", "there are no steps here", "", id="an empty saga"),
+    pytest.param("- {id: p, join: some, parallel: [{id: x, sleep: 1s}]}", "6:19", "one of all, any, settle or a number", "", id="a join that is none"),
     pytest.param("- {id: w, workflow: other.yaml}", "6:23", "cannot be read", "Did you mean", id="a missing workflow"),
     pytest.param("- {id: w, workflow: flow.yaml}", "6:23", "a cycle: this workflow contains itself (flow.yaml → flow.yaml)", "", id="a workflow in itself"),
 ]  # fmt: skip
@@ -123,6 +127,7 @@ HEADS = [
     pytest.param("troth: 1\nname: x\ninputs: {a: {type: integer, default: x}}\nsteps: [{id: a, sleep: 1s}]", "3:38", "where the contract says integer", id="a default of another type"),
     pytest.param("troth: 1\nname: x\ninputs: {a: {type: integer, pattern: x}}\nsteps: [{id: a, sleep: 1s}]", "3:29", "`pattern` means nothing for the type integer", id="a limit of another type"),
     pytest.param("troth: 1\nname: x\ninputs: {a: {default: 1, required: true}}\nsteps: [{id: a, sleep: 1s}]", "3:26", "what is required cannot have a default", id="required and default"),
+    pytest.param("troth: 1\nname: x\nfolder: y\nsteps: [{id: a, sleep: 1s}]", "3:1", "only in a workflow that is written inside", id="a folder at the top"),
     pytest.param("- a\n- b", "1:1", "a workflow is a map", id="a list"),
     pytest.param("", "1:1", "the file is empty", id="nothing"),
     pytest.param("troth: 1\nname: [x\n", "3:1", "this is not YAML", id="not YAML"),
@@ -138,6 +143,25 @@ def test_a_problem_outside_of_the_steps(written, text, place, what):
     found = problems(written(text, head=False))
     about = [one for one in found if what in one.what]
     assert about, "\n".join(map(str, found))
+    assert f"{about[0].mark.line}:{about[0].mark.column}" == place
+
+
+@pytest.mark.parametrize(
+    ("raw", "place", "what"),
+    [
+        pytest.param(b"troth: 1\nname: \xe9", "2:7", "not UTF-8: the byte 0xe9", id="Latin-1"),
+        pytest.param("troth: 1".encode("utf-16"), "1:1", "not UTF-8: the byte 0xff", id="UTF-16"),
+        pytest.param(b"troth: 1\r\nname: x\r\nstps: []\r\n", "3:1", "unknown key `stps`", id="line ends of Windows"),
+        pytest.param(b"\xef\xbb\xbftroth: 1\nnme: x\n", "2:1", "unknown key `nme`", id="a byte order mark"),
+        pytest.param(b"#" * 10_000_001, "1:1", "the file has 10,000,001 bytes", id="too large"),
+    ],
+)
+def test_bytes_that_are_no_workflow(tmp_path, raw, place, what):
+    """They have a line and a column too."""
+    path = tmp_path / "flow.yaml"
+    path.write_bytes(raw)
+    about = [one for one in problems(path) if what in one.what]
+    assert about
     assert f"{about[0].mark.line}:{about[0].mark.column}" == place
 
 
@@ -184,6 +208,20 @@ def test_a_problem_in_an_inner_workflow_has_its_own_file(written):
     inner = written("- {id: x, slep: 1s}", name="inner.yaml")
     (found,) = problems(written("- {id: w, workflow: inner.yaml, inputs: {order: inputs.order}}"))
     assert found.mark.file == str(inner)
+
+
+def test_a_workflow_in_another_folder_has_its_own_modules(shop, written):
+    """Also when it goes on from the record: each calls what lies beside it, whatever the other has."""
+    (shop / "sub").mkdir()
+    (shop / "beside.py").write_text("def go(): return 'outer'\n")
+    (shop / "sub/beside.py").write_text("def go(): return 'inner'\n")
+    (shop / "sub/inner.yaml").write_text("troth: 1\nname: inner\nsteps: [{id: i, function: 'beside:go'}]\n")
+    path = written("- {id: o, function: 'beside:go'}\n- {id: w, workflow: sub/inner.yaml}")
+    linked = load_workflow(path)
+    recorded = load_recorded(dump_workflow(linked.spec), REGISTRY, shop)
+    for one in (linked, recorded):
+        assert [callee.action.call() for callee in one.callees.values()] == ["outer", "inner"]
+    assert recorded.spec == linked.spec
 
 
 def test_workflows_that_contain_each_other(written):

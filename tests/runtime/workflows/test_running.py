@@ -516,6 +516,22 @@ def test_a_path_that_leads_nowhere_at_run_time_fails_its_step(runtime):
     assert "`steps.a` is a int" in run.failures[0].error.message
 
 
+@pytest.mark.parametrize("policy", ["undo", "stop", "continue"])
+def test_an_output_that_leads_nowhere(runtime, world, policy):
+    """It fails the run like a step does: what was done is undone, or it goes on from there with a better workflow."""
+
+    def flow(path):
+        made = step("a", function=world.act("a"), undo=world.undo("a"))
+        return Workflow("w", made, on_error=policy, output={"x": path})
+
+    run = runtime.run(flow("steps.a.nothing"), check=False)
+    assert "`steps.a` has no `nothing`" in run.error.message
+    assert run.state is (RunWord.ROLLED_BACK if policy == "undo" else RunWord.FAILED)
+    if policy == "stop":
+        assert runtime.resume(run.id, flow("steps.a"), accept_changes=True).succeeded
+        assert world.names == ["a"]
+
+
 # ---- starting
 
 

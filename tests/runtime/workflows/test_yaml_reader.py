@@ -37,6 +37,9 @@ def test_what_a_word_means(text, value):
     assert plain(read_yaml(text, "f")) == value
 
 
+BOMB = "\n".join(["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))])
+
+
 @pytest.mark.parametrize(
     ("text", "place", "what"),
     [
@@ -47,8 +50,10 @@ def test_what_a_word_means(text, value):
         pytest.param("a: &x [*x]", "1:4", "contains itself", id="an alias of itself"),
         pytest.param("[" * 150 + "]" * 150, "1:102", "nested more than 100", id="too deep"),
         pytest.param("a: [1", "2:1", "not YAML", id="unfinished"),
-        pytest.param("a: \x00", "1:1", "not YAML", id="a control letter"),
-        pytest.param("a: 1\n---\nb: 2", "2:1", "not YAML", id="two documents"),
+        pytest.param("b: 1\na: \x00", "2:4", "not YAML", id="a control letter"),
+        pytest.param("a: 1\n---\nb: 2", "2:1", "a second document begins here", id="two documents"),
+        pytest.param("a:\n\t- b", "2:1", "a tab cannot indent", id="a tab"),
+        pytest.param(BOMB, "1:5", "copies that aliases make", id="aliases of aliases"),
     ],
 )
 def test_what_is_refused(text, place, what):

@@ -8,7 +8,9 @@ tells a change that is under way from one that was cut short.
 import json
 import os
 import shutil
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -90,6 +92,13 @@ def _begin(root: Path, changes: Sequence[Change]) -> None:
             "Nothing was written, in no file, so as not to lose that change.\n"
             "Run the command again; it will work on the files as they are now."
         )
+    locked = [change.path for change in changes if _is_read_only(root / change.path)]
+    if locked:
+        raise MisuseError(
+            f"{', '.join(locked)}: may not be written (read-only).\n"
+            "Nothing was written, in no file: the changes belong together.\n"
+            "Give leave to write (`chmod u+w`), or leave the file out, then run the command again."
+        )
     journal = _journal(root)
     journal.mkdir(parents=True)
     ignore = root / FOLDER / ".gitignore"
@@ -123,6 +132,7 @@ def _take_back(root: Path) -> list[str]:
     edited: list[str] = []
     for number, row in enumerate(json.loads(manifest.read_bytes())):
         path = root / row["path"]
+        _beside(path).unlink(missing_ok=True)  # written half when the process was killed
         now = _digest(_bytes(path))
         if now == row["before"]:
             continue
@@ -164,13 +174,31 @@ def _write(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def _is_read_only(path: Path) -> bool:
+    """Whether somebody said so: it is no use to ask whether *we* could, as root could everything."""
+    try:
+        return not path.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(path, os.W_OK)
+    except FileNotFoundError:
+        return False
+
+
 def _replace(path: Path, data: bytes) -> None:
-    """Replace the contents of `path` in one step, keeping its mode; a link stays a link."""
+    """Replace the contents of `path` in one step, keeping its mode and owner; a link stays a link."""
     target = path.resolve()
-    beside = target.with_name(f".{target.name}.troth")
+    beside = _beside(path)
     try:
         _write(beside, data)
         shutil.copymode(target, beside)
+        if hasattr(os, "chown"):
+            owner, made = target.stat(), beside.stat()
+            if (owner.st_uid, owner.st_gid) != (made.st_uid, made.st_gid):
+                with suppress(PermissionError):  # only root can give a file away; the contents matter more
+                    os.chown(beside, owner.st_uid, owner.st_gid)
         beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    target = path.resolve()
+    return target.with_name(f".{target.name}.troth")

@@ -2,6 +2,7 @@
 
 import ast
 import marshal
+import sys
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.expressions import ExpressionReader, at
@@ -87,6 +88,8 @@ class _FileReader(ExpressionReader):
             ast.Nonlocal: self._scope,
             ast.Pass: lambda _: None,
         }
+        if sys.version_info >= (3, 12):
+            self._statements[ast.TypeAlias] = self._type_alias
 
     def file(self, tree: ast.Module, *, top_level_await: bool) -> FileFacts:
         self._functions.append(None)
@@ -166,6 +169,12 @@ class _FileReader(ExpressionReader):
         value = None if node.value is None else self.expr(node.value)
         self._note_assignment(target, annotation, value)
         return ("annassign", target, annotation, value)
+
+    def _type_alias(self, node: Any) -> Node:
+        name: Node = ("name", node.name.id)
+        value = self.expr(node.value)
+        self._note_assignment(name, None, value)
+        return ("assign", (name,), value)
 
     def _augmented(self, node: ast.AugAssign) -> Node:
         return ("augassign", self.expr(node.target), self.expr(node.value))

@@ -10,12 +10,28 @@ __all__ = ["collect_uses"]
 _OF_COROUTINES = frozenset({"send", "throw", "close", "cr_frame", "cr_code", "cr_await", "cr_running"})
 
 
-def collect_uses(node: Any, name: str, uses: set[str]) -> None:
+def collect_uses(node: Any, name: str, uses: set[str], *, inside: bool = False) -> None:
     """Add to `uses` how `….name` is used below `node`.
 
-    "awaited", "misused", "assigned", "given" to somebody who does not look like one that awaits, or "other".
+    "awaited", "misused", "assigned", "given" to somebody who does not look like one that awaits, or "other". With
+    `inside` the attribute is a collection, and a loop over it or an item of it is no misuse.
     """
-    _walk(node, name, uses, "other")
+    if inside:
+        _look_inside(node, name, uses)
+    else:
+        _walk(node, name, uses, "other")
+
+
+def _look_inside(node: Any, name: str, uses: set[str]) -> None:
+    if not isinstance(node, tuple) or not node:
+        return
+    if node[0] == "assign":
+        _look_inside(node[2], name, uses)
+        return  # where something is put into it, nothing is taken out
+    if node[0] == "attr" and node[2] == name:
+        uses.add("other")
+    for part in node:
+        _look_inside(part, name, uses)
 
 
 def _walk(node: Any, name: str, uses: set[str], context: str) -> None:

@@ -14,13 +14,13 @@ from troth.analysis.facts.model import body_of
 from troth.analysis.program.entities import Class
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from troth.analysis.facts.model import At, FunctionFacts, Node
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["AwaitedParameter", "asks_for_color", "awaited_parameters", "awaited_parameters_of"]
+__all__ = ["AwaitedParameter", "asks_for_color", "awaited_parameters"]
 
 _AWAITING = frozenset(
     {"wait_for", "shield", "create_task", "ensure_future", "gather", "start_soon", "run_until_complete"}
@@ -37,54 +37,32 @@ class AwaitedParameter(NamedTuple):
     at: At
 
 
-def awaited_parameters(program: Program) -> dict[tuple[Function, str], AwaitedParameter]:
-    """All of them, worked out once for a program."""
-    known: dict[tuple[Function, str], AwaitedParameter] | None = getattr(program, "_awaited_parameters", None)
-    if known is None:
-        known = {(one.function, one.name): one for one in _find(program)}
-        program._awaited_parameters = known  # type: ignore[attr-defined]
-    return known
+def awaited_parameters(program: Program, function: Function) -> dict[str, AwaitedParameter]:
+    """Those of `function` by their names, worked out once."""
+    known: dict[Function, dict[str, AwaitedParameter]] = program.__dict__.setdefault("_awaited_parameters", {})
+    found = known.get(function)
+    if found is None:
+        found = known[function] = {one.name: one for one in _find(function)}
+    return found
 
 
-def awaited_parameters_of(program: Program, names: Collection[str]) -> dict[tuple[Function, str], AwaitedParameter]:
-    """Those of functions, and of the constructors of classes, that are called by one of `names`.
-
-    All of them cost a look at every function of the project; where only a few files are asked about, a few names do.
-    """
-    if "_awaited_parameters" in program.__dict__:
-        return awaited_parameters(program)
-    return {(one.function, one.name): one for one in _find(program, names)}
-
-
-def _find(program: Program, names: Collection[str] | None = None) -> Iterator[AwaitedParameter]:
-    for module in program.own_modules():
-        if names is not None and not _defines(module, names):
-            continue
-        inside: dict[int, list[FunctionFacts]] = {}
-        for facts in module.facts.functions:
-            if facts.owner == -1:
-                inside.setdefault(facts.parent, []).append(facts)
-        for index, facts in enumerate(module.facts.functions):
-            if names is not None and _called_as(module, facts) not in names:
-                continue
-            params = {param[0] for param in facts.params if param[3] not in {"*", "**"}}
-            if facts.owner >= 0 and facts.name == "__init__":
-                yield from _kept(module.function(index), module.cls(facts.owner))
-            around = [facts, *(inside.get(index, ()) if index else ())] if params else []
-            called = params & {callee for f in around for callee in (*f.awaited, *_given_on(f))}
-            if called and not any(_asks(f.calls) for f in around):
-                for name in sorted(called):
-                    uses = [use for f in around for use in _uses(body_of(f), ("name", name), "", [])]
-                    if uses and all(how == "awaited" for how, _ in uses):
-                        yield AwaitedParameter(module.function(index), name, module.path, uses[0][1])
-
-
-def _defines(module: Module, names: Collection[str]) -> bool:
-    return any(f.name in names for f in module.facts.functions) or any(c.name in names for c in module.facts.classes)
-
-
-def _called_as(module: Module, facts: FunctionFacts) -> str:
-    return module.facts.classes[facts.owner].name if facts.name == "__init__" and facts.owner >= 0 else facts.name
+def _find(function: Function) -> Iterator[AwaitedParameter]:
+    module, facts = function.module, function.facts
+    params = {param[0] for param in facts.params if param[3] not in {"*", "**"}}
+    if not params:
+        return
+    if facts.name == "__init__" and function.owner is not None:
+        yield from _kept(function, function.owner)
+    inside = [
+        one.facts for found in module.inner(function.index).values() for one in found if not isinstance(one, Class)
+    ]
+    around = [facts, *inside]
+    called = params & {callee for f in around for callee in (*f.awaited, *_given_on(f))}
+    if called and not any(_asks(f.calls) for f in around):
+        for name in sorted(called):
+            uses = [use for f in around for use in _uses(body_of(f), ("name", name), "", [])]
+            if uses and all(how == "awaited" for how, _ in uses):
+                yield AwaitedParameter(function, name, module.path, uses[0][1])
 
 
 def _given_on(facts: FunctionFacts) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program.entities import Function
+    from troth.analysis.program.entities import Class, Function
     from troth.analysis.program.link import Program
 
 __all__ = ["Call", "Calling", "names_of"]
@@ -81,6 +81,18 @@ class Calling:
         """The functions and methods of the project that are called `name`."""
         paths = self.program.paths
         return [self.program.module(paths[number]).function(index) for number, index in self._defined.get(name, ())]
+
+    def constructors_of(self, name: str) -> list[Function]:
+        """The `__init__` of each class of the project that is called `name`."""
+        return [cls.module.function(cls.methods["__init__"][-1]) for cls in self._classes.get(name, ())]
+
+    @cached_property
+    def _classes(self) -> dict[str, list[Class]]:
+        known: dict[str, list[Class]] = {}
+        for one in self.functions_named("__init__"):
+            if one.owner is not None:
+                known.setdefault(one.owner.name, []).append(one.owner)
+        return known
 
     @cached_property
     def _defined(self) -> dict[str, list[tuple[int, int]]]:

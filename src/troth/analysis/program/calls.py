@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.program import library
@@ -57,6 +58,8 @@ SPAWNERS = frozenset(
     }
 )
 
+
+NAME_BY_PARTS = re.compile(r"""getattr\(\s*(?P<base>[\w.]+)\s*,\s*f(["'])(?P<prefix>\w*)\{[^}]*\}(?P<suffix>\w*)\2""")
 
 # Functions that make a coroutine function of a plain one.
 TO_COROUTINE = frozenset({"sync_to_async", "database_sync_to_async", "asyncify"})
@@ -189,7 +192,7 @@ class Calls:
             if isinstance(value, AwaitableContext):
                 reasons = self._program.reasons
                 site = scope.site(
-                    function, at, text, "context", lambda: reasons.of_returning(function, inner, how), sure=True
+                    function, at, text, "coroutine", lambda: reasons.of_returning(function, inner, how), sure=True
                 )
                 return AwaitableContext(site, value.evaluate)
             if isinstance(value, AsyncGenerator | AsyncContext):
@@ -276,7 +279,7 @@ class Calls:
                 return Awaitable(result.result or self._made_by_future(function, values, scope), result.kind, site)
             if "m" in flags:
                 made = result
-                site = scope.site(function, at, text, "context", reasons, sure=not _guessed(func.receiver))
+                site = scope.site(function, at, text, "coroutine", reasons, sure=not _guessed(func.receiver))
                 return AwaitableContext(site, lambda: scope.entered(made, is_async=True))
             return result if result is not None else Awaitable(None)
         if name in _PASSING and values:
@@ -362,7 +365,30 @@ class Calls:
                 found = scope.attribute(base, name[2], node[-1])
                 return None if found is None else union([found, NONE])
             return scope.attribute(base, name[2], node[-1])
-        return None
+        parts = self._name_parts(node, scope)
+        if parts is None or not isinstance(base, Instance) or not isinstance(base.cls, Class):
+            return None
+        prefix, suffix = parts
+        family = [base.cls, *self._program.classes.children(base.cls)]
+        fitting = {
+            method
+            for cls in family
+            for ancestor in self._program.classes.order(cls)
+            if isinstance(ancestor, Class)
+            for method in ancestor.methods
+            if method.startswith(prefix) and method.endswith(suffix) and len(method) > len(prefix) + len(suffix)
+        }
+        return union([scope.attribute(base, method, node[-1]) for method in sorted(fitting)]) if fitting else None
+
+    def _name_parts(self, node: Node, scope: Evaluator) -> tuple[str, str] | None:
+        """What a name that is put together begins and ends with: `f"handle_{kind}"`, `"handle_" + kind`."""
+        name = node[2][1]
+        if name[0] == "binop" and name[1][:2] == ("const", "str") and len(name[1]) == 3 and name[1][2]:
+            return name[1][2], ""
+        if name[0] != "fstr" or not scope.module.own:
+            return None
+        found = NAME_BY_PARTS.search(self._program.text(scope.module.path).cut(*node[-1]))
+        return None if found is None or not (found["prefix"] or found["suffix"]) else (found["prefix"], found["suffix"])
 
     def _method_of_builtin(self, base: Value, name: str, values: Arguments) -> Value | None:
         if isinstance(base, Table):
@@ -399,7 +425,7 @@ class Calls:
             if name == "copy":
                 return base
         if base.name in {"list", "set", "frozenset"}:
-            if name == "pop":
+            if name in {"pop", "popleft"}:
                 return args[0] if args else None
             if name in {"copy", "union", "intersection", "difference"}:
                 return base
@@ -441,6 +467,15 @@ class Calls:
         owner = receiver_class if isinstance(receiver_class, Class) else function.owner
         if function in self._fluent:
             return self._from_annotation(function, owner)
+        if isinstance(func.receiver, Instance) and function.facts.returns is not None and function.owner is not None:
+            arguments = self._program.classes.arguments(func.receiver, function.owner)
+            if arguments:
+                types = self._program.types
+                outside, types.arguments = types.arguments, arguments
+                try:
+                    return self._from_annotation(function, owner) or self._program.inferred(function)
+                finally:
+                    types.arguments = outside
         if function not in self._results:
             returns = function.facts.returns
             if returns is not None and owner is not None and _mentions_self(returns):

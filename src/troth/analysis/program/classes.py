@@ -34,6 +34,7 @@ class Classes:
         self._attributes: dict[tuple[Class, str], Value | None] = {}
         self._asking: set[tuple[Class, str]] = set()
         self._children: dict[Class, list[Class]] | None = None
+        self._generic: dict[Class, tuple[str, ...]] = {}
 
     def order(self, cls: Class) -> tuple[Class | LibraryClass | None, ...]:
         """The class and its ancestors in the order Python looks through them; None stands for an unknown base."""
@@ -186,9 +187,61 @@ class Classes:
             if value is not None:
                 values.append(program.assigned_in(function, name, value))
         if name in cls.values:
-            values.append(program.static(cls.module, owner=cls).value(cls.values[name]))
+            values.append(self._made_by_field(cls, cls.values[name]))
         real = [v for v in values if v is not NONE]
         return union(real) if real else (NONE if values else None)
+
+    def _made_by_field(self, cls: Class, node: Node) -> Value | None:
+        """What a value in the body of a class gives its objects: `attr.ib(factory=Store)` gives each a `Store`."""
+        scope = self._program.static(cls.module, owner=cls)
+        if (
+            node[0] == "call"
+            and (node[1][1] if node[1][0] == "name" else node[1][2] if node[1][0] == "attr" else "") in _FIELDS
+        ):
+            for keyword, given in node[3]:
+                if keyword in {"factory", "default_factory"}:
+                    return scope.value(("call", given, (), (), node[-1]))
+                if keyword == "default":
+                    return scope.value(given)
+        return scope.value(node)
+
+    def arguments(self, value: Instance, owner: Class) -> dict[str, Value | None]:
+        """What the type variables of `owner` stand for in `value`, an object of it or of a subclass."""
+        names = self._variables(owner)
+        if not names or not isinstance(value.cls, Class):
+            return {}
+        if value.cls is owner:
+            return dict(zip(names, value.args, strict=False)) if value.args else {}
+        return self._through_bases(value.cls, owner, names, 0)
+
+    def _variables(self, cls: Class) -> tuple[str, ...]:
+        if cls not in self._generic:
+            names: tuple[str, ...] = ()
+            for base in cls.facts.bases:
+                if base[0] == "index" and (base[1][1] if base[1][0] == "name" else base[1][2]) in {
+                    "Generic",
+                    "Protocol",
+                }:
+                    items = base[2][1] if base[2][0] == "tuple" else (base[2],)
+                    names = tuple(item[1] for item in items if item[0] == "name")
+            self._generic[cls] = names
+        return self._generic[cls]
+
+    def _through_bases(self, cls: Class, owner: Class, names: tuple[str, ...], depth: int) -> dict[str, Value | None]:
+        for base in cls.facts.bases if depth < _DEEPEST else ():
+            node = base[1] if base[0] == "index" else base
+            if node[0] not in {"name", "attr"}:
+                continue
+            found = self._program.static(cls.module).value(node)
+            if not isinstance(found, ClassObject) or not isinstance(found.cls, Class) or found.cls is cls:
+                continue
+            if found.cls is owner:
+                items = () if base[0] != "index" else base[2][1] if base[2][0] == "tuple" else (base[2],)
+                return {n: self._program.types.annotated(i, cls.module) for n, i in zip(names, items, strict=False)}
+            deeper = self._through_bases(found.cls, owner, names, depth + 1)
+            if deeper:
+                return deeper
+        return {}
 
     def declared(self, cls: Class, name: str) -> Value | None:
         """What an attribute is annotated with, in the class or where a method sets it."""
@@ -229,5 +282,6 @@ class Classes:
 
 
 _MISSING = object()
+_FIELDS = frozenset({"field", "Field", "ib", "attrib", "PrivateAttr"})
 # Bases that add no members: what is not found in them is not there.
 _SHAPELESS = frozenset({"object", "Generic", "Protocol", "ABC", "NamedTuple", "TypedDict"})

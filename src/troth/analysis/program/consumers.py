@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.model import body_of
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
@@ -146,7 +147,7 @@ class Consumers:
                 return True
             param = self._param_of(func, function, position, keyword)
             if param is None:  # one of `*args` or `**kwargs`
-                return keyword is None or looks_like_keeper(function.name)
+                return keyword is None or looks_like_keeper(function.name) or _takes_promises_by_name(function)
             fate = self._fate(function, param[0])
             return fate == "kept" or (fate == "handed over" and _RUNNER.search(function.name) is not None)
         if isinstance(func, ClassObject) and isinstance(func.cls, Class) and self._keeps(func.cls, position, keyword):
@@ -244,6 +245,22 @@ class Consumers:
                     return f"`{cls.name}`, whose `{name}` is no awaitable"
                 return ""
         return ""
+
+
+def _takes_promises_by_name(function: Function) -> bool:
+    """Whether `**coros` is called or annotated so, or the body awaits something that is no call."""
+    for name, annotation, _, kind in function.facts.params:
+        if kind == "**" and (looks_like_keeper(name) or (annotation is not None and mentions_awaitable(annotation))):
+            return True
+    return function.is_async and _awaits_a_value(body_of(function.facts))
+
+
+def _awaits_a_value(node: object) -> bool:
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "await" and len(node) == 3 and isinstance(node[1], tuple) and node[1][0] in {"name", "index"}:
+        return True
+    return any(_awaits_a_value(part) for part in node)
 
 
 _RUNNER = re.compile(r"(?i)task|spawn|(?<![a-z])run|worker|sched|submit|launch|backgr|fire|job")

@@ -5,22 +5,22 @@ Such a place pulls every handler into async, those that never wait included.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.program.calls import NAME_BY_PARTS
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from troth.analysis.program.calling import Call
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
-__all__ = ["Dispatcher", "dispatchers"]
+__all__ = ["Dispatcher", "dispatchers", "dispatchers_in"]
 
 _FEWEST = 2  # one function under two names is no table
-_NAME_BY_PARTS = re.compile(r"""getattr\(\s*(?P<base>[\w.]+)\s*,\s*f(["'])(?P<prefix>\w*)\{[^}]*\}(?P<suffix>\w*)\2""")
 
 
 class Dispatcher(NamedTuple):
@@ -30,25 +30,27 @@ class Dispatcher(NamedTuple):
     handlers: tuple[Function, ...]
 
 
-def dispatchers(program: Program, paths: Sequence[str] | None = None) -> tuple[Dispatcher, ...]:
-    """All of them, or those in certain files; each file is looked at once for a program."""
-    known: dict[str, tuple[Dispatcher, ...]] = program.__dict__.setdefault("_dispatchers", {})
-    found: list[Dispatcher] = []
-    for path in program.paths if paths is None else paths:
-        if path not in known:
-            known[path] = tuple(_find(program, path))
-        found += known[path]
-    return tuple(found)
+def dispatchers(program: Program) -> tuple[Dispatcher, ...]:
+    """All of them, worked out once for a program."""
+    return tuple(one for module in program.own_modules() for one in dispatchers_in(program, module))
 
 
-def _find(program: Program, path: str) -> Iterator[Dispatcher]:
-    module = program.module(path)
+def dispatchers_in(program: Program, module: Module) -> tuple[Dispatcher, ...]:
+    """Those that stand in one file."""
+    known: dict[Module, tuple[Dispatcher, ...]] = program.__dict__.setdefault("_dispatchers", {})
+    if module not in known:
+        known[module] = tuple(_find(program, module))
+    return known[module]
+
+
+def _find(program: Program, module: Module) -> Iterator[Dispatcher]:
     for index, facts in enumerate(module.facts.functions):
-        if not facts.awaited:
+        plain = [callee for callee in facts.awaited if "." not in callee and " " not in callee]
+        if not plain:
             continue
         function = module.function(index)
         picked = tuple(_by_parts(program, function)) if "getattr" in facts.calls else ()
-        if not picked and not any(_could_pick(callee, function) for callee in facts.awaited):
+        if not picked and not any(_could_pick(callee, function) for callee in plain):
             continue
         for call in program.calling.of(function):
             if not call.is_awaited:
@@ -65,7 +67,7 @@ def _could_pick(callee: str, function: Function) -> bool:
     if callee == "[]":
         return True
     module = function.module
-    if " " in callee or "." in callee or callee in module.bindings:
+    if callee in module.bindings:
         return False
     around: Function | None = function
     while around is not None:  # a parameter is somebody else's choice, and a function inside is known
@@ -89,7 +91,7 @@ def _by_parts(program: Program, function: Function) -> Iterator[Function]:
     if owner is None or not function.facts.params:
         return
     text = program.text(function.module.path).cut(*function.facts.at)
-    for found in _NAME_BY_PARTS.finditer(text):
+    for found in NAME_BY_PARTS.finditer(text):
         prefix, suffix = found["prefix"], found["suffix"]
         if found["base"] != function.facts.params[0][0] or not (prefix or suffix):
             continue

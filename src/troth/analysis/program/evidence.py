@@ -43,9 +43,8 @@ class Evidence:
         self._places: dict[str, tuple[str, int]] = {}
         self._awaited: Counter[str] = Counter()
         self._awaited_here: Counter[tuple[str, str]] = Counter()
-        self._bare_here: Counter[tuple[str, str]] = Counter()
+        self._bare: dict[str, tuple[Counter[tuple[str, str]], Counter[str]]] = {}  # calls that are not awaited, by name
         self._awaited_names: Counter[str] = Counter()
-        self._bare: Counter[str] = Counter()
         self._awaited_places: dict[str, tuple[str, int]] = {}
         self._generators: set[str] = set()  # names of async generators: calling one gives no coroutine
         self.has_remote_objects = False  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
@@ -57,7 +56,7 @@ class Evidence:
             parent = cast("int", f[2])
             if f[4] & 1 and parent > 0 and functions[parent][0] == "__getattr__":  # type: ignore[operator]
                 self.has_remote_objects = True
-            name, flags, at, calls, awaited = f[0], f[4], f[5], f[9], f[10]
+            name, flags, at, awaited = f[0], f[4], f[5], f[10]
             if flags & 1:  # type: ignore[operator]
                 if flags & 2:  # type: ignore[operator]
                     self._generators.add(name)  # type: ignore[arg-type]
@@ -81,9 +80,21 @@ class Evidence:
                 self._awaited_here[_home(path, f, functions, callee), callee] += 1
                 self._awaited_names[key.rpartition(".")[2]] += 1
                 self._awaited_places.setdefault(key, (path, at[0]))  # type: ignore[index]
-            for callee in calls:  # type: ignore[attr-defined]
-                self._bare[_tail(callee)] += 1
-                self._bare_here[_home(path, f, functions, callee), callee] += 1
+
+    def _not_awaited(self, name: str) -> tuple[Counter[tuple[str, str]], Counter[str]]:
+        """How often callees of that last name are called without `await`: each where it stands, and anywhere."""
+        known = self._bare.get(name)
+        if known is None:
+            here: Counter[tuple[str, str]] = Counter()
+            anywhere: Counter[str] = Counter()
+            for function in self._program.calling.functions_naming({name}):
+                for callee in function.facts.calls:
+                    if callee.rpartition(".")[2] == name:
+                        functions = function.module.facts.functions
+                        here[_home(function.module.path, function.facts, functions, callee), callee] += 1
+                        anywhere[_tail(callee)] += 1
+            known = self._bare[name] = (here, anywhere)
+        return known
 
     def colors(self, name: str) -> tuple[int, int]:
         """How many definitions of that name are async, and how many are not."""
@@ -102,6 +113,9 @@ class Evidence:
         if callee[0] not in {"attr", "name"} or scope.function is None:
             return None
         text = callee_text(callee)
+        if callee[0] == "attr" and callee[2] in BY_PROTOCOL:
+            why = Reason(f"`{callee[2]}` gives an awaitable, whatever has it")
+            return Coroutine(scope.site("", node[-1], text, "coroutine", lambda: (why,), sure=True), lambda: None)
         if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
         path = scope.module.path
@@ -122,11 +136,17 @@ class Evidence:
 
     def speaks_for(self, name: str, callee: str, function: Function) -> bool:
         """Whether `call` might have something to say about that callee; `name` is "" for one from a library."""
+        if callee.rpartition(".")[2] in BY_PROTOCOL:
+            return True
         if name and self._by_name(name, function.module.path) is not None:
             return True
         if name and function.is_async and self._by_library(name, function.module.path) is not None:
             return True
         return function.is_async and self._by_siblings(callee, function) is not None
+
+    def is_awaited_elsewhere(self, site: Site) -> bool:
+        """Whether other sites await a callee of that name."""
+        return self._awaited_names[site.callee.rpartition(".")[2]] > 0
 
     def is_always_awaited(self, site: Site) -> bool:
         """Whether a result rather than a promise is expected at `site`.
@@ -232,12 +252,17 @@ class Evidence:
             return None
         path, key = function.module.path, _tail(text)
         home = _home(path, function.facts, function.module.facts.functions, text)
-        awaited, bare = self._awaited_here[home, text], self._bare_here[home, text]
+        if self._awaited_here[home, text] < _FEWEST_HERE and self._awaited[key] < _FEWEST_ANYWHERE:
+            return None
+        here, anywhere = self._not_awaited(text.rpartition(".")[2])
+        awaited, bare = self._awaited_here[home, text], here[home, text]
         where = "in this file"
         is_generic = key.rpartition(".")[2] in GENERIC
+        if is_generic and len(text.partition(".")[0]) < _SHORTEST and _is_local(text, function):
+            return None  # `a.send` in another function is another `a`
         fewest = _FEWEST_OF_LOCAL if is_generic and _is_local(text, function) else _FEWEST_HERE
         if awaited < fewest or (bare - 1) * 4 > awaited:
-            awaited, bare = self._awaited[key], self._bare[key]
+            awaited, bare = self._awaited[key], anywhere[key]
             where = "in this project"
             fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
             if awaited < fewest or bare > 1 or is_generic:
@@ -249,7 +274,9 @@ class Evidence:
 # How many functions have to await the same words: two in one file know what they do; elsewhere the same words may
 # mean another object, so three, and nobody who does otherwise. The `sock` whose `send` is called may even be another in
 # each function of a file, unless it belongs to the module or to `self`.
+BY_PROTOCOL = frozenset({"__aenter__", "__aexit__", "__anext__"})
 _MANY_DEFINITIONS = 3
+_SHORTEST = 3  # letters of a variable that is called the same because it is the same
 _TELLING = 5  # letters; shorter names mean many things
 _FEWEST_HERE = 2
 _FEWEST_OF_LOCAL = 3

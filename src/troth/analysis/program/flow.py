@@ -13,7 +13,7 @@ from troth.analysis.facts.model import body_of
 from troth.analysis.program import library
 from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
+from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, Evaluator, _at_of
 from troth.analysis.program.evidence import asks_for_color
@@ -139,6 +139,7 @@ class Flow(Evaluator):
         self._closures: list[Node | int] = []
         self._arms = False
         self._is_plain_side = False  # where somebody has made sure that the methods are plain
+        self._awaits: dict[Site, At] = {}  # where a promise was awaited last
         self._raised: dict[Site, int] = {}  # what was held where an error was raised
         self.calls: dict[At, Call] = {}
         self.keys: list[KeyAsked] = []
@@ -240,6 +241,7 @@ class Flow(Evaluator):
                             "twice", site, at, "", self.variables.get(site, ""), True
                         )
                     self.pending[site] = (status & MAYBE) | AWAITED
+                    self._awaits[site] = at
             elif isinstance(member, AsyncGenerator) and member.site is not None and not isinstance(value, Union):
                 self.incidents[at, "awaited generator"] = Incident("awaited generator", member.site, at)
                 self.keep(member)
@@ -301,6 +303,9 @@ class Flow(Evaluator):
         if known is None or (known.callee is None and func is not None):
             callee = self._unlisted.get(node[1][3]) if func is None and node[1][0] == "attr" else func
             self.calls[at] = Call(self.function, node, callee, tuple(values), at in self._awaiting)
+        if self.pending and _takes_out(func):
+            assert isinstance(func, FunctionValue)
+            self.keep(func.receiver)
         for position, (name, value) in enumerate(values):
             if value is None or type(value) in _NEVER or not holds_promise(value):
                 continue
@@ -318,9 +323,9 @@ class Flow(Evaluator):
                 continue
             text = self.program.consumers.drops(func, node, position, name, value)
             if text:
-                if text == "text:`str.join`":
+                if text in _LOOKING_INSIDE:
                     for promise in promises(value):
-                        self.misuse(promise, "argument", node[-1], "`str.join`")
+                        self.misuse(promise, "text", node[-1], text.removeprefix("text:"))
                 elif not any(map(is_promise, members_of(value))):
                     if not isinstance(func, FunctionValue) or isinstance(func.function, Function):
                         self.keep(value)  # a collection of promises is given to somebody who takes collections
@@ -346,8 +351,8 @@ class Flow(Evaluator):
         name = callee[1][1]
         if name not in self.env:
             return False
-        old = self.env[name]
-        if not isinstance(old, Builtin):
+        old = _as_one(self.env[name])
+        if old is None:
             return False
         new = self.iterated(value) if callee[2] == "extend" else value
         self.env[name] = Builtin(old.name, (union([*old.args[:1], new]),))
@@ -414,11 +419,20 @@ class Flow(Evaluator):
     def on_yield(self, node: Node) -> Value | None:
         value = None if node[1] is None else self.value(node[1])
         self.yields.append(value)
-        if isinstance(value, Coroutine) and self.function.is_async:
+        if isinstance(value, Coroutine) and self.function.is_async and self._yields_results(value):
             self.hand_over(value, "whoever iterates the generator", value.site.at if value.site else None)
         else:
             self.keep(value)
         return None
+
+    def _yields_results(self, value: Coroutine) -> bool:
+        """Whether results rather than promises are expected of this generator."""
+        if any(v is not None and not holds_promise(v) for v in self.yields):
+            return True
+        returns = self.function.facts.returns
+        if returns is not None and not mentions_awaitable(returns):
+            return True
+        return value.site is not None and self.program.evidence.is_awaited_elsewhere(value.site)
 
     def on_walrus(self, node: Node) -> Value | None:
         value = self.value(node[2])
@@ -504,6 +518,11 @@ class Flow(Evaluator):
                 ):
                     self.incident("dropped in comprehension", promise.site)
             return
+        if isinstance(value, Builtin | TupleOf | Table) and node[0] in {"call", "list", "tuple", "set", "dict"}:
+            for promise in promises(value):
+                if isinstance(promise, Coroutine) and promise.site is not None and promise.site not in self.pending:
+                    self.incident("dropped in comprehension", promise.site)
+            return
         if not _is_sure(value) or (self._is_plain_side and not self.function.is_async):
             return
         for member in members_of(value):
@@ -515,6 +534,7 @@ class Flow(Evaluator):
                 and member.site not in self.pending
             ):
                 kind = "dropped generator" if isinstance(member, AsyncGenerator) else "dropped context"
+                kind = "dropped" if isinstance(member, AwaitableContext) else kind
                 self.incident(kind, member.site)
             elif isinstance(member, Awaitable) and member.site is not None and _is_lost_when_dropped(member.site):
                 self.incident("dropped task", member.site, sure=False)
@@ -562,7 +582,11 @@ class Flow(Evaluator):
                 old = base.args[-1:] if isinstance(base, Builtin) else base.values
                 self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old, value])))
                 self._hold(target[1][1], value)
-            elif looks_like_keeper(callee_text(target[1])) or self._fills_for_caller(target[1]):
+            elif (
+                looks_like_keeper(callee_text(target[1]))
+                or self._fills_for_caller(target[1])
+                or (target[1][0] == "attr" and self.program.uses_contents(self.function, target[1][2]))
+            ):
                 self.keep(value)
             else:
                 self.hand_over(value, f"`{callee_text(target[1])}[…]`", _at_of(target[1]))
@@ -649,13 +673,17 @@ class Flow(Evaluator):
             members and all(isinstance(m, Builtin) for m in members)
         ):
             self._returned_result = True
+        arms = statement[1][1] if statement[1][0] == "or" else statement[1][2:4] if statement[1][0] == "ifexp" else ()
+        if any(arm[0] == "await" for arm in arms):
+            self._returned_result = True
         promised = [m for m in members if isinstance(m, Coroutine) or _is_future(m)]
         if not promised:
             self._return_container(value, statement)
             return
         for member in promised:
             site: Site | None = member.site  # type: ignore[union-attr]
-            if site is None or (len(promised) < len(members) and site not in self.pending):
+            is_arm = statement[1][0] in {"ifexp", "or", "and"}
+            if site is None or (len(promised) < len(members) and site not in self.pending and not is_arm):
                 continue  # a call that may give either
             if site not in self.pending or self.pending[site] & PENDING or self._must_be_result(site):
                 self.incident("returned", site, variable=self.variables.get(site, ""), sure=promised == members)
@@ -690,13 +718,17 @@ class Flow(Evaluator):
     def _declared_otherwise(self) -> bool:
         """Whether the annotation of the result says what its items are, and that they are no promises."""
         returns = self.function.facts.returns
-        if returns is None or not self.function.is_async:  # a plain function cannot await; its caller can
+        if returns is None:
             return False
         declared = self.program.types.annotated(returns, self.module, self.function.parent, self.function.owner)
         members = [m for m in members_of(declared) if not isinstance(m, Nothing)]
         return bool(members) and all(
             (isinstance(m, Builtin) and bool(m.args) and never_awaitable(m.args[-1], self.program))
-            or (isinstance(m, TupleOf) and all(never_awaitable(i, self.program) for i in m.items))
+            or (
+                isinstance(m, TupleOf)
+                and self.function.is_async  # a plain function cannot await the parts of a pair; its caller can
+                and all(never_awaitable(i, self.program) for i in m.items)
+            )
             for m in members
         )
 
@@ -862,6 +894,7 @@ class Flow(Evaluator):
                 self.incidents, self.misuses = incidents, misuses
                 self._join([(dict(entry[0]), dict(entry[1])), (self.env, self.pending)])
                 breaks, ends = self._round(head, body)
+        self._awaited_in_turns(entry, ends)
         self._restore((dict(entry[0]), dict(entry[1])))
         out: list[State] = list(breaks)
         if endless:
@@ -878,6 +911,19 @@ class Flow(Evaluator):
         if self.alive:
             out.append((self.env, self.pending))
         self._join(out)
+
+    def _awaited_in_turns(self, entry: State, ends: list[State]) -> None:
+        """A coroutine that was made before the loop, and that every turn awaits: the second turn raises an error."""
+        for site, status in entry[1].items():
+            if status != PENDING or not ends or site.promise != "coroutine":
+                continue
+            name = self.variables.get(site, "")
+            if all(
+                pending.get(site) == AWAITED and isinstance(held := env.get(name), Coroutine) and held.site is site
+                for env, pending in ends
+            ):
+                at = self._awaits[site]
+                self.incidents[at, "twice"] = Incident("twice", site, at, "", name, True)
 
     def _round(self, head: Any, body: tuple[Node, ...]) -> tuple[list[State], list[State]]:
         """Walk once through a loop: the states at its `break`s, and those at the end of the round."""
@@ -1073,10 +1119,10 @@ class Flow(Evaluator):
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            broken = any(m.kind in _PROVING or m.text == "`str.join`" for m in misuses)
+            broken = any(m.kind in _PROVING or f"text:{m.text}" in _LOOKING_INSIDE for m in misuses)
             if site.promise == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
-                tested = status & WEAK and any(m.kind in {"condition", "argument"} for m in misuses)
+                tested = status & WEAK and not isinstance(site.target, Function)
                 if not status & (AWAITED | KEPT) and (broken or tested):
                     self.incident("never awaited", site, variable=variable, sure=not status & WEAK)
                     self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(
@@ -1097,6 +1143,25 @@ class Flow(Evaluator):
             elif status & PENDING and status & AWAITED and not status & (KEPT | MAYBE):
                 self.incident("sometimes awaited", site, variable=variable, sure=False)
 
+        self._tell_once()
+
+    def _tell_once(self) -> None:
+        """One promise is lost once, however many ways show it; the first of the kinds is the plainest."""
+        best: dict[At, int] = {}
+        for _, kind in self.incidents:
+            if kind in _PLAINEST:
+                break
+        else:
+            return
+        for at, kind in self.incidents:
+            if kind in _PLAINEST:
+                best[at] = min(best.get(at, len(_PLAINEST)), _PLAINEST[kind])
+        self.incidents = {
+            (at, kind): incident
+            for (at, kind), incident in self.incidents.items()
+            if kind not in _PLAINEST or best[at] == _PLAINEST[kind]
+        }
+
     @property
     def returned_result(self) -> bool:
         """Whether some other way out returns a plain result."""
@@ -1108,6 +1173,28 @@ def _is_made_by_plain_function(value: Value) -> bool:
     site = value.site if isinstance(value, Coroutine) else None
     return site is not None and not getattr(site.target, "is_async", True)
 
+
+_PLAINEST = {
+    kind: place
+    for place, kind in enumerate(
+        [
+            "never awaited",
+            "returned",
+            "attribute",
+            "subscript",
+            "unpacking",
+            "iteration",
+            "async iteration",
+            "arithmetic",
+            "condition",
+            "comparison",
+            "text",
+            "argument",
+            "handed over",
+            "returned inside",
+        ]
+    )
+}
 
 # What `gather` and `shield` are called for is to wait; `run_in_executor` is also used to start something and go on.
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
@@ -1121,8 +1208,32 @@ def _last_part(callee: str) -> str:
     return callee.rpartition(".")[2]
 
 
+# Methods of collections of which it is known what becomes of the items.
+_FOLLOWED = frozenset(
+    {"append", "add", "extend", "insert", "appendleft", "extendleft", "clear", "remove", "discard", "count", "index"}
+    | {"copy", "keys", "values", "items", "get", "pop", "popleft", "setdefault", "update", "sort", "reverse", "union"}
+    | {"join", "format", "startswith", "endswith"}
+)
 # Methods of lists, sets and dicts that loop over what they are given.
 _LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
+
+
+def _takes_out(func: Value | None) -> bool:
+    """Whether a method of a collection may take promises out of it in a way that is not followed."""
+    return (
+        isinstance(func, FunctionValue) and isinstance(func.receiver, Builtin) and func.function.name not in _FOLLOWED
+    )
+
+
+def _as_one(value: Value | None) -> Builtin | None:
+    """A builtin collection; one that was filled on some of several paths is one collection all the same."""
+    if isinstance(value, Builtin):
+        return value
+    members = members_of(value)
+    first = members[0]
+    if not isinstance(first, Builtin) or not all(isinstance(m, Builtin) and m.name == first.name for m in members):
+        return None
+    return Builtin(first.name, (union([m.args[0] for m in members if isinstance(m, Builtin) and m.args]),))
 
 
 def _loops_over(node: Node, func: Value | None) -> bool:
@@ -1138,6 +1249,9 @@ def _loops_over(node: Node, func: Value | None) -> bool:
 _AWAITABLE_TYPES = frozenset(
     {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator", "AsyncIterable"}
 )
+
+# They take a collection apart, and raise an error where they meet a promise in it.
+_LOOKING_INSIDE = frozenset({"text:`str.join`", "text:`json.dumps`", "text:`json.dump`"})
 
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from troth.analysis.facts.model import body_of
+from troth.analysis.facts.model import body_of, speaks_of
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.awaited_parameters import asks_for_color, awaited_parameters
 from troth.analysis.program.calling import names_of
@@ -68,8 +68,9 @@ def handed(program: Program, functions: Collection[Function]) -> dict[Function, 
 def _mentions(module: Module, wanted: frozenset[str]) -> Iterator[tuple[Function | None, _Mention]]:
     for index, facts in enumerate(module.facts.functions):
         function = module.function(index)
-        for mention in _in_statements(body_of(facts), wanted):
-            yield function, mention
+        if speaks_of(facts, wanted):
+            for mention in _in_statements(body_of(facts), wanted):
+                yield function, mention
         for node in facts.decorators:
             for mention in _passed(node[1] if node[0] == "call" else node, wanted, None, ""):
                 yield function.parent, mention
@@ -282,7 +283,7 @@ def _taken(program: Program, scope: Function | None, mention: _Mention, function
     places = [param[0] for param in target.facts.params if param[3] in {"", "/"}]
     position = int(mention.slot) + shift if mention.slot.isdigit() else -1
     parameter = places[position] if 0 <= position < len(places) else mention.slot
-    awaited = awaited_parameters(program).get((target, parameter))
+    awaited = awaited_parameters(program, target).get(parameter)
     if awaited is not None:
         is_idle = not _is_double(function) and _never_waits(program, target, parameter)
         return Handed("awaits", awaited) if is_idle else Handed("unknown")
@@ -350,12 +351,7 @@ def _all_ask(program: Program, call: Call) -> bool:
     if call.callee is not None:
         return False
     name = call.text.rpartition(".")[2]
-    named = [
-        module.function(index)
-        for module in program.own_modules()
-        for index, facts in enumerate(module.facts.functions)
-        if facts.name == name
-    ]
+    named = program.calling.functions_named(name)
     return bool(named) and all(map(asks_for_color, named))
 
 

@@ -131,12 +131,13 @@ def async_names(top_level: str, letters: str = "agmw") -> frozenset[str]:
     if library is None:
         return frozenset()
     names: set[str] = set()
+    kinds = frozenset(letters)
     for module in library.modules.values():
         for name, sig in module.get("f", {}).items():
-            if any(letter in sig[0] for letter in letters):
+            if sig[0] and not kinds.isdisjoint(sig[0]):
                 names.add(name)
         for known in module.get("c", {}).values():
             for name, sig in known.get("m", {}).items():
-                if any(letter in sig[0] for letter in letters):
+                if sig[0] and not kinds.isdisjoint(sig[0]):
                     names.add(name)
     return frozenset(names)

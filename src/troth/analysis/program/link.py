@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import FileFacts, ImportFacts, body_of
+from troth.analysis.facts.model import FileFacts, ImportFacts, body_of, speaks_of
 from troth.analysis.findings import Span
 from troth.analysis.program.attributes import collect_uses
 from troth.analysis.program.calling import Calling
@@ -30,6 +30,7 @@ from troth.analysis.program.values import (
     Builtin,
     ClassObject,
     Coroutine,
+    External,
     FunctionValue,
     Instance,
     Value,
@@ -193,6 +194,8 @@ class Program:
         elif owner is not None and function.facts.params[0][0] == name and not function.decorated_with("staticmethod"):
             is_class = function.decorated_with("classmethod") or function.name in {"__new__", "__init_subclass__"}
             return ClassObject(owner) if is_class else Instance(owner)
+        if isinstance(value, External) and value.path.startswith(("typing.", "collections.abc.")):
+            value = None  # `Callable`, and nothing more
         if kind == "*":
             return Builtin("tuple", (value,))
         if kind == "**":
@@ -320,7 +323,7 @@ class Program:
             found = Summary(None)
         finally:
             self._walking.discard(function)
-        if function in self._early and function not in self._again and self._walking:
+        if function in self._early and function not in self._again:
             self._again.add(function)  # something it asked for was not known yet: it is walked once more
         else:
             self._summaries[function] = found
@@ -329,10 +332,14 @@ class Program:
 
     def is_walking(self, function: Function) -> bool:
         """Whether a walk through `function` is going on; who asked it now is asked again when that is over."""
-        if function not in self._walking or function in self._summaries:
+        if function not in self._walking:
             return False
-        self._early |= self._walking
+        self.too_early()
         return True
+
+    def too_early(self) -> None:
+        """What somebody asked for is just being found out: the walks that are going on have seen too little."""
+        self._early |= self._walking
 
     @property
     def async_names(self) -> set[str]:
@@ -516,6 +523,17 @@ class Program:
                     if proven or self._attribute_is_lost(owner, target[2]):
                         yield Incident("stored", value.site, value.site.at, "", f"self.{target[2]}", sure=proven)
 
+    def uses_contents(self, function: Function, name: str) -> bool:
+        """Whether the class around gives the contents of a collection that it keeps to anybody, or awaits them."""
+        owner = self._class_around(function)
+        if owner is None:
+            return False
+        uses: set[str] = set()
+        for f in owner.module.facts.functions:
+            if f.owner == owner.index and speaks_of(f, (name,)):
+                collect_uses(body_of(f), name, uses, inside=True)
+        return bool(uses & {"awaited", "other"})
+
     def _class_around(self, function: Function | None) -> Class | None:
         while function is not None:
             if function.owner is not None:
@@ -527,7 +545,8 @@ class Program:
         uses: set[str] = set()
         for module in {c.module for c in (cls, *self.classes.children(cls))}:
             for f in module.facts.functions:
-                collect_uses(body_of(f), name, uses)
+                if speaks_of(f, (name,)):
+                    collect_uses(body_of(f), name, uses)
         return "awaited" not in uses and ("misused" in uses or not uses - {"assigned", "given"})
 
     # -- texts and places ----------------------------------------------------------------------------------------------

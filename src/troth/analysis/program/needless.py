@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from troth.analysis.facts.model import body_of
+from troth.analysis.facts.model import ASYNC, GENERATOR, WAITS, body_of
 from troth.analysis.program.awaits import awaited_calls
 from troth.analysis.program.dispatch import dispatchers
 from troth.analysis.program.entities import Class, Function
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.calling import Call
     from troth.analysis.program.link import Program
 
-__all__ = ["Needless", "handed_over", "needless", "never_waits"]
+__all__ = ["Needless", "handed_over", "needless", "never_waits", "pulled"]
 
 _FEWEST = 2
 _RUNNING = frozenset({"run", "run_until_complete", "run_async", "async_to_sync"})
@@ -80,6 +80,12 @@ def needless(program: Program, *, of_surfaces: bool = False) -> tuple[Needless, 
     return known[of_surfaces][1]
 
 
+def pulled(program: Program, handlers: Collection[Function]) -> set[Function]:
+    """Those of `handlers` that are async only because a dispatcher awaits whatever it picks."""
+    idle = [one for one in handlers if one.is_async and not one.is_generator and not one.waits]
+    return {one.function for one in _freed(program, idle, {}) if one.is_pulled}
+
+
 def never_waits(cls: Class) -> bool:
     """Whether the class has async methods, at least two of them public, and none of them ever waits."""
     methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
@@ -90,12 +96,8 @@ def never_waits(cls: Class) -> bool:
 
 def handed_over(program: Program) -> tuple[Function, ...]:
     """Those that are async for nothing but for somebody whom they are handed to, and who may await what they give."""
-    handlers = {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
-    candidates = [
-        one
-        for one in _idle(program, handlers, of_surfaces=False)
-        if one not in handlers and not is_required(program, one)
-    ]
+    handlers = _handlers(program)
+    candidates = [one for one in _idle(program) if one not in handlers and not is_required(program, one)]
     families = _families(program, candidates)
     names = mentioned(program, {function.name for function in candidates})
     twins = _with_waiting_twins(program, candidates)
@@ -109,23 +111,34 @@ def handed_over(program: Program) -> tuple[Function, ...]:
     )
 
 
-def _idle(program: Program, handlers: set[Function], *, of_surfaces: bool) -> list[Function]:
+def _idle(program: Program) -> list[Function]:
     """The async functions of the asked files that never wait."""
     return [
-        function
+        module.function(index)
         for module in map(program.module, program.asked)
-        for function in (module.function(index) for index in range(1, len(module.facts.functions)))
-        if function.is_async
-        and not function.is_generator
-        and not function.waits
-        and (not of_surfaces or function in handlers or (function.owner is not None and never_waits(function.owner)))
+        for index, facts in enumerate(module.facts.functions)
+        if index and facts.flags & (ASYNC | GENERATOR | WAITS) == ASYNC
     ]
 
 
+def _handlers(program: Program) -> set[Function]:
+    return {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
+
+
+def _may_be_handlers(program: Program, functions: list[Function]) -> bool:
+    """Whether a dispatcher may have one of `functions`: in a table, where it is mentioned, or by a name it makes."""
+    if any("getattr" in facts.calls for one in functions if one.owner for facts in one.module.facts.functions):
+        return True
+    return bool(mentioned(program, {one.name for one in functions}))
+
+
 def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
-    of_asked = dispatchers(program, program.asked) if of_surfaces else ()
-    handlers = {handler for dispatcher in of_asked for handler in dispatcher.handlers}
-    found = _freed(program, _idle(program, handlers, of_surfaces=of_surfaces), {})
+    idle = _idle(program)
+    if of_surfaces:
+        apart = [one for one in idle if one.owner is None or not never_waits(one.owner)]
+        handlers = _handlers(program) if _may_be_handlers(program, apart) else set()
+        idle = [one for one in idle if one in handlers or (one.owner is not None and never_waits(one.owner))]
+    found = _freed(program, idle, {})
     if of_surfaces:
         return found
     known = {one.function: one for one in found}
@@ -145,13 +158,13 @@ def _freed(
     candidates = [function for function in idle if not is_required(program, function)]
     if not candidates:
         return []
-    pulled: dict[Function, list[Call]] = defaultdict(list)
-    for dispatcher in dispatchers(program, _with_tables(program, {function.name for function in candidates})):
+    pulling: dict[Function, list[Call]] = defaultdict(list)
+    for dispatcher in dispatchers(program) if _may_be_handlers(program, candidates) else ():
         for handler in dispatcher.handlers:
-            pulled[handler].append(dispatcher.call)
+            pulling[handler].append(dispatcher.call)
     families = _families(program, candidates)
-    twins = _with_waiting_twins(program, [one for one in candidates if one not in pulled])
-    given = handed(program, [one for one in candidates if one not in pulled and one not in twins])
+    twins = _with_waiting_twins(program, [one for one in candidates if one not in pulling])
+    given = handed(program, [one for one in candidates if one not in pulling and one not in twins])
     found: list[Needless] = []
     free: list[Function] = []
     for function in candidates:
@@ -160,8 +173,8 @@ def _freed(
             found.append(Needless(function, (), is_sure=False, is_seen=False, through=because))
         elif any((one.waits and one not in through) or not one.is_async for one in families[function]):
             continue
-        elif function in pulled:
-            calls = tuple(pulled[function])
+        elif function in pulling:
+            calls = tuple(pulling[function])
             found.append(Needless(function, calls, is_sure=False, is_pulled=True, through=because))
         elif not function.is_abstract and function not in twins:
             takers = [one for relative in families[function] for one in given.get(relative, ())]
@@ -186,16 +199,6 @@ def _freed(
             sure = closed and len(family) == 1 and not unknown.get(function.name) and not because
             found.append(Needless(function, calls, sure, through=because))
     return found
-
-
-def _with_tables(program: Program, names: set[str]) -> list[str]:
-    """The files that may pick one of `names` at run time: they mention it without a call, or make up names."""
-    return [
-        module.path
-        for module in program.own_modules()
-        if not names.isdisjoint(module.facts.mentions)
-        or any("getattr" in facts.calls and facts.awaited for facts in module.facts.functions)
-    ]
 
 
 def _takes_both(program: Program, function: Function) -> bool:

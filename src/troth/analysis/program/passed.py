@@ -65,6 +65,7 @@ class Passed:
         if key in self._known:
             return self._known[key]
         if key in self._asking:
+            self._program.too_early()
             return None
         self._asking.add(key)
         try:

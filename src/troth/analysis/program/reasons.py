@@ -78,7 +78,9 @@ class Reasons:
         """Why a function of a library gives a promise."""
         package = function.qualname.partition(".")[0]
         kind = "an async generator" if "g" in function.flags else "a coroutine function"
-        if "a" not in function.flags and "g" not in function.flags:
+        if "m" in function.flags:
+            kind = "a function whose result has to be awaited or entered"
+        elif "a" not in function.flags and "g" not in function.flags:
             kind = "a function that starts a task"
         return (*self._receiver(func), Reason(f"`{function.qualname}` of {package} is {kind}"))
 

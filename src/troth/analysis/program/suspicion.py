@@ -37,7 +37,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Suspicion"]
 
-_ALWAYS = frozenset({"create_task", "ensure_future", "gather", "shield", "run_in_executor", "anext", "__anext__"})
+_ALWAYS = frozenset(
+    {
+        "create_task",
+        "ensure_future",
+        "gather",
+        "shield",
+        "run_in_executor",
+        "anext",
+        "__anext__",
+        "__aenter__",
+        "__aexit__",
+    }
+)
 _INDIRECT = frozenset({"[]", "()"})  # calls of what a table holds, or of what another call gives
 
 
@@ -120,6 +132,14 @@ class Suspicion:
             for f in module.facts.functions:
                 if not f.flags & 1 and any(_last_name(d) in wrapping for d in f.decorators):
                     self.names.add(f.name)
+        for module in modules:
+            for name, _, value in module.facts.variables:
+                if (
+                    value is not None
+                    and value[0] in {"name", "attr"}
+                    and value[1 if value[0] == "name" else 2] in self.names
+                ):
+                    self.names.add(name)
         self._slots = _async_types(modules)
         self.names |= _async_attributes(modules, self._slots)
         self._generators = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3}
@@ -142,7 +162,7 @@ class Suspicion:
                     function, callee.partition(" ")[2]
                 ):
                     return True
-            elif last in self._generators:
+            elif last in self._generators and last not in self._coroutines:
                 return True
         return False
 
@@ -157,8 +177,12 @@ class Suspicion:
                 if any(map(asks_for_function, around.facts.calls)):
                     return True
                 return around is not function and self._program.passed.wrapped(around, name) is not None
+            if name in around.module.inner(around.index) or any(
+                name == imported.local for imported in around.module.imports_in(around.index)
+            ):
+                return False
             around = around.parent
-        return False
+        return name not in BUILTIN_FUNCTIONS and function.index > 0  # a variable that holds a function
 
     def _is_clear(self, function: Function, callee: str) -> bool:
         root, _, rest = callee.partition(".")
@@ -222,7 +246,7 @@ def _async_types(modules: Sequence[Module]) -> frozenset[str]:
     """Names of types that stand for callables that give promises: aliases, and classes with an async `__call__`."""
     words = {"Awaitable", "Coroutine"}
     for module in modules:
-        for name, _, value in module.facts.variables:
+        for name, _, value in module.facts.variables if _knows(module, words) else ():
             if value is not None and value[0] in {"index", "binop"} and _mentions(value, words):
                 words.add(name)
         for f in module.facts.functions:
@@ -236,7 +260,7 @@ def _async_attributes(modules: Sequence[Module], slots: frozenset[str]) -> set[s
     names: set[str] = set()
     for module in modules:
         functions = module.facts.functions
-        for c in module.facts.classes:
+        for c in module.facts.classes if _knows(module, slots) else ():
             names.update(name for name, node in c.annotations if _mentions(node, slots))
             for name, index, annotation, value in c.self_attributes:
                 said = annotation
@@ -245,6 +269,12 @@ def _async_attributes(modules: Sequence[Module], slots: frozenset[str]) -> set[s
                 if said is not None and _mentions(said, slots):
                     names.add(name)
     return names
+
+
+def _knows(module: Module, words: Collection[str]) -> bool:
+    """Whether a file has one of these words at all; one in quotes is imported, for the type checker's sake."""
+    words = frozenset(words)
+    return not words.isdisjoint(module.facts.mentions) or any(i.local in words for i in module.facts.imports)
 
 
 def _mentions(node: object, words: Collection[str]) -> bool:

@@ -99,6 +99,7 @@ class Types:
         self._program = program
         self._written: dict[str, Value | None] = {}
         self._parsed: dict[str, Node | None] = {}
+        self.arguments: dict[str, Value | None] = {}  # what the type variables of a generic class stand for just now
 
     def annotated(
         self,
@@ -152,6 +153,8 @@ class Types:
         self, node: Node, module: Module, function: Function | None, owner: Class | None, why: Why | None, depth: int
     ) -> Value | None:
         last = node[1] if node[0] == "name" else node[2]
+        if self.arguments and node[0] == "name" and last in self.arguments:
+            return self.arguments[last]
         if last == "Self" and owner is not None:
             return Instance(owner, (), why)
         value = self._resolve(node, module, function)
@@ -267,6 +270,8 @@ class Types:
         if isinstance(value, ClassObject):
             return self.instance(value.cls, args, why)
         known = self._known(last, args)
+        if known is None:  # `Handler[int]` where `Handler = Callable[[T], Awaitable[None]]`
+            known = self._alias(base, module, owner, why, depth + 1)
         if known is None and isinstance(value, External):
             return External(f"{value.path}()")
         return known

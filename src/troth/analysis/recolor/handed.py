@@ -76,7 +76,7 @@ def asked(program: Program, taker: Taker) -> tuple[Asked, AwaitedParameter | Non
         param = names[int(param) + shift] if int(param) + shift < len(names) else ""
     if param not in function.params:
         return "unknown", None
-    awaiting = awaited_parameters(program).get((function, param))
+    awaiting = awaited_parameters(program, function).get(param)
     if awaiting is not None:
         return "async", awaiting
     if any(_ASKING.search(callee) for callee in (*function.facts.calls, *function.facts.awaited)):

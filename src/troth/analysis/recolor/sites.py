@@ -189,8 +189,8 @@ class _Looked:
                 continue
             if _last(node) not in self._names or (isinstance(parent, ast.Call) and node is parent.func):
                 continue
-            if isinstance(node, ast.Name) and not any(one.owner is None for one in wanted):
-                continue  # a bare name is no method
+            if isinstance(node, ast.Name) and (not any(one.owner is None for one in wanted) or self._is_local(node)):
+                continue  # a bare name is no method, and a variable of that name no function
             value, to = self._given(node, parent)
             whose, ours = _whose(value if value is not None else self._value(node), wanted)
             if whose in {"ours", "mixed"}:
@@ -198,6 +198,19 @@ class _Looked:
                 yield Mention(self._tree, node, _last(node), to, is_known=True, functions=ours, taker=taker)
             elif whose == "unknown" and to:
                 yield Mention(self._tree, node, _last(node), to, is_known=False)
+
+    def _is_local(self, name: ast.Name) -> bool:
+        """Whether a function around binds the name to something else: a parameter or a variable."""
+        around = self._tree.around(name)
+        while isinstance(around, Definition | ast.Lambda):
+            args = around.args
+            named = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+            inside = own_nodes(around) if isinstance(around, Definition) else ()
+            stored = (one for one in inside if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+            if any(one is not None and one.arg == name.id for one in named) or any(one.id == name.id for one in stored):
+                return True
+            around = self._tree.around(around)
+        return False
 
     def _given(self, node: ast.expr, parent: ast.AST) -> tuple[Value | None, str]:
         """What the program saw in that argument, and the callee it is given to."""

@@ -10,6 +10,7 @@ from troth.analysis.program.mentions import mentioned
 from troth.analysis.recolor.boundary import Boundary
 from troth.analysis.recolor.family import family
 from troth.analysis.recolor.follow import Cascade, bound_in, in_scope, is_test_file, kept_by
+from troth.analysis.recolor.isolated import is_unittest, isolated
 from troth.analysis.recolor.mocks import mocks_recolored
 from troth.analysis.recolor.plan import Listed, Plan, Waits, outside, split_by_kind
 from troth.analysis.recolor.problem import Problem
@@ -46,7 +47,7 @@ def plan_async(
     """The plan for `functions`, and for the plain callers that `cascade` lets follow up to `boundary`."""
     program = workspace.program
     definitions = tuple(one for one in family(program, functions) if not one.is_async and _is_written(workspace, one))
-    unable = tuple(_unable(program, definitions))
+    unable = tuple(_unable(workspace, definitions))
     first, changed = set(definitions), set(definitions)
     stays: dict[Function, str] = {}
     sites = find_sites(workspace, changed)
@@ -66,6 +67,9 @@ def plan_async(
         handed = mentioned(program, {one.name for one in waiting})
         for function in waiting:
             why = kept_by(program, function, handed)
+            if is_unittest(program, function):
+                base = isolated(workspace, function)
+                why = base if isinstance(base, str) else None
             if why is None:
                 changed |= {
                     one for one in family(program, [function]) if not one.is_async and _is_written(workspace, one)
@@ -79,7 +83,10 @@ def plan_async(
         where = workspace.definition(function)
         if where is not None:
             tree, node = where
-            if is_test_file(tree.view.path) and node.name.startswith("test") and asyncio_mode != "auto":
+            if is_unittest(program, function):
+                base = isolated(workspace, function)
+                edits += base if isinstance(base, list) else []
+            elif is_test_file(tree.view.path) and node.name.startswith("test") and asyncio_mode != "auto":
                 edits += marked_for_asyncio(tree, node)
                 edits += [] if "pytest" in bound_in(tree) else import_added(tree, "import pytest", "pytest")
             edits += definition_made_async(tree, node)  # after the mark, which may go to the same place
@@ -179,7 +186,8 @@ def _is_written(workspace: Workspace, function: Function) -> bool:
     return workspace.definition(function) is not None
 
 
-def _unable(program: Program, functions: Sequence[Function]) -> list[Waits]:
+def _unable(workspace: Workspace, functions: Sequence[Function]) -> list[Waits]:
+    program = workspace.program
     found = []
     for function in functions:
         if function.name.startswith("__") and function.name.endswith("__"):
@@ -188,6 +196,9 @@ def _unable(program: Program, functions: Sequence[Function]) -> list[Waits]:
             found.append(Waits(function, "is a generator", function.place[1]))
         elif function.decorated_with(*_UNABLE):
             found.append(Waits(function, "has a decorator that asks for a plain function", function.place[1]))
+        elif is_unittest(program, function):
+            base = isolated(workspace, function)
+            found += [Waits(function, base, function.place[1])] if isinstance(base, str) else []
         elif why := required_by(program, function, functions):
             found.append(Waits(function, why, function.place[1]))
     return found

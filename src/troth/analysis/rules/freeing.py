@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.dispatch import Dispatcher
-    from troth.analysis.program.entities import Function
+    from troth.analysis.program.entities import Function, Module
     from troth.analysis.program.needless import Needless
 
 __all__ = ["dispatch_fix", "free_fix", "mentions_of"]
@@ -53,8 +53,9 @@ def dispatch_fix(program: Program, dispatcher: Dispatcher, free: list[Function])
     edits = both_colors(here)
     if edits is None:
         return None
-    names = 1 if call.node[1][0] == "name" and call.callee is None else 2  # its `def`; and its place in a table
-    freed = [one for one in free if sum(mentions_of(program, one.name)) == names]
+    by_name = call.node[1][0] == "name" and (call.callee is None or "getattr" in call.caller.facts.calls)
+    names = 1 if by_name else 2  # its `def`; and its place in a table
+    freed = [one for one in free if sum(mentions_of(program, one.name, beyond=one)) == names]
     plain = [edit for one in freed for edit in _plain(program, one) or ()]
     count = f"{len(freed)} handler" + ("s" if len(freed) != 1 else "")
     title = "await only what can be awaited" + (f", and make {count} plain" if freed else "")
@@ -68,13 +69,29 @@ def _is_quoted(program: Program, name: str) -> bool:
     return any((f'{name}"' in text or f"{name}'" in text) and word.search(text) for text in texts)
 
 
-def mentions_of(program: Program, name: str) -> Iterator[int]:
-    """How often each file of the project says a name, in code, strings and comments alike."""
+def mentions_of(program: Program, name: str, *, beyond: Function | None = None) -> Iterator[int]:
+    """How often each file of the project says a name, in code, strings and comments alike.
+
+    With `beyond`, a method, files are left out in which only other classes say it, of a method of their own.
+    """
     word = re.compile(rf"\b{re.escape(name)}\b")
     for module in program.own_modules():
         text = program.text(module.path).value
-        if name in text:
+        if name in text and not (beyond is not None and _means_its_own(program, module, text, beyond)):
             yield len(word.findall(text))
+
+
+def _means_its_own(program: Program, module: Module, text: str, function: Function) -> bool:
+    """Whether a file says the name of a method only as `def name` and `self.name`, in classes of no kin."""
+    owner = function.owner
+    if owner is None or module is function.module:
+        return False
+    classes = [module.cls(index) for index in range(len(module.facts.classes))]
+    namesakes = [one for one in classes if function.name in one.methods]
+    kin = {owner, *program.classes.order(owner), *program.classes.children(owner)}
+    if not namesakes or any(one in kin or owner in program.classes.order(one) for one in classes):
+        return False
+    return re.search(rf"(?<!def )(?<!self\.)\b{re.escape(function.name)}\b", text) is None
 
 
 def _plain(program: Program, function: Function) -> tuple[Edit, ...] | None:

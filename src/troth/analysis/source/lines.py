@@ -62,7 +62,7 @@ def decode(data: bytes) -> str:
     try:
         encoding, _ = detect_encoding(BytesIO(data).readline)
         return data.decode("utf-8" if encoding == "utf-8-sig" else encoding)
-    except (SyntaxError, LookupError, UnicodeDecodeError):
+    except (SyntaxError, LookupError, ValueError):
         return data.decode(errors="replace")
 
 

@@ -19,6 +19,7 @@ class Problem:
     text: str
     newer_syntax: bool = False
     is_template: bool = False
+    is_syntax: bool = False
 
 
 def parse(data: bytes, *, top_level_await: bool = False) -> ast.Module | Problem:
@@ -30,7 +31,7 @@ def parse(data: bytes, *, top_level_await: bool = False) -> ast.Module | Problem
             tree = compile(data, "<file>", "exec", flags, dont_inherit=True)
     except SyntaxError as error:
         place = (error.lineno or 1, error.offset or 1, error.msg or "invalid syntax")
-        return Problem(*place, _is_newer(data, error), is_template=_TEMPLATE.search(data) is not None)
+        return Problem(*place, _is_newer(data, error), _TEMPLATE.search(data) is not None, is_syntax=True)
     except UnicodeDecodeError as error:
         return Problem(data[: error.start].count(b"\n") + 1, 1, f"cannot be decoded as {error.encoding}")
     except (ValueError, LookupError) as error:  # null bytes, an unknown coding
@@ -59,7 +60,7 @@ def _is_newer(data: bytes, error: SyntaxError) -> bool:
     """
     try:
         lines = io.TextIOWrapper(io.BytesIO(data), tokenize.detect_encoding(io.BytesIO(data).readline)[0]).readlines()
-    except (SyntaxError, UnicodeDecodeError, LookupError):
+    except (SyntaxError, ValueError, LookupError):  # a coding that the text is not in says so in many ways
         return False
     line = lines[error.lineno - 1].strip() if error.lineno and error.lineno <= len(lines) else ""
     message = error.msg or ""

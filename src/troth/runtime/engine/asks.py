@@ -18,7 +18,7 @@ from troth.color import Color
 from troth.errors import MisuseError
 from troth.runtime.engine.errors import UnknownColorError
 from troth.runtime.engine.retry import ONCE, Retry
-from troth.runtime.store.payload import keep, keep_all
+from troth.runtime.store.payload import keep, plain_list
 
 __all__ = ["Append", "Ask", "Decision", "Join", "Sleep", "Start", "Step", "Together", "Wait"]
 
@@ -66,17 +66,19 @@ class Step(_StepFields):
         code: str | None = None,
     ) -> Self:
         """Look at the call before anything happens: its color, its arguments, its time."""
-        color = _color_of(call)
-        if color is Color.UNKNOWN:
-            raise _unknown_color(name, call)
+        # A decision in a loop asks for the same plain function again and again: its color is told once.
+        color = _colors.get(call) if type(call) is FunctionType else None
+        if color is None:
+            color = _color_of(name, call)
         if timeout is not None and timeout <= 0:
             raise MisuseError(f"Step {name!r} has a timeout of {timeout!r} s; it would fail before it begins.")
-        if kwargs:
-            recorded, _ = keep([list(args), dict(kwargs)], f"arguments of step {name!r}")
-        else:
-            recorded = keep_all(args, f"arguments of step {name!r}") if args else "[]"
-        fields = (name, call, args, kwargs or _NOTHING, retry, timeout, key, after_crash, code, color, recorded)
-        return tuple.__new__(cls, fields)
+        recorded = plain_list(args) if not kwargs else None
+        if recorded is None:
+            given = [list(args), dict(kwargs)] if kwargs else list(args)
+            recorded, _ = keep(given, f"arguments of step {name!r}")
+        return tuple.__new__(
+            cls, (name, call, args, kwargs or _NOTHING, retry, timeout, key, after_crash, code, color, recorded)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +174,14 @@ Ask = Step | Sleep | Wait | Start | Join | Together | Append
 Decision = Callable[..., Generator[Ask, Any, object]]
 
 
-def _color_of(call: Callable[..., object]) -> Color:
-    """The color of a plain function is told once; a decision in a loop asks for the same one again and again."""
-    if type(call) is not FunctionType:
-        return bridge.color_of(call)
-    color = _colors.get(call)
-    if color is None:
+def _color_of(name: str, call: Callable[..., object]) -> Color:
+    color = bridge.color_of(call)
+    if color is Color.UNKNOWN:
+        raise _unknown_color(name, call)
+    if type(call) is FunctionType:
         if len(_colors) >= _REMEMBERED:
             _colors.clear()  # functions made on the fly must not be kept for ever
-        color = _colors[call] = bridge.color_of(call)
+        _colors[call] = color
     return color
 
 

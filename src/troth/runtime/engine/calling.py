@@ -35,6 +35,7 @@ log = logging.getLogger("troth.engine")
 STEP_EFFECT = effect_point("step.effect", "the call of a step's function")
 
 _GRACE = 1.0  # seconds that an async step gets to finish its `finally` blocks once it is cancelled
+_make = tuple.__new__  # of a NamedTuple, without the ceremony of its constructor
 _PLAIN = frozenset({type(None), bool, int, float, str, dict, list, tuple})
 _abandoned_tasks: set["asyncio.Task[Any]"] = set()
 
@@ -76,7 +77,8 @@ async def _settled(value: Awaitable[Any], step: Step, info: CurrentStep, cancell
 
 def _call_here(step: Step) -> Outcome:
     try:
-        return Outcome("done", step.call(*step.args, **step.kwargs) if step.kwargs else step.call(*step.args))
+        value = step.call(*step.args, **step.kwargs) if step.kwargs else step.call(*step.args)
+        return _make(Outcome, ("done", value, None))
     except (KeyboardInterrupt, GeneratorExit):
         raise  # meant for whoever drives, not for the step
     except BaseException as error:  # noqa: BLE001  SystemExit too: a step does not end the program
@@ -105,7 +107,22 @@ async def acall(step: Step, info: CurrentStep, workers: Workers, cancellation: C
         if failpoints.armed:
             failpoints.reach(STEP_EFFECT.before)
         if step.color is Color.ASYNC:
-            outcome = await _await(partial(step.call, *step.args, **step.kwargs), step, info, cancellation)
+            if step.timeout is None:
+                task, before = _enter(cancellation)
+                try:
+                    value: Any = await (step.call(*step.args, **step.kwargs) if step.kwargs else step.call(*step.args))  # type: ignore[misc]
+                    while type(value) not in _PLAIN and inspect.isawaitable(value):
+                        value = await value
+                    outcome = _make(Outcome, ("done", value, None))
+                except BaseException as error:  # noqa: BLE001  what is not the step's own is raised again
+                    outcome = _of_error(error, task, before, cancellation)
+                finally:
+                    cancellation.leave(task)
+                if task.cancelling() > before:
+                    _mind_cancellation(task, cancellation, outcome)
+            else:
+                make = partial(step.call, *step.args, **step.kwargs)
+                outcome = await _await_within(make, step, info, cancellation, step.timeout)
         else:
             outcome = await _await_thread(step, info, workers)
             if outcome.ended == "done" and type(outcome.value) not in _PLAIN and inspect.isawaitable(outcome.value):
@@ -161,33 +178,43 @@ async def _settle(value: Awaitable[Any], step: Step, info: CurrentStep, cancella
 async def _await(make: Callable[[], Any], step: Step, info: CurrentStep, cancellation: Cancellation) -> Outcome:
     if step.timeout is not None:
         return await _await_within(make, step, info, cancellation, step.timeout)
-    task = asyncio.current_task()
-    if task is None:
-        raise MisuseError("A step has to be awaited in a task of asyncio.")
-    before = task.cancelling()
-    cancellation.enter(task)
+    task, before = _enter(cancellation)
     try:
-        value = await make()
-        while type(value) not in _PLAIN and inspect.isawaitable(value):
-            value = await value
-        outcome = Outcome("done", value)
-    except asyncio.CancelledError as error:
-        if task.cancelling() == before:
-            return Outcome("failed", error=error)  # the step raised it; nobody cancelled us
-        if not cancellation.is_asked:
-            raise
-        outcome = Outcome("cancelled", error=error)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:  # noqa: BLE001  SystemExit too: a step does not end the program
-        outcome = Outcome("failed", error=error)
+        outcome = Outcome("done", await _fully(make))
+    except BaseException as error:  # noqa: BLE001  what is not the step's own is raised again
+        outcome = _of_error(error, task, before, cancellation)
     finally:
         cancellation.leave(task)
     if task.cancelling() > before:
-        if not cancellation.is_asked:
-            raise CancelledAfterError(outcome)  # the step swallowed it, and it was not meant for the step alone
-        task.uncancel()
+        _mind_cancellation(task, cancellation, outcome)
     return outcome
+
+
+def _enter(cancellation: Cancellation) -> "tuple[asyncio.Task[Any], int]":
+    """The task in which the step runs, within reach of the run's cancellation; how often it was cancelled so far."""
+    task = asyncio.current_task()
+    if task is None:
+        raise MisuseError("A step has to be awaited in a task of asyncio.")
+    cancellation.enter(task)
+    return task, task.cancelling()
+
+
+def _of_error(error: BaseException, task: "asyncio.Task[Any]", before: int, cancellation: Cancellation) -> Outcome:
+    """What an error out of a step means; raises it again where it is meant for whoever drives."""
+    if isinstance(error, asyncio.CancelledError) and task.cancelling() > before:
+        if not cancellation.is_asked:
+            raise error
+        return Outcome("cancelled", error=error)
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        raise error
+    return Outcome("failed", error=error)  # SystemExit too: a step does not end the program
+
+
+def _mind_cancellation(task: "asyncio.Task[Any]", cancellation: Cancellation, outcome: Outcome) -> None:
+    """The task was cancelled while the step ran. If the run is not to be, it was meant for more than the step."""
+    if not cancellation.is_asked:
+        raise CancelledAfterError(outcome)
+    task.uncancel()
 
 
 async def _fully(make: Callable[[], Any]) -> Any:

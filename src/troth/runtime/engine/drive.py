@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any, Protocol
 
 from troth import bridge
@@ -14,7 +15,7 @@ from troth.runtime.store import Store
 
 __all__ = ["Driven", "adrive", "drive"]
 
-_BREATH = 32  # commits after which a task that never had to wait lets the others run
+_BREATH = 0.005  # seconds after which a task that never had to wait lets the others run
 
 
 class Driven(Protocol):
@@ -68,7 +69,7 @@ async def adrive(acts: Acts, driven: Driven) -> Any:
     """Perform what `acts` asks for in this task, until it returns. It differs from `drive` by its awaits."""
     answer: Any = None
     error: BaseException | None = None
-    since_breath = 0
+    breathe_at = monotonic() + _BREATH
     store = driven.store
     while True:
         try:
@@ -78,13 +79,12 @@ async def adrive(acts: Acts, driven: Driven) -> Any:
         answer = error = None
         try:
             if type(act) is Commit:
-                since_breath += 1
-                kept = store.commit_at_once(act.work) if since_breath < _BREATH and driven.is_alone() else None
+                kept = store.commit_at_once(act.work) if monotonic() < breathe_at and driven.is_alone() else None
                 if kept is None:
                     # A breath is taken here and nowhere else: cancelled while it waits, a commit is made all the same,
                     # so what a step has done is recorded before the run is let go of.
-                    since_breath = 0
                     answer = await store.acommit(act.point, act.work)
+                    breathe_at = monotonic() + _BREATH
                 else:
                     answer = kept[0]
             elif type(act) is Invoke:

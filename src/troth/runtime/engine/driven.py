@@ -1,6 +1,6 @@
 """A run that this engine carries out just now."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from troth.runtime.engine.strand import RunInProgress
@@ -19,7 +19,7 @@ class DrivenRun:
         workers: Workers,
         run: RunInProgress,
         launch: Callable[[str], None],
-        company: Callable[[], int],
+        company: Mapping[str, object],
     ) -> None:
         self.store = store
         self.workers = workers
@@ -41,7 +41,7 @@ class DrivenRun:
 
     def is_alone(self) -> bool:
         """Whether no other run is being driven, so that nobody else is about to commit."""
-        return self._company() == 1 and self.run.strands == 1
+        return len(self._company) == 1 and self.run.strands == 1
 
     def close(self) -> None:
         """Listen no more."""

@@ -8,16 +8,18 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from troth.errors import MisuseError
 from troth.runtime.engine.claims import Claim, Claimed
 from troth.runtime.engine.conduct import conduct
 from troth.runtime.engine.decisions import Decisions
 from troth.runtime.engine.drive import adrive, drive
 from troth.runtime.engine.driven import DrivenRun
+from troth.runtime.engine.errors import EngineClosedError
 from troth.runtime.engine.looking import Lookout
 from troth.runtime.engine.ownership import Ownership
 from troth.runtime.engine.strand import RunInProgress
 from troth.runtime.engine.workers import Workers
-from troth.runtime.store import CommitPoint, StepRecord, Store
+from troth.runtime.store import CommitPoint, LeaseLostError, StepRecord, Store
 
 __all__ = ["Driving"]
 
@@ -66,8 +68,9 @@ class Driving:
         try:
             with self._driven(run, () if claimed.is_new else self._store.steps(claim.run_id)) as driven:
                 drive(conduct(run, self._decisions.begin(claimed.decision, claimed.args)), driven)
-        except BaseException:
+        except BaseException as error:
             self._ownership.give_back(claim, run.left_behind)
+            self._tell_if_closed(claim, error)
             raise
 
     async def adrive(self, claim: Claim, claimed: Claimed) -> None:
@@ -78,9 +81,18 @@ class Driving:
             steps = () if claimed.is_new else await self._lookout.beside(lambda: self._store.steps(claim.run_id))
             with self._driven(run, steps) as driven:
                 await adrive(conduct(run, self._decisions.begin(claimed.decision, claimed.args)), driven)
-        except BaseException:
+        except BaseException as error:
             await self._ownership.agive_back(claim, run.left_behind)
+            self._tell_if_closed(claim, error)
             raise
+
+    def _tell_if_closed(self, claim: Claim, error: BaseException) -> None:
+        """Where the engine was closed in the middle, that is what happened, whatever the store says of it."""
+        if self._ownership.is_closed and isinstance(error, LeaseLostError | MisuseError):
+            raise EngineClosedError(
+                f"The engine was closed while it carried out run {claim.run_id!r}. The run is kept, and goes on with "
+                "the next engine; the step that was in flight is done again, under the same key."
+            ) from error
 
     def _in_progress(self, claim: Claim, claimed: Claimed) -> RunInProgress:
         run = RunInProgress(
@@ -96,7 +108,7 @@ class Driving:
     @contextmanager
     def _driven(self, run: RunInProgress, steps: Sequence[StepRecord]) -> Iterator[DrivenRun]:
         run.recorded = {(step.place.branch, step.place.seq): step for step in steps}
-        driven = DrivenRun(self._store, self._workers, run, self._launch, lambda: len(self.runs))
+        driven = DrivenRun(self._store, self._workers, run, self._launch, self.runs)
         driven.listen(run.resource)
         self.runs[run.run_id] = driven
         try:

@@ -8,6 +8,7 @@ a run becomes ours, `driving` how it is driven, `attending` how it is waited for
 import logging
 import os
 import random
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ __all__ = ["EmbeddedEngine"]
 
 log = logging.getLogger("troth.engine")
 
+_PATIENCE = 10.0  # seconds that a second `close` waits for the first one
 _engines: "weakref.WeakSet[EmbeddedEngine]" = weakref.WeakSet()
 
 
@@ -88,6 +90,7 @@ class EmbeddedEngine:
             self._tending.launch,
         )
         self._attendance = Attendance(self.store, self._tending.look_after)
+        self._has_let_go = threading.Event()
         lost.start_watching()
         _engines.add(self)
 
@@ -309,27 +312,31 @@ class EmbeddedEngine:
     def close(self) -> None:
         """Interrupt what is being carried out here, and let go of everything. May be called twice."""
         if self._tending.begin_close():
-            self._tending.close()
-            self._end_close()
+            self._let_go()
+        self._has_let_go.wait(_PATIENCE)  # a task may have been cancelled while it waited for the same
 
     async def aclose(self) -> None:
         """`close` for a task: waits for the runs on this loop to let go. Cancelled, it lets go all the same."""
         if self._tending.begin_close():
             try:
-                await self._tending.aclose()
+                await self._tending.end_here()
             finally:
-                self._end_close()
+                await self._lookout.beside(self._let_go)  # it commits, and waits for the engine's own loop
 
-    def _end_close(self) -> None:
-        self._ownership.close()
-        self._lookout.close()
-        stuck = self.workers.close()
-        if stuck:
-            log.warning("The engine was closed while %d threads were stuck in: %s", len(stuck), ", ".join(stuck))
-        if self._owns_store:
-            self.store.close()
-        lost.stop_watching()
-        _engines.discard(self)
+    def _let_go(self) -> None:
+        try:
+            self._tending.close()
+            self._ownership.close()
+            self._lookout.close()
+            stuck = self.workers.close()
+            if stuck:
+                log.warning("The engine was closed while %d threads were stuck in: %s", len(stuck), ", ".join(stuck))
+            if self._owns_store:
+                self.store.close()
+            lost.stop_watching()
+            _engines.discard(self)
+        finally:
+            self._has_let_go.set()
 
     def _after_fork(self) -> None:
         self._ownership.after_fork()

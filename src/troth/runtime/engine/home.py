@@ -74,17 +74,14 @@ class Home:
         if portal is not None:
             portal.close()
 
-    async def aclose(self) -> None:
-        """`close`, and wait for the tasks on this loop as well. Cancelled, it only waits no longer."""
+    async def end_here(self) -> None:
+        """End the tasks on this loop, and wait for them."""
         here = asyncio.get_running_loop()
         mine = [task for task in self._tasks if task.get_loop() is here and task is not asyncio.current_task()]
         for task in mine:
             task.cancel()
-        try:
-            if mine:
-                await asyncio.wait(mine)
-        finally:
-            self.close()
+        if mine:
+            await asyncio.wait(mine)
 
 
 async def _this_loop() -> asyncio.AbstractEventLoop:

@@ -44,6 +44,11 @@ class Ownership:
         self._unreleased: dict[str, Write] = {}
         self._is_closed = False
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether everything is given back for good."""
+        return self._is_closed
+
     def owner(self) -> Owner:
         """The engine's name in the store, enrolled."""
         owner = self._owner

@@ -24,6 +24,7 @@ from troth.runtime.store.records import BegunStep, Place
 __all__ = ["perform_step"]
 
 _UNCOUNTED = frozenset({"interrupted", "cancelled"})  # attempts that do not use up a step's retries
+_make = tuple.__new__  # of a NamedTuple, without the ceremony of its constructor: all this is done for every step
 _DEAF = Cancellation()  # for the steps of a strand that knows of the cancellation already
 
 
@@ -36,7 +37,7 @@ def perform_step(strand: Strand, step: Step, place: Place, record: StepRecord | 
         if run.earlier and (before := run.earlier.get((place.branch, place.seq))) is not None:
             is_unknown = _was_unknown(before)
         key = step.key or f"{run.run_id}:{place.branch}{place.seq}:{step.name}"
-        begun = BegunStep(step.name, key, step.recorded, step.color._value_, step.code, clock())
+        begun = _make(BegunStep, (step.name, key, step.recorded, step.color._value_, step.code, clock()))
         commit = strand.commit_begin(STEP_BEGIN, place, begun)
     elif record.state.is_settled:
         return strand.answer(record)
@@ -51,7 +52,7 @@ def perform_step(strand: Strand, step: Step, place: Place, record: StepRecord | 
         info = CurrentStep(run.run_id, place, step.name, key, number, clock())
         outcome: Outcome
         try:
-            outcome = yield Invoke(step, info, _DEAF if strand.is_told else run.cancellation)
+            outcome = yield _make(Invoke, (step, info, _DEAF if strand.is_told else run.cancellation))
         except CancelledAfterError as cancelled:
             _leave_behind(strand, info, cancelled.outcome)
             raise
@@ -84,7 +85,7 @@ def _leave_behind(strand: Strand, info: CurrentStep, outcome: Outcome) -> None:
     """Have an answer written when the run is let go of: nobody goes on here, but what is done is not done again."""
     if outcome.ended == "done":
         with contextlib.suppress(NotJsonError):  # then it was no success; the next owner finds out
-            text, _ = keep(outcome.value, f"result of step {info.name!r}")
+            text, _ = keep(outcome.value, "result")
             strand.run.left_behind.append(partial(_settle, info=info, text=text, now=strand.run.clock()))
 
 

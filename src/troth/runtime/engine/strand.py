@@ -19,6 +19,7 @@ from troth.runtime.store.records import BegunStep, Place
 
 __all__ = ["DecisionRaisedError", "Perform", "RunInProgress", "Strand", "ThrownError"]
 
+_make = tuple.__new__  # of a NamedTuple, without the ceremony of its constructor
 Write = Callable[[Transaction], object]
 Perform = Callable[["Strand", Any, Place, StepRecord | None], Generator[Act, Any, object]]
 
@@ -120,7 +121,7 @@ class Strand:
             if record is not None:
                 check_same(ask, record, self.run.name_of)
             try:
-                answer = yield from perform(self, ask, Place(run_id, branch, seq), record)
+                answer = yield from perform(self, ask, _make(Place, (run_id, branch, seq)), record)
             except (StepFailedError, RunCancelledError, NotJsonError) as error:
                 failure = error
             except ThrownError as thrown:
@@ -158,7 +159,7 @@ class Strand:
                 write(tx)
             return tx.begin_held_step(place, run.resource, run.token, begun)  # refuses the writes above as well
 
-        return Commit(point, work)
+        return _make(Commit, (point, work))
 
     def is_cancelled(self, is_requested: bool = False) -> bool:  # noqa: FBT001, FBT002  the answer of a commit
         """Whether the run is to be cancelled and this strand has not been told."""

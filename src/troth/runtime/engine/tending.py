@@ -179,9 +179,9 @@ class Tending:
         """End every run in the background."""
         self._home.close()
 
-    async def aclose(self) -> None:
-        """`close`, and wait for the runs on this loop to let go."""
-        await self._home.aclose()
+    async def end_here(self) -> None:
+        """End every run in the background on this loop, and wait until it has let go."""
+        await self._home.end_here()
 
     def after_fork(self) -> None:
         """In the child: nothing is being done here."""

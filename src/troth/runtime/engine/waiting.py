@@ -150,7 +150,10 @@ def _look(tx: Transaction, strand: Strand, ask: Join, place: Place, over: list[t
     """Take over the other run's ending as this step's answer, in one commit."""
     over.clear()
     ended = tx.ending_of(ask.run_id)
-    if ended is None:
+    if ask.run_id == place.run_id:
+        endless = {"type": "MisuseError", "message": f"Run {ask.run_id!r} cannot wait for its own end."}
+        ended = RunState.RUNNING, None, json.dumps(endless)
+    elif ended is None:
         if tx.state_of(ask.run_id) is not None:
             return
         unknown = {"type": "UnknownRunError", "message": f"There is no run {ask.run_id!r} to wait for."}

@@ -5,7 +5,6 @@ from typing import Any
 
 from troth.runtime.engine.asks import Step
 from troth.runtime.engine.errors import RunCancelledError, StepFailedError
-from troth.runtime.sagas.cut_off import may_have_happened, watched
 from troth.runtime.sagas.outcome import SagaOutcome, SagaState
 from troth.runtime.sagas.rollback import StepFailed, Undoable, failure_of, roll_back
 from troth.runtime.sagas.saga import ResultOf, Saga, SagaStep, Tried
@@ -28,7 +27,7 @@ def decide(saga: Saga) -> Generator[Step, Any, SagaOutcome]:
         try:
             results[step.name] = yield _ask(step.name, step.do, arguments)
         except StepFailedError as error:
-            if may_have_happened(error):
+            if error.is_outcome_unknown:
                 happened.append(_undoable(step, arguments, None))
             failure = failure_of(step.name, error)
             break
@@ -61,8 +60,7 @@ def _undoable(step: SagaStep, arguments: Mapping[str, object], result: object) -
 
 
 def _ask(name: str, tried: Tried, arguments: Mapping[str, object]) -> Step:
-    call = watched(tried.action.call, tried.action.color)
-    return Step(name, call, kwargs=arguments, retry=tried.retry, timeout=tried.timeout)
+    return Step(name, tried.action.call, kwargs=arguments, retry=tried.retry, timeout=tried.timeout)
 
 
 def _fill(value: object, results: Mapping[str, object]) -> object:

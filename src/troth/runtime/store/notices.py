@@ -78,9 +78,9 @@ class Bell:
 
 
 class Notices:
-    """The bells of one store, by topic. `watched` is told when the first listener comes and when the last one goes."""
+    """The bells of one store, by topic. `watched` is called when somebody listens after nobody did."""
 
-    def __init__(self, watched: Callable[[bool], None]) -> None:
+    def __init__(self, watched: Callable[[], None]) -> None:
         self._lock = threading.Lock()
         self._bells: dict[str, set[Bell]] = {}
         self._listening = 0
@@ -109,7 +109,7 @@ class Notices:
             self._listening += 1
             is_first = self._listening == 1
         if is_first:
-            self._watched(True)
+            self._watched()
 
     def remove(self, bell: Bell, topics: Iterable[str]) -> None:
         """Stop ringing `bell`."""
@@ -120,9 +120,11 @@ class Notices:
                 if not bells:
                     self._bells.pop(topic, None)
             self._listening -= 1
-            is_last = self._listening == 0
-        if is_last:
-            self._watched(False)
+
+    @property
+    def is_listened_to(self) -> bool:
+        """Whether anybody wants to know anything."""
+        return self._listening > 0
 
     def publish(self, topics: Iterable[str]) -> None:
         """Ring for `topics`. From any thread."""

@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import os
 import sqlite3
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +36,7 @@ T = TypeVar("T")
 STORE_MIGRATE = commit_point("store.migrate", "the tables of a new file, or of an older version brought to today's")
 
 _LOOK_EVERY = 0.05  # seconds between looks for commits of other processes, while somebody waits
+_IDLE_LOOKS = 20  # looks for nobody, after which the looking ends
 _open_stores: "weakref.WeakSet[SqliteStore]" = weakref.WeakSet()
 
 
@@ -61,7 +63,9 @@ class SqliteStore:
         self.clock = clock
         self._busy_timeout = busy_timeout
         self._is_closed = False
+        self._looking = threading.Lock()
         self._look: Chore | None = None
+        self._idle_looks = 0
         self._batches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Batch] = weakref.WeakKeyDictionary()
         self._given_away: list[_Batch] = []
         self.keeper = Keeper("troth-store")
@@ -282,14 +286,20 @@ class SqliteStore:
         chore = self.keeper.every(interval, task)
         return lambda: self.keeper.stop(chore)
 
-    def _watch(self, is_watched: bool) -> None:  # noqa: FBT001
-        if is_watched:
-            self._look = self.keeper.every(_LOOK_EVERY, self._look_abroad)
-        elif self._look is not None:
-            self.keeper.stop(self._look)
-            self._look = None
+    def _watch(self) -> None:
+        """Look abroad from now on. The looking ends by itself: to wake the store's thread for every run is dear."""
+        with self._looking:
+            self._idle_looks = 0
+            if self._look is None:
+                self._look = self.keeper.every(_LOOK_EVERY, self._look_abroad)
 
     def _look_abroad(self) -> None:
+        with self._looking:
+            self._idle_looks = 0 if self.notices.is_listened_to else self._idle_looks + 1
+            if self._idle_looks > _IDLE_LOOKS and self._look is not None:
+                self.keeper.stop(self._look)
+                self._look = None
+                return
         if self._writer.has_foreign_changes():
             self.notices.publish_all()
 
@@ -304,6 +314,7 @@ class SqliteStore:
         self._readers.after_fork()
         self.keeper.after_fork()
         self.notices.after_fork()
+        self._looking = threading.Lock()
         self._look = None
         self._given_away = []
 

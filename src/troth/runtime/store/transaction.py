@@ -34,11 +34,13 @@ def stream_topic(stream: str) -> str:
 class SqliteTransaction:
     """The writes of one transaction."""
 
-    __slots__ = ("_connection", "_execute", "topics")
+    __slots__ = ("_connection", "_execute", "execute", "topics")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._execute = connection.execute
+        # One cursor for all, also for the writer's BEGIN and COMMIT: each answer is read before the next question, and
+        # a new cursor for each would cost as much as a short statement.
+        self.execute = self._execute = connection.cursor().execute
         self.topics: set[str] = set()
 
     def take_topics(self) -> set[str]:
@@ -155,9 +157,9 @@ class SqliteTransaction:
         name, key, args, color, code, now = begun
         done = self._execute(
             "INSERT INTO steps (run_id, branch, seq, kind, name, state, key, attempt, args, code, color, started_at) "
-            "SELECT ?1, ?2, ?3, 'step', ?4, 'begun', ?5, 1, ?6, ?7, ?8, ?9 FROM leases, runs "
-            "WHERE leases.resource = ?10 AND leases.token = ?11 AND runs.id = ?1 AND runs.cancel_requested = 0",
-            (*place, name, key, args, code, color, now, resource, token),
+            "SELECT ?, ?, ?, 'step', ?, 'begun', ?, 1, ?, ?, ?, ? FROM leases, runs "
+            "WHERE leases.resource = ? AND leases.token = ? AND runs.id = ? AND runs.cancel_requested = 0",
+            (*place, name, key, args, code, color, now, resource, token, place[0]),
         )
         if done.rowcount == 1:
             return False
@@ -226,18 +228,18 @@ class SqliteTransaction:
     def copy_steps(self, source: str, target: str, before: int) -> int:
         """Give `target` the settled steps of `source` that come before trunk step `before`, with their branches."""
         columns = "kind, name, state, key, attempt, args, code, color, result, error, started_at, finished_at, wake_at"
-        done = self._execute(
+        copied: int = self._execute(
             f"INSERT INTO steps (run_id, branch, seq, {columns}) SELECT ?, branch, seq, {columns} FROM steps "  # noqa: S608
             "WHERE run_id = ? AND ((branch = '' AND seq < ?) OR (branch != '' AND CAST(branch AS INTEGER) < ?))",
             (target, source, before, before),
-        )
+        ).rowcount
         self._execute(
             "INSERT INTO attempts SELECT ?, branch, seq, number, outcome, error, started_at, finished_at, next_at "
             "FROM attempts WHERE run_id = ? AND ((branch = '' AND seq < ?) OR "
             "(branch != '' AND CAST(branch AS INTEGER) < ?))",
             (target, source, before, before),
         )
-        return done.rowcount
+        return copied
 
     # Signals
 

@@ -121,14 +121,15 @@ class Writer:
         topics: set[str] | None = None
         try:
             connection = self._connection or self._open()
+            tx = self._tx
+            execute = tx.execute
             try:
-                connection.execute("BEGIN IMMEDIATE")
+                execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
                 self._begin_despite(error, connection, patience)
-            tx = self._tx
             try:
                 answer = work(tx)
-                connection.execute("COMMIT")
+                execute("COMMIT")
             except BaseException as error:
                 _rollback(connection)
                 tx.take_topics()

@@ -4,32 +4,20 @@ What was done stays recorded and is not repeated; what was undone is not undone 
 completely is over for good: going on would do everything anew, which is what `fork` is for.
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 from troth.errors import MisuseError
 from troth.runtime.store import RunRecord, RunState, StepRecord, StepState
-from troth.runtime.workflows.frame import TIME_LEFT, approval_signal
+from troth.runtime.workflows.decision import OUTPUT
 from troth.runtime.workflows.problems import did_you_mean
 from troth.runtime.workflows.report import RunReport, RunWord, StepWord
+from troth.runtime.workflows.waits import RACED_SLEEP, STILL_NEEDED, TIME_LEFT, approval_signal
 
-__all__ = ["CannotGoOnError", "Going", "to_ask_again", "trunk_step"]
+__all__ = ["CannotGoOnError", "to_ask_again", "trunk_step"]
 
 
 class CannotGoOnError(MisuseError):
     """The run is over for good. It was left as it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Going:
-    """How a run is to go on: with which workflow, whatever has changed, and with which budget."""
-
-    workflow: Any = None
-    accept_changes: bool = False
-    as_recorded: bool = False
-    budget: Mapping[str, object] = field(default_factory=dict)
 
 
 def to_ask_again(run: RunRecord, rows: Sequence[StepRecord], report: RunReport) -> list[StepRecord]:
@@ -41,14 +29,14 @@ def to_ask_again(run: RunRecord, rows: Sequence[StepRecord], report: RunReport) 
     if report.state is RunWord.ROLLBACK_INCOMPLETE:
         left = {one.place for one in report.not_undone}
         return [row for row in rows if row.name in left and row.state is StepState.FAILED]
-    if report.undone:
+    if report.rolled_back:
         raise CannotGoOnError(
             f"The run {run.id!r} was undone ({', '.join(report.undone)}), so there is nothing to go on from.\n"
             f"It was left as it is. `troth runs fork {run.id}` runs it again with the same inputs."
         )
     if run.state is RunState.CANCELLED:
         return [row for row in rows if row.state is StepState.CANCELLED]
-    failed = {one.place for one in report.steps if one.state is StepWord.FAILED}
+    failed = {OUTPUT, *(one.place for one in report.steps if one.state is StepWord.FAILED)}
     if report.over_budget is not None:
         return _over_budget(rows, failed)
     blocks = [row for row in rows if row.kind == "together" and row.state is StepState.FAILED]
@@ -67,14 +55,16 @@ def _over_budget(rows: Sequence[StepRecord], failed: set[str]) -> list[StepRecor
 
 
 def _cut_short(row: StepRecord, table: Mapping[tuple[str, int], StepRecord]) -> list[StepRecord]:
-    """The wait that the refusal `row` ended, if it ended one: what lies between its announcement and the refusal."""
-    found = []
-    before = table.get((row.place.branch, row.place.seq - 1))
-    while before is not None and (before.kind in ("sleep", "wait") or before.name == TIME_LEFT):
+    """The wait that the refusal `row` ended, if it ended one, and what was asked for its sake."""
+    wait = table.get((row.place.branch, row.place.seq - 1))
+    if wait is None or wait.name not in (row.name, approval_signal(row.name), f"{RACED_SLEEP}{row.name}"):
+        return []
+    found = [wait]
+    before = table.get((row.place.branch, wait.place.seq - 1))
+    while before is not None and before.name in (TIME_LEFT, STILL_NEEDED):
         found.append(before)
         before = table.get((row.place.branch, before.place.seq - 1))
-    announced = before is not None and before.kind == "append" and json.loads(before.args)[1]["place"] == row.name
-    return found if announced else []
+    return found
 
 
 def trunk_step(run: RunRecord, rows: Sequence[StepRecord], step: str | None) -> tuple[int, list[StepRecord]]:

@@ -1,6 +1,7 @@
 """Knows what a workflow may use, and says clearly when something is used up: time, steps, tokens or cost."""
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
@@ -11,7 +12,7 @@ from troth.runtime.workflows.problems import did_you_mean
 from troth.runtime.workflows.spec import LIMITS, Budget
 from troth.runtime.workflows.usage import Meter
 
-__all__ = ["Allowance", "limit_in", "raised"]
+__all__ = ["Allowance", "Allowances", "limit_in", "raised", "time_until"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,62 @@ class Allowance:
             "Nothing further was started; what is done stands.",
             self.workflow,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Allowances:
+    """What may be used at one place: of the run, and of each workflow in it that the place lies in."""
+
+    each: tuple[Allowance, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.each)
+
+    def with_one(self, allowance: Allowance) -> "Allowances":
+        """The same, and `allowance` innermost."""
+        return Allowances((*self.each, allowance))
+
+    def named_in(self, message: str) -> Allowance | None:
+        """The innermost one that a refusal speaks of."""
+        return next((one for one in reversed(self.each) if f"of {one.workflow!r} " in message), None)
+
+    def check_steps(self, used: int) -> None:
+        """Refuse another action when all have been performed."""
+        for one in self.each:
+            one.check_steps(used)
+
+    def check_time(self) -> None:
+        """Refuse to begin anything once the time is up."""
+        for one in self.each:
+            one.check_time(time.time())
+
+    def check_usage(self, meter: Meter) -> None:
+        """Refuse an agent's next turn when tokens or cost are used up."""
+        for one in self.each:
+            one.check_usage(meter)
+
+    @property
+    def are_metered(self) -> bool:
+        """Whether tokens or cost have a limit."""
+        return any(one.budget.tokens is not None or one.budget.cost is not None for one in self.each)
+
+    def first_deadline(self) -> Allowance | None:
+        """The one whose time is up first; None where time has no limit."""
+        limited = [one for one in self.each if one.deadline is not None]
+        return min(limited, key=lambda one: one.deadline or 0.0, default=None)
+
+    def time_left(self, timeout: float | None) -> float | None:
+        """A step's own limit or what is left of the run's, whichever is less. No replay compares it."""
+        last = self.first_deadline()
+        if last is None or last.deadline is None:
+            return timeout
+        left = time_until(last.deadline)
+        return left if timeout is None else min(timeout, left)
+
+
+def time_until(deadline: float) -> float:
+    """Seconds that are left; a moment at least, because no limit is less than that."""
+    return max(deadline - time.time(), 0.001)
 
 
 def limit_in(message: str) -> str | None:

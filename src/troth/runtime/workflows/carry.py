@@ -8,7 +8,7 @@ import logging
 from troth.bridge import call
 from troth.runtime.engine import EmbeddedEngine, ResultTimeoutError, RunFailedError
 from troth.runtime.store import RunState
-from troth.runtime.workflows.frame import approval_signal
+from troth.runtime.workflows.waits import approval_signal
 
 __all__ = ["Carrier"]
 

@@ -7,9 +7,15 @@ from troth.runtime.engine.asks import Ask
 from troth.runtime.engine.errors import RunCancelledError
 from troth.runtime.sagas.rollback import Rollback, roll_back
 from troth.runtime.workflows.failures import OverBudgetError, WorkflowFailedError
-from troth.runtime.workflows.frame import Frame, OverBudget, Run, Stopped
+from troth.runtime.workflows.frame import Frame, Run
+from troth.runtime.workflows.paths import BadPathError
+from troth.runtime.workflows.sources import Source
+from troth.runtime.workflows.stopped import OverBudget, Stopped
 
-__all__ = ["decide"]
+__all__ = ["OUTPUT", "decide"]
+
+OUTPUT = "the output"
+"""The name under which it is recorded that the output of a run leads nowhere."""
 
 
 def decide(run: Run, inputs: Mapping[str, object]) -> Generator[Ask, Any, object]:
@@ -20,6 +26,8 @@ def decide(run: Run, inputs: Mapping[str, object]) -> Generator[Ask, Any, object
     frame.allowances = yield from frame.enter_budget(spec.name, spec.budget)
     try:
         output = yield from frame.run_steps_here(spec.steps)
+        if spec.output is not None:
+            output = yield from _gathered(frame, spec.output)
     except OverBudget as over:
         rollback = Rollback()
         if spec.budget.on_exceeded == "undo":
@@ -37,6 +45,14 @@ def decide(run: Run, inputs: Mapping[str, object]) -> Generator[Ask, Any, object
         raise
     if frame.failures:  # only where `on_error` is `continue`
         raise WorkflowFailedError(spec.name, frame.failures, Rollback())
-    if spec.output is None:
-        return output
-    return {name: source.value(state) for name, source in spec.output.items()}
+    return output
+
+
+def _gathered(frame: Frame, output: Mapping[str, Source]) -> Generator[Ask, Any, dict[str, object]]:
+    """What the run gives back. That it leads nowhere is a failure like that of a step: what was done is undone."""
+    try:
+        return frame.look_up(output)
+    except BadPathError as wrong:
+        if frame.failures:  # it went on without the step that this would have been
+            raise WorkflowFailedError(frame.spec.name, frame.failures, Rollback()) from None
+        raise Stopped((yield from frame.recorded(OUTPUT, wrong))) from None

@@ -1,5 +1,7 @@
 """Knows how a whole workflow is read from a document and written back."""
 
+import posixpath
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any, cast
 
@@ -15,18 +17,20 @@ from troth.runtime.workflows.field_types import (
     Text,
 )
 from troth.runtime.workflows.fields import Desk, Field, dump_fields, fields_schema, read_fields
-from troth.runtime.workflows.nodes import MapNode, Node, ScalarNode, plain
+from troth.runtime.workflows.nodes import MapNode, Mark, Node, ScalarNode, plain
 from troth.runtime.workflows.problems import Problems, Unreadable
 from troth.runtime.workflows.spec import LIMITS, SCHEMA_VERSION, Budget, WorkflowSpec
 from troth.runtime.workflows.steps import read_steps
 
-__all__ = ["BUDGET_FIELDS", "WORKFLOW_FIELDS", "dump_workflow", "read_document", "read_workflow_file"]
+__all__ = ["BUDGET_FIELDS", "WORKFLOW_FIELDS", "dump_workflow", "read_document", "read_text", "read_workflow_file"]
+
+_LARGEST = 10_000_000  # bytes; some hundred times what anybody has written by hand
 
 BUDGET_FIELDS = (
     Field("time", Duration(), "how long the run may take from its start, waiting included"),
     Field("steps", Count(), "how many actions it may perform; each round and each item counts"),
     Field("tokens", Count(1, 10**12), "how many tokens its agents may use, in and out together"),
-    Field("cost", Number(0.0), "how much its agents may cost, in the currency of the model's prices"),
+    Field("cost", Number(0.0, above=True), "how much its agents may cost, in the currency of the model's prices"),
     Field(
         "on_exceeded",
         Choice(("stop", "undo")),
@@ -80,8 +84,9 @@ WORKFLOW_FIELDS = (
         default="undo",
     ),
     Field("budget", _BudgetType(), "what a run may use", default=Budget()),
-    Field("steps", Steps(), "what is done, one after the other", required=True, default=()),
+    Field("steps", Steps(may_be_empty=True), "what is done, one after the other", required=True, default=()),
     Field("output", SourceMap(), "what a run gives back; without it, the output of the last step"),
+    Field("folder", Text(), "for one written inside another: the folder of its modules and workflows", default=""),
 )
 
 
@@ -101,19 +106,45 @@ def read_document(node: Node, desk: Desk) -> WorkflowSpec:
 def read_inner(node: Node, desk: Desk) -> WorkflowSpec:
     """A workflow inside another: written in place, or the path of its file."""
     if isinstance(node, MapNode):
-        return read_document(node, desk)
+        entry = node.get("folder")
+        inside = str(plain(entry.value)) if entry is not None else ""
+        return read_document(node, replace(desk, folder=desk.folder / inside, where=_below(desk.where, inside)))
     name = Text().read(node, desk)
     path = (desk.folder / name).resolve()
     if str(path) in desk.open_files:
         chain = " → ".join(FilePath(file).name for file in (*desk.open_files, str(path)))
         raise Unreadable(node.mark, f"a cycle: this workflow contains itself ({chain})")
+    shown = str(desk.folder / name)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as missing:
+        text = read_text(path, shown)
+    except OSError as missing:
         near = _files_like(path)
         raise Unreadable(node.mark, f"{name!r} cannot be read: {missing}", near) from None
-    shown = str(desk.folder / name)
-    return read_workflow_file(text, shown, desk.problems, (*desk.open_files, str(path)))
+    inside = posixpath.dirname(name.replace("\\", "/"))
+    where = _below(desk.where, inside)
+    return replace(read_workflow_file(text, shown, desk.problems, (*desk.open_files, str(path)), where), folder=inside)
+
+
+def _below(where: str, folder: str) -> str:
+    path = posixpath.normpath(posixpath.join(where, folder)) if where or folder else ""
+    return "" if path == "." else path
+
+
+def read_text(path: FilePath, shown: str) -> str:
+    """The text of a workflow's file; `OSError` where there is none, `Unreadable` where it is no text."""
+    raw = path.read_bytes()
+    if len(raw) > _LARGEST:
+        what = f"the file has {len(raw):,} bytes; a workflow has at most {_LARGEST:,}"
+        raise Unreadable(Mark(shown), what, "Keep data in a file of its own and read it in a step.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as broken:
+        before = raw[: broken.start].decode("utf-8", errors="replace")
+        line = before.count("\n") + 1
+        mark = Mark(shown, line, len(before) - (before.rfind("\n") + 1) + 1)
+        raise Unreadable(
+            mark, f"this is not UTF-8: the byte 0x{raw[broken.start]:02x}", "Save the file as UTF-8."
+        ) from None
 
 
 def _files_like(path: FilePath) -> str:
@@ -126,19 +157,27 @@ def _files_like(path: FilePath) -> str:
     return did_you_mean(path.name, names, kind="workflow file")
 
 
-def read_workflow_file(text: str, file: str, problems: Problems, open_files: tuple[str, ...]) -> WorkflowSpec:
+def read_workflow_file(
+    text: str, file: str, problems: Problems, open_files: tuple[str, ...], where: str = ""
+) -> WorkflowSpec:
     """The workflow in the text of a file, with its paths checked; problems are noted, not raised."""
     from troth.runtime.workflows.yaml_reader import read_yaml
 
-    return read_checked(read_yaml(text, file), FilePath(file).parent, problems, open_files)
+    return read_checked(read_yaml(text, file), FilePath(file).parent, problems, open_files, where)
 
 
-def read_checked(node: Node, folder: FilePath, problems: Problems, open_files: tuple[str, ...] = ()) -> WorkflowSpec:
+def read_checked(
+    node: Node, folder: FilePath, problems: Problems, open_files: tuple[str, ...] = (), where: str = ""
+) -> WorkflowSpec:
     """The workflow in `node`, with its paths checked."""
     from troth.runtime.workflows.scope import check_paths
 
-    desk = Desk(problems, folder, read_steps, read_inner, open_files)
+    desk = Desk(problems, folder, read_steps, read_inner, where, open_files)
     spec = read_document(node, desk)
+    if spec.folder:
+        entry = node.get("folder") if isinstance(node, MapNode) else None
+        mark = entry.mark if entry is not None else node.mark
+        problems.add(mark, "`folder` means something only in a workflow that is written inside another")
     lost = desk.seen - {step.id for step in spec.all_steps()}  # they lay in a step that could not be read
     check_paths(spec, problems, desk.broken | lost)
     return spec

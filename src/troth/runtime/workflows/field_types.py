@@ -86,13 +86,18 @@ class Number:
 
     low: float = 0.0
     high: float = float("inf")
+    above: bool = False
+    """Whether `low` itself is too little."""
 
     def read(self, node: Node, desk: Desk) -> float:  # noqa: ARG002
         """The number."""
         value = plain(node)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and self.low <= value <= self.high:
-            return float(value)
-        limits = f"at least {self.low:g}" + (f" and at most {self.high:g}" if self.high != float("inf") else "")
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if is_number and self.low <= value <= self.high and not (self.above and value == self.low):  # type: ignore[operator]
+            return float(value)  # type: ignore[arg-type]
+        limits = f"{'above' if self.above else 'at least'} {self.low:g}" + (
+            f" and at most {self.high:g}" if self.high != float("inf") else ""
+        )
         raise Unreadable(node.mark, f"this has to be a number, {limits}, not {shown(node)}")
 
     def dump(self, value: object) -> object:
@@ -102,7 +107,7 @@ class Number:
     def schema(self) -> dict[str, object]:
         """A number."""
         limit = {} if self.high == float("inf") else {"maximum": self.high}
-        return {"type": "number", "minimum": self.low, **limit}
+        return {"type": "number", "exclusiveMinimum" if self.above else "minimum": self.low, **limit}
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +349,7 @@ class TargetType:
         """The target with its place."""
         text = Text().read(node, desk)
         assert isinstance(node, ScalarNode)
-        return Target(self.kind, text, node.text_mark)
+        return Target(self.kind, text, node.text_mark, desk.where)
 
     def dump(self, value: object) -> object:
         """Its name."""
@@ -357,10 +362,14 @@ class TargetType:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A list of steps."""
+    """A list of steps; of one at least, unless it `may_be_empty`."""
+
+    may_be_empty: bool = False
 
     def read(self, node: Node, desk: Desk) -> object:
         """The steps."""
+        if isinstance(node, ListNode) and not node.items and not self.may_be_empty:
+            raise Unreadable(node.mark, "there are no steps here, so nothing would be done")
         return desk.read_steps(node, desk)
 
     def dump(self, value: object) -> object:
@@ -371,7 +380,8 @@ class Steps:
 
     def schema(self) -> dict[str, object]:
         """A list of steps."""
-        return {"type": "array", "items": {"$ref": "#/$defs/step"}}
+        least = {} if self.may_be_empty else {"minItems": 1}
+        return {"type": "array", "items": {"$ref": "#/$defs/step"}, **least}
 
 
 def shown(node: Node) -> str:

@@ -26,6 +26,8 @@ class Desk:
     folder: FilePath
     read_steps: "Callable[[Node, Desk], tuple[Step, ...]]"
     read_workflow: "Callable[[Node, Desk], WorkflowSpec]"
+    where: str = ""
+    """`folder`, from that of the workflow that is run."""
     open_files: tuple[str, ...] = ()
     """The workflow files being read, the outermost first: one that contains itself is found by this."""
     seen: set[str] = field(default_factory=set)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from troth.runtime.store import StepRecord
-from troth.runtime.workflows.frame import approval_signal
+from troth.runtime.workflows.waits import approval_signal
 
 __all__ = ["doer", "origins_of"]
 

@@ -51,23 +51,28 @@ class LinkedWorkflow:
     """A workflow that can run: all it calls was found and fits."""
 
     spec: WorkflowSpec
-    callees: Mapping[tuple[str, str], Callee]
+    callees: Mapping[tuple[str, str, str], Callee]
     source: str = ""
     """The file it was read from; empty for one built in Python."""
 
     def callee(self, target: Target) -> Callee:
         """What `target` names."""
-        return self.callees[target.kind, target.name]
+        return self.callees[_key(target)]
 
     def code(self, target: Target) -> str | None:
         """The fingerprint of what `target` names, as it is now."""
-        callee = self.callees.get((target.kind, target.name))
+        callee = self.callees.get(_key(target))
         return callee.code if callee is not None else None
+
+
+def _key(target: Target) -> tuple[str, str, str]:
+    """Two workflows in two folders may each have a `steps.py`."""
+    return target.kind, target.name, target.where
 
 
 def link(spec: WorkflowSpec, registry: Registry, folder: Path, problems: Problems) -> LinkedWorkflow:
     """Find everything that `spec` calls; problems are noted, not raised."""
-    callees: dict[tuple[str, str], Callee] = {}
+    callees: dict[tuple[str, str, str], Callee] = {}
     for step in _steps(spec):
         for target, inputs in kind_of(step).calls(step.body):
             callee = _callee(target, registry, folder, callees, problems)
@@ -92,10 +97,10 @@ def _callee(
     target: Target,
     registry: Registry,
     folder: Path,
-    known: dict[tuple[str, str], Callee],
+    known: dict[tuple[str, str, str], Callee],
     problems: Problems,
 ) -> Callee | None:
-    name = (target.kind, target.name)
+    name = _key(target)
     if name not in known:
         try:
             known[name] = _find(target, registry, folder)
@@ -107,7 +112,7 @@ def _callee(
 
 def _find(target: Target, registry: Registry, folder: Path) -> Callee:
     if target.kind == "function":
-        call = find_function(target.name, registry.functions, folder)
+        call = find_function(target.name, registry.functions, folder / target.where)
     elif target.kind == "tool":
         if target.name not in registry.tools:
             advice = did_you_mean(target.name, registry.tools, kind="tool")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from troth.errors import MisuseError
 from troth.runtime.workflows.builder import Workflow
-from troth.runtime.workflows.document import read_checked, read_workflow_file
+from troth.runtime.workflows.document import read_checked, read_text, read_workflow_file
 from troth.runtime.workflows.link import LinkedWorkflow, Registry, link
 from troth.runtime.workflows.nodes import Mark, node_of
 from troth.runtime.workflows.problems import InvalidWorkflowError, Problems, Unreadable, did_you_mean
@@ -63,9 +63,11 @@ def read_spec(path: Path) -> WorkflowSpec:
 
 def _read(path: Path, problems: Problems) -> WorkflowSpec:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as missing:
+        text = read_text(path, str(path))
+    except OSError as missing:
         raise WorkflowNotFoundError(_missing(path, missing)) from missing
+    except Unreadable as unreadable:
+        raise InvalidWorkflowError([unreadable.problem]) from None
     return _collect(text, str(path), problems, (str(path.resolve()),))
 
 

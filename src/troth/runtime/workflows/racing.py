@@ -7,6 +7,7 @@ same way. What the branch had done is undone like that of any member which does 
 
 import asyncio
 import inspect
+import logging
 import random
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, fields
@@ -21,9 +22,12 @@ from troth.runtime.engine.retry import Retry
 from troth.runtime.engine.workers import Job, Workers
 from troth.runtime.workflows.final import is_final
 
+log = logging.getLogger("troth.runtime")
+
 __all__ = ["LET_GO", "LetGoError", "NotNeededError", "Race", "RacedRetry", "raced"]
 
 _GRACE = 1.0  # seconds that a cancelled call gets to finish its `finally` blocks, as long as the engine gives it
+_abandoned: "set[asyncio.Future[Any]]" = set()  # a task that nobody holds may vanish in the middle of its work
 _chance = random.Random()  # noqa: S311  for jitter
 
 
@@ -129,8 +133,8 @@ async def _in_thread(call: Callable[..., object], arguments: dict[str, object], 
     try:
         await job.await_done(None)
     except asyncio.CancelledError:
-        workers.abandon(job)
-        raise
+        if workers.abandon(job):
+            raise
     if job.error is not None:
         error, job.error = job.error, None  # its traceback holds the job
         raise error
@@ -138,21 +142,49 @@ async def _in_thread(call: Callable[..., object], arguments: dict[str, object], 
 
 
 async def _first(work: Awaitable[object], races: tuple[Race, ...], timeout: float | None) -> tuple[str, object]:
-    """What comes first: the end of `work`, which is then its value; a race that is decided; or the end of the time."""
+    """What comes first: the end of `work`, which is then its value; a race that is decided; or the end of the time.
+
+    A cancellation that finds `work` done is swallowed: the engine sees to it, once it has the answer.
+    """
     at_work = asyncio.ensure_future(_kept(work))
     watches = [asyncio.ensure_future(race.decided()) for race in races]
+    cancelled: asyncio.CancelledError | None = None
     try:
         await asyncio.wait([at_work, *watches], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        if at_work.done():
-            value, error = at_work.result()
-            if error is not None:
-                raise error
-            return "done", value
-        return ("decided" if any(watch.done() for watch in watches) else "timeout"), None
-    finally:
-        for one in (at_work, *watches):
-            one.cancel()
-        await asyncio.wait([at_work, *watches], timeout=_GRACE)
+    except asyncio.CancelledError as error:
+        cancelled = error
+    is_decided = any(watch.done() for watch in watches)
+    was_done = at_work.done()
+    cancelled = await _ended([at_work, *watches]) or cancelled
+    if at_work.done() and not at_work.cancelled() and (was_done or cancelled is not None):
+        value, raised = at_work.result()
+        if raised is not None:
+            raise raised
+        return "done", value
+    if cancelled is not None:
+        raise cancelled
+    return ("decided" if is_decided else "timeout"), None
+
+
+async def _ended(tasks: "list[asyncio.Future[Any]]") -> asyncio.CancelledError | None:
+    """Cancel `tasks` and give them a moment. Answers the cancellation that came meanwhile, if one did."""
+    cancelled: asyncio.CancelledError | None = None
+    for one in tasks:
+        one.cancel()
+    until = asyncio.get_running_loop().time() + _GRACE
+    while pending := [one for one in tasks if not one.done()]:
+        left = until - asyncio.get_running_loop().time()
+        if left <= 0:
+            break
+        try:
+            await asyncio.wait(pending, timeout=left)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    for one in pending:
+        log.warning("A call that was let go ignores its cancellation; its task goes on unheeded.")
+        _abandoned.add(one)
+        one.add_done_callback(_abandoned.discard)
+    return cancelled
 
 
 async def _kept(work: Awaitable[object]) -> tuple[object, BaseException | None]:

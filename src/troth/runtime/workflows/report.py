@@ -149,6 +149,8 @@ class RunReport:
     source: str | None = None
     failures: tuple[StepReport, ...] = ()
     undone: tuple[str, ...] = ()
+    rolled_back: tuple[str, ...] = ()
+    """Those of `undone` after whose undoing nothing went on: where there are any, the run is over for good."""
     not_undone: tuple[StepReport, ...] = ()
     waiting_for: tuple[StepReport, ...] = ()
     error: ErrorReport | None = None

@@ -4,6 +4,7 @@ A step sees the workflow's inputs, the steps before it in its own block, and wha
 lies inside another block is seen through that block's output only: on a way not taken it never ran.
 """
 
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -29,8 +30,9 @@ class _Scope:
     steps: Mapping[str, Step]
     names: tuple[str, ...] = ()
 
-    def with_step(self, step: Step) -> "_Scope":
-        return replace(self, steps={**self.steps, step.id: step})
+    def with_steps(self, steps: Mapping[str, Step]) -> "_Scope":
+        """What can be seen where `steps` can be seen too; those put into them later included."""
+        return replace(self, steps=ChainMap(steps, self.steps))  # type: ignore[arg-type]  # only read through
 
 
 @dataclass(slots=True)
@@ -43,17 +45,17 @@ class _Check:
     order: dict[str, int]
 
     def block(self, block: Block, scope: _Scope, where: str) -> None:
-        inner = replace(scope, names=(*scope.names, *block.names))
+        here: dict[str, Step] = {}
+        inner = replace(scope, names=(*scope.names, *block.names)).with_steps(here)
         self._check_names(block, scope)
         if block.ordered:
             for step in block.steps:
                 self._refuse_after(step)
                 self.step(step, inner)
-                inner = inner.with_step(step)
+                here[step.id] = step
         else:
             self.members(block.steps, inner, where)
-            for step in block.steps:
-                inner = inner.with_step(step)
+            here.update((step.id, step) for step in block.steps)
         for condition in block.then:
             self.paths(condition.paths(), inner, None)
 
@@ -80,16 +82,14 @@ class _Check:
             self.problems.add(by_id[cycle[0]].mark, f"a cycle: {' → '.join(cycle)}; none of them could ever start")
             return
         for step in steps:
-            seen = scope
-            for name in _ancestors(step.id, by_id):
-                seen = seen.with_step(by_id[name])
-            self.step(step, seen, siblings=by_id)
+            before = {name: by_id[name] for name in _ancestors(step.id, by_id)}
+            self.step(step, scope.with_steps(before), siblings=by_id)
 
     def step(self, step: Step, scope: _Scope, siblings: Mapping[str, Step] | None = None) -> None:
         kind = kind_of(step)
         self.paths(kind.reads(step.body), scope, step, siblings)
         if step.undo is not None and step.undo.inputs is not None:
-            undoing = replace(scope.with_step(step), names=(*scope.names, "result"))
+            undoing = replace(scope.with_steps({step.id: step}), names=(*scope.names, "result"))
             self.paths(paths_in(step.undo.inputs), undoing, None)
         inner = kind.inner(step.body)
         if inner is not None:
@@ -184,9 +184,7 @@ def check_paths(spec: WorkflowSpec, problems: Problems, broken: set[str]) -> Non
     top = _Scope(spec.inputs, {})
     check.block(Block("workflow", spec.steps), top, "the workflow")
     if spec.output is not None:
-        for step in spec.steps:
-            top = top.with_step(step)
-        check.paths(paths_in(spec.output), top, None)
+        check.paths(paths_in(spec.output), top.with_steps({step.id: step for step in spec.steps}), None)
 
 
 def _index(steps: Sequence[Step], holder: str, check: _Check) -> None:

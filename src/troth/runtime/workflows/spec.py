@@ -44,6 +44,8 @@ class Target:
     kind: TargetKind
     name: str
     mark: Mark = field(compare=False)
+    where: str = field(default="", compare=False)
+    """The folder in which its module is looked for first, from that of the workflow that is run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,8 @@ class WorkflowSpec:
     on_error: OnError = "undo"
     budget: Budget = field(default=Budget())
     output: Mapping[str, Source] | None = None
+    folder: str = ""
+    """For one inside another: where its modules and workflows are, from the folder of the other."""
 
     def all_steps(self) -> Iterator[Step]:
         """Every step, those inside of others included, in the order they are written."""

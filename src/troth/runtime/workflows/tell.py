@@ -10,12 +10,12 @@ from troth.runtime.store import RunRecord, RunState, StepRecord, StepState
 from troth.runtime.store.records import Attempt
 from troth.runtime.workflows.allowance import limit_in
 from troth.runtime.workflows.failures import OverBudgetError
-from troth.runtime.workflows.frame import RACED_SLEEP, approval_signal
 from troth.runtime.workflows.kinds import blocks_of, kind_of
 from troth.runtime.workflows.lineage import doer
 from troth.runtime.workflows.racing import LET_GO
 from troth.runtime.workflows.report import AttemptReport, ErrorReport, RunReport, RunWord, StepReport, StepWord
 from troth.runtime.workflows.spec import Join, Step, WorkflowSpec
+from troth.runtime.workflows.waits import RACED_SLEEP, approval_signal
 
 __all__ = ["tell"]
 
@@ -47,6 +47,8 @@ class _Rows:
     undos: dict[str, StepRecord] = field(default_factory=dict)
     ways: dict[str, str] = field(default_factory=dict)
     questions: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    gone_on_without: set[str] = field(default_factory=set)
+    """Steps inside of blocks that the run went on without, or without some of whose members."""
 
 
 def tell(
@@ -64,6 +66,7 @@ def tell(
     undos = [_undo(place, row) for place, row in sorted_rows.undos.items()]
     undone = tuple(one.place.removeprefix(_UNDO) for one in undos if one.state is StepWord.DONE)
     not_undone = tuple(one for one in undos if one.state is StepWord.FAILED)
+    rolled_back = _rolled_back(rows, sorted_rows)
     steps = [
         replace(one, state=StepWord.UNDONE) if one.place in undone and one.state is StepWord.DONE else one
         for one in steps
@@ -74,7 +77,7 @@ def tell(
     return RunReport(
         id=run.id,
         workflow=spec.name,
-        state=_run_word(run, undone, not_undone),
+        state=_run_word(run, rolled_back, not_undone),
         inputs=inputs,
         output=run.result,
         steps=(*steps, *undos),
@@ -83,6 +86,7 @@ def tell(
         source=source,
         failures=failures or tuple(one for one in steps if one.state is StepWord.FAILED),
         undone=undone,
+        rolled_back=rolled_back,
         not_undone=not_undone,
         waiting_for=tuple(one for one in steps if one.state is StepWord.WAITING and not one.is_block),
         error=error,
@@ -105,6 +109,22 @@ def _with_more(one: StepReport, run_id: str, rows: _Rows, usage_of: Callable[[st
     return replace(one, tokens=tokens, cost=used.cost, done_by="" if who == run_id else who)
 
 
+def _rolled_back(rows: Sequence[StepRecord], found: _Rows) -> tuple[str, ...]:
+    """The steps whose undoing was the last thing that their line of the run did: it was given up there.
+
+    What was undone before the run went on without it, an optional saga or a branch that was let go, is not among them.
+    """
+    last: dict[str, list[str]] = {}
+    for row in rows:
+        line = last.setdefault(row.place.branch, [])
+        if row.name.startswith(_UNDO) and row.kind == "step":
+            line.append(row.name.removeprefix(_UNDO))
+        else:
+            line.clear()
+    undone = {name for line in last.values() for name in line} - found.gone_on_without
+    return tuple(name for name in undone if found.undos[_UNDO + name].state is StepState.DONE)
+
+
 def _run_word(run: RunRecord, undone: tuple[str, ...], not_undone: tuple[StepReport, ...]) -> RunWord:
     word = _RUN_WORDS[run.state]
     if word in (RunWord.FAILED, RunWord.CANCELLED) and not_undone:
@@ -116,7 +136,6 @@ def _run_word(run: RunRecord, undone: tuple[str, ...], not_undone: tuple[StepRep
 
 def _sort(rows: Sequence[StepRecord]) -> _Rows:
     found = _Rows()
-    sleeping: dict[str, str] = {}
     for row in rows:
         if row.kind == "append":
             kind, payload = json.loads(row.args)
@@ -125,10 +144,8 @@ def _sort(rows: Sequence[StepRecord]) -> _Rows:
                 found.ways[place] = payload["way"]
             elif kind == "asking":
                 found.questions[place] = payload
-            elif kind == "sleeping":
-                sleeping[row.place.branch] = place
         elif row.kind == "sleep":
-            found.by_place[sleeping.get(row.place.branch, "sleep")] = row
+            found.by_place[row.name] = row
         elif row.kind == "wait":
             found.by_place[_waited_at(row)] = row
         elif row.kind == "step" and row.name.startswith(_UNDO):
@@ -149,10 +166,43 @@ def _walk(steps: Sequence[Step], prefix: str, depth: int, rows: _Rows, *, is_ali
         kind = kind_of(step)
         inside = list(_inside(step, prefix, depth + 1, rows, is_alive=is_alive))
         if blocks_of(step) or kind.inner(step.body) is not None:
-            yield _block(step, place, depth, inside, rows)
-            yield from inside
+            block = _block(step, place, depth, inside, rows)
+            yield block
+            yield from _passed_over(step, block, inside, rows)
         else:
             yield _leaf(step, place, depth, rows, is_alive=is_alive)
+
+
+def _passed_over(step: Step, block: StepReport, inside: Sequence[StepReport], rows: _Rows) -> Iterator[StepReport]:
+    """What is inside of a block: a failure that the run went on without is none of the run."""
+    tolerates = getattr(step.body, "join", "all") != "all" and block.state is StepWord.DONE
+    for member in _members(step, inside):
+        if block.state is not StepWord.PASSED_OVER and (not tolerates or _is_good(member)):
+            yield from member
+            continue
+        rows.gone_on_without.update(one.place for one in member)
+        for one in member:
+            yield replace(one, state=StepWord.PASSED_OVER) if one.state is StepWord.FAILED else one
+
+
+def _members(step: Step, inside: Sequence[StepReport]) -> list[list[StepReport]]:
+    """What is inside of a block, by member or item; all of it together where it has none."""
+    if step.kind not in ("parallel", "each"):
+        return [list(inside)]
+    members: dict[str, list[StepReport]] = {}
+    top = min((one.depth for one in inside), default=0)
+    name = ""
+    for one in inside:
+        if one.depth == top:
+            name = one.place[: one.place.rindex("]") + 1] if step.kind == "each" else one.place
+        members.setdefault(name, []).append(one)
+    return list(members.values())
+
+
+def _is_good(member: Sequence[StepReport]) -> bool:
+    """Whether a member has succeeded, or was never begun."""
+    top = min(one.depth for one in member)
+    return not any(one.state in (StepWord.FAILED, StepWord.LET_GO) for one in member if one.depth == top)
 
 
 def _inside(step: Step, prefix: str, depth: int, rows: _Rows, *, is_alive: bool) -> Iterator[StepReport]:
@@ -238,6 +288,8 @@ def _state_of_block(step: Step, begun: Sequence[StepReport], own: StepRecord | N
         return StepWord.PASSED_OVER if step.optional else StepWord.FAILED
     if StepWord.CANCELLED in words:
         return StepWord.CANCELLED
+    if StepWord.LET_GO in words and not hasattr(step.body, "join"):
+        return StepWord.LET_GO
     return StepWord.DONE if begun or is_decided else StepWord.NOT_REACHED
 
 
@@ -248,13 +300,8 @@ def _is_enough(step: Step, begun: Sequence[StepReport]) -> bool:
         return True
     if join == "all":
         return False
-    depth = min(one.depth for one in begun)
-    good: dict[str, bool] = {}
-    for one in begun:
-        if one.depth == depth:
-            member = one.place[: one.place.rindex("]") + 1] if step.kind == "each" else one.place
-            good[member] = good.get(member, True) and one.state not in (StepWord.FAILED, StepWord.LET_GO)
-    return sum(good.values()) >= (join if isinstance(join, int) else 1)
+    good = sum(map(_is_good, _members(step, begun)))
+    return good >= (join if isinstance(join, int) else 1)
 
 
 def _undo(name: str, row: StepRecord) -> StepReport:

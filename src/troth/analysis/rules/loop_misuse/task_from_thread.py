@@ -62,8 +62,16 @@ _OWN_LOOP = frozenset({"new_event_loop", "set_event_loop", "run_until_complete",
 def check(program: Program) -> Iterator[Finding]:
     """Tasks made where no loop runs."""
     known = semantics().slots
+    asked = frozenset(program.asked)
+    making = {
+        function.name
+        for function in program.calling.functions_naming(name.rpartition(".")[2] for name in _NEEDING)
+        if function.module.path in asked and not function.is_async
+    }
     started: dict[Function, Call] = {}
-    for caller in program.calling.functions_naming(_THREADS):
+    for caller in program.calling.functions_naming(_THREADS) if making else ():
+        if making.isdisjoint(caller.module.facts.mentions):
+            continue
         for call in program.calling.of(caller):
             if call.text.rpartition(".")[2] not in _THREADS:
                 continue
@@ -77,6 +85,8 @@ def check(program: Program) -> Iterator[Finding]:
                 if function is not None and known[name].wants.get(slot) == "plain" and not function.is_async:
                     started.setdefault(function, call)
     for function, start in started.items():
+        if function.name not in making or function.module.path not in asked:
+            continue
         if any(callee.rpartition(".")[2] in _OWN_LOOP for callee in function.facts.calls) or "RuntimeError" in _text(
             program, function
         ):

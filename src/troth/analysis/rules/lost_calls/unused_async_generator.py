@@ -40,6 +40,6 @@ def check(program: Program) -> Iterator[Finding]:
         if incident.site.promise not in {"generator", "context"}:
             continue
         call = call_text(program, incident)
-        how = "enters or awaits" if incident.site.promise == "context" else "iterates"
+        how = "enters" if incident.site.promise == "context" else "iterates"
         message = f"nobody {how} what `{call}` makes, so the body of `{incident.site.target_name}` never runs"
         yield tell(program, "T114", "unused-async-generator", incident, message)

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.program.dispatch import dispatchers
-from troth.analysis.program.needless import needless
+from troth.analysis.program.dispatch import dispatchers, dispatchers_in
+from troth.analysis.program.needless import pulled
 from troth.analysis.rules.freeing import dispatch_fix
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import span
@@ -66,14 +66,16 @@ CASES = [
 @rule("T303", "handlers-pulled-into-async", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Dispatchers whose await makes handlers async that never wait."""
-    pulled = {one.function for one in needless(program, of_surfaces=True) if one.is_pulled}
-    telling = [one for one in dispatchers(program, program.asked) if sum(h in pulled for h in one.handlers) >= _FEWEST]
+    here = [one for path in program.asked for one in dispatchers_in(program, program.module(path))]
+    idle_ones = pulled(program, dict.fromkeys(handler for one in here for handler in one.handlers))
     by_handler: dict[Function, set[At]] = defaultdict(set)
-    for dispatcher in dispatchers(program) if telling else ():
+    for dispatcher in dispatchers(program) if idle_ones else ():
         for handler in dispatcher.handlers:
             by_handler[handler].add(dispatcher.call.at)
-    for dispatcher in telling:
-        idle = [one for one in dispatcher.handlers if one in pulled]
+    for dispatcher in here:
+        idle = [one for one in dispatcher.handlers if one in idle_ones]
+        if len(idle) < _FEWEST:
+            continue
         call = dispatcher.call
         named = ", ".join(f"`{one.name}`" for one in idle[:3]) + (f" and {len(idle) - 3} more" if len(idle) > 3 else "")
         reasons = [Reason(f"`{one.qualname}` never waits", *one.place) for one in idle]

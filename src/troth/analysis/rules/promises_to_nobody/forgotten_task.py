@@ -72,26 +72,24 @@ def check(program: Program) -> Iterator[Finding]:
                 continue
             function = module.function(index)
             body = body_of(facts)
-            if function in _run_by_a_loop_of_their_own(program):
+            if _ends_with_the_loop(program, function):
                 yield from _left(program, function, body, at_the_end=True)
             elif facts.decorators and _is_handler(program, function):
                 yield from _left(program, function, body, at_the_end=False)
 
 
-def _run_by_a_loop_of_their_own(program: Program) -> frozenset[Function]:
-    """The functions whose coroutine `asyncio.run` is given: the loop ends when they do."""
-    known: frozenset[Function] | None = getattr(program, "_run_to_the_end", None)
-    if known is None:
-        found: set[Function] = set()
-        for caller in program.calling.functions_naming({"run", "run_until_complete"}):
-            for call in program.calling.of(caller):
-                if call.given and semantics().runs_a_loop.get(next(iter(names_of(call.callee)), "")) == "runs":
-                    made = call.given[0][1]
-                    if isinstance(made, Coroutine) and made.site is not None and isinstance(made.site.target, Function):
-                        found.add(made.site.target)
-        known = frozenset(found)
-        program._run_to_the_end = known  # type: ignore[attr-defined]
-    return known
+def _ends_with_the_loop(program: Program, function: Function) -> bool:
+    """Whether `asyncio.run` is given the function's coroutine somewhere: the loop ends when it does."""
+    starting = {"run", "run_until_complete"}
+    for caller in program.calling.functions_naming({function.name}):
+        if not any(callee.rpartition(".")[2] in starting for callee in (*caller.facts.calls, *caller.facts.awaited)):
+            continue
+        for call in program.calling.of(caller):
+            if call.given and semantics().runs_a_loop.get(next(iter(names_of(call.callee)), "")) == "runs":
+                made = call.given[0][1]
+                if isinstance(made, Coroutine) and made.site is not None and made.site.target is function:
+                    return True
+    return False
 
 
 def _is_handler(program: Program, function: Function) -> bool:

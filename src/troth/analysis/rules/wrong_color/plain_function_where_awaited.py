@@ -12,12 +12,13 @@ becomes `async def`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.program.awaited_parameters import awaited_parameters_of
+from troth.analysis.program.awaited_parameters import awaited_parameters
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_gives_nothing_to_await, definition_of
 from troth.analysis.program.entities import Class, Function
@@ -89,43 +90,42 @@ CASES = [
 _TWICE = 2  # its `def`, and the place where it is handed over
 
 
+_COMMON = frozenset({"get", "post", "put", "delete", "patch", "head", "options", "route", "view", "subscribe", "serve"})
+
+
 @rule("T403", "plain-function-where-awaited", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Plain functions handed to somebody who awaits them."""
-    wanted = awaited_parameters_of(program, _called_in(program, program.asked))
-    names = {
-        one.function.owner.name if one.function.name == "__init__" and one.function.owner else one.function.name
-        for one in wanted.values()
-    }
-    names |= {name.rpartition(".")[2] for name, slot in semantics().slots.items() if "async" in slot.wants.values()} - {
-        "get",
-        "post",
-        "put",
-        "delete",
-        "patch",
-        "head",
-        "options",
-        "route",
-        "view",
-        "subscribe",
-        "serve",
-    }
-    asked = frozenset(program.asked)
-    for function in program.calling.functions_naming(names):
-        if function.module.path not in asked:
-            continue
-        for call in program.calling.of(function):
-            if call.text.rpartition(".")[2] in names:
-                yield from _own(program, call, wanted)
-                yield from _framework(program, call)
+    for path in program.asked:
+        module = program.module(path)
+        for index, facts in enumerate(module.facts.functions):
+            called = {callee.rpartition(".")[2] for callee in (*facts.calls, *facts.awaited)}
+            names = {name for name in called if name in _slots() or _awaits_what_it_is_given(program, name)}
+            if not names:
+                continue
+            for call in program.calling.of(module.function(index)):
+                if call.text.rpartition(".")[2] in names:
+                    yield from _own(program, call)
+                    yield from _framework(program, call)
 
 
-def _called_in(program: Program, paths: Iterable[str]) -> frozenset[str]:
-    functions = (facts for path in paths for facts in program.module(path).facts.functions)
-    return frozenset(callee.rpartition(".")[2] for facts in functions for callee in (*facts.calls, *facts.awaited))
+@cache
+def _slots() -> frozenset[str]:
+    """The last names of library functions that await what they are given, but for those that name much else as well."""
+    known = {name.rpartition(".")[2] for name, slot in semantics().slots.items() if "async" in slot.wants.values()}
+    return frozenset(known) - _COMMON
 
 
-def _own(program: Program, call: Call, wanted: Mapping[tuple[Function, str], AwaitedParameter]) -> Iterator[Finding]:
+def _awaits_what_it_is_given(program: Program, name: str) -> bool:
+    """Whether a function or a class of that name has a parameter that it awaits."""
+    known: dict[str, bool] = program.__dict__.setdefault("_awaits_what_it_is_given", {})
+    if name not in known:
+        takers = [*program.calling.functions_named(name), *program.calling.constructors_of(name)]
+        known[name] = any(awaited_parameters(program, one) for one in takers)
+    return known[name]
+
+
+def _own(program: Program, call: Call) -> Iterator[Finding]:
     callees = members_of(call.callee)
     if len(callees) != 1:
         return
@@ -133,11 +133,12 @@ def _own(program: Program, call: Call, wanted: Mapping[tuple[Function, str], Awa
     if target is None:
         return
     function, shift = target
+    wanted = awaited_parameters(program, function)
     places = [param[0] for param in function.facts.params if param[3] in {"", "/"}]
     for slot, node, value in arguments_of(call):
         position = int(slot) + shift if slot.isdigit() else -1
         name = places[position] if 0 <= position < len(places) else slot
-        found = wanted.get((function, name))
+        found = wanted.get(name)
         if found is not None and calling_gives_nothing_to_await(program, value):
             why = Reason(f"`{function.qualname}` awaits what `{name}` returns", found.path, found.at[0])
             taught = None if _asks_for_awaitable(function, name) else _taught(program, found)

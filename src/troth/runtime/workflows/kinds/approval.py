@@ -10,6 +10,7 @@ from troth.runtime.workflows.fields import Field
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
 from troth.runtime.workflows.sources import Source
 from troth.runtime.workflows.spec import Step
+from troth.runtime.workflows.waits import question
 
 if TYPE_CHECKING:
     from troth.runtime.workflows.frame import Frame
@@ -32,7 +33,7 @@ class ApprovalBody:
 
 def perform(step: Step, body: ApprovalBody, frame: "Frame") -> Decision:
     """Wait for the answer; the output is `{approved, by, note}`. Silence until `timeout` counts as a no."""
-    answer = yield from frame.question(step, body.approval, frame.look_up(body.show))
+    answer = yield from question(frame, step, body.approval, frame.look_up(body.show))
     if answer["approved"] or body.on_deny == "continue":
         return answer
     by = f" by {answer['by']}" if answer["by"] else ""

@@ -37,9 +37,11 @@ class BranchBody:
 
 _WHEN = (
     Field("when", Condition(), "the condition under which this way is taken", required=True),
-    Field("steps", Steps(), "what happens on this way", required=True, default=()),
+    Field("steps", Steps(may_be_empty=True), "what happens on this way", required=True, default=()),
 )
-_OTHERWISE = (Field("otherwise", Steps(), "what happens when no condition holds; may be empty", required=True),)
+_OTHERWISE = (
+    Field("otherwise", Steps(may_be_empty=True), "what happens when no condition holds; may be empty", required=True),
+)
 
 
 class Ways:

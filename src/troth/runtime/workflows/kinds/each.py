@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from troth.runtime.workflows.field_types import Choice, Count, Identifier, SourceType, Steps
 from troth.runtime.workflows.fields import Field
+from troth.runtime.workflows.joining import run_for_each
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
 from troth.runtime.workflows.sources import Source
 from troth.runtime.workflows.spec import JOINS, Block, Join, Step
@@ -29,7 +30,7 @@ class EachBody:
 def perform(step: Step, body: EachBody, frame: "Frame") -> Decision:
     """Run the steps once for each item; the output is the list of what its last step gave, in order."""
     items = frame.the_list(body.each, step)
-    return frame.run_for_each(step, body.steps, body.item, items, body.join, body.at_once)
+    return run_for_each(frame, step, body.steps, body.item, items, body.join, body.at_once)
 
 
 KIND = Kind(

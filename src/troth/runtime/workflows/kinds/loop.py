@@ -9,6 +9,7 @@ from troth.runtime.workflows.field_types import Choice, Condition, Count, Durati
 from troth.runtime.workflows.fields import Field
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
 from troth.runtime.workflows.spec import Block, Step
+from troth.runtime.workflows.waits import sleep
 
 if TYPE_CHECKING:
     from troth.runtime.workflows.frame import Frame
@@ -36,7 +37,7 @@ def perform(step: Step, body: LoopBody, frame: "Frame") -> Decision:
     output: object = None
     for number in range(body.at_most):
         if number and body.pause is not None:
-            yield from frame.sleep(f"{step.id}[{number}].pause", body.pause)
+            yield from sleep(frame, f"{step.id}[{number}].pause", body.pause)
         inner = frame.inside({"round": number}, f"{step.id}[{number}].")
         try:
             output = yield from inner.run_steps_here(body.loop)

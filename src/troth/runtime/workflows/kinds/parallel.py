@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from troth.runtime.workflows.field_types import Choice, Count, Steps
 from troth.runtime.workflows.fields import Field
+from troth.runtime.workflows.joining import run_members
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
 from troth.runtime.workflows.spec import JOINS, Block, Join, Step
 
@@ -25,7 +26,7 @@ class ParallelBody:
 
 def perform(step: Step, body: ParallelBody, frame: "Frame") -> Decision:
     """Run every member as soon as those it comes after are done; the output has each member's output by its id."""
-    return frame.run_members(step, body.parallel, body.join, body.at_once)
+    return run_members(frame, step, body.parallel, body.join, body.at_once)
 
 
 KIND = Kind(

@@ -8,6 +8,7 @@ from troth.runtime.workflows.field_types import Duration
 from troth.runtime.workflows.fields import Field
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
 from troth.runtime.workflows.spec import Step
+from troth.runtime.workflows.waits import sleep
 
 if TYPE_CHECKING:
     from troth.runtime.workflows.frame import Frame
@@ -24,7 +25,7 @@ class SleepBody:
 
 def perform(step: Step, body: SleepBody, frame: "Frame") -> Decision:
     """Sleep; there is no output."""
-    return frame.sleep(step.id, body.sleep)
+    return sleep(frame, step.id, body.sleep)
 
 
 KIND = Kind(

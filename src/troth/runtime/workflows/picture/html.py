@@ -10,6 +10,7 @@ from html import escape
 
 from troth.runtime.workflows.picture.bars import STYLE as BAR_STYLE
 from troth.runtime.workflows.picture.bars import bars
+from troth.runtime.workflows.picture.folding import folded
 from troth.runtime.workflows.picture.summary import attempts_of
 from troth.runtime.workflows.picture.svg import graph_svg
 from troth.runtime.workflows.picture.words import MARKS, RUN_MARKS, at, short_place, span, used
@@ -60,7 +61,7 @@ details summary { cursor: pointer; }
 
 def page(run: RunReport, store: str | None = None) -> str:
     """The whole page; `store` is the file the run is in, where that is not the usual one."""
-    return "".join(_page(run, store))
+    return "".join(_page(folded(run), store))
 
 
 def _page(run: RunReport, store: str | None) -> Iterator[str]:

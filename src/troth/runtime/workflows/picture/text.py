@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from troth.runtime.workflows.picture.folding import folded
 from troth.runtime.workflows.picture.summary import attempts_of
 from troth.runtime.workflows.picture.words import MARKS, RUN_MARKS, at, short_place, span, used, value
 from troth.runtime.workflows.report import RunReport, StepReport, StepWord
@@ -33,7 +34,7 @@ def _plain(text: str, *_: str) -> str:
 
 def draw(run: RunReport, *, width: int = 80, paint: Paint = _plain, store: str | None = None) -> str:
     """The whole picture of a run, at most `width` letters wide; states and names are never cut."""
-    return "\n".join(line.rstrip() for line in _draw(run, width, paint, store))
+    return "\n".join(line.rstrip() for line in _draw(folded(run), width, paint, store))
 
 
 def _draw(run: RunReport, width: int, paint: Paint, store: str | None) -> Iterator[str]:

@@ -66,6 +66,50 @@ def test_what_came_before_the_last_attempt_counts(runtime, form, attempts, undon
     assert bool(taken_back) is undone
 
 
+@pytest.mark.parametrize(
+    ("path", "given"),
+    [
+        pytest.param("result.payment", None, id="a part of the result"),
+        pytest.param("steps.b.payment[0]", None, id="the same by its name"),
+        pytest.param({"text": "refund ${result.payment}"}, None, id="a text with it"),
+        pytest.param("steps.a", "a", id="something else"),
+    ],
+)
+def test_what_an_undo_is_given_of_an_unknown_outcome(runtime, path, given):
+    """Null, where it would be a part of an output that nobody knows; and everything before it is undone too."""
+    seen = []
+
+    def note(x):
+        seen.append(x)
+
+    def slow():
+        time.sleep(0.3)
+        return {"payment": [1]}
+
+    flow = Workflow(
+        "w",
+        step("a", function=lambda: "a", undo=lambda: seen.append("undo a")),
+        step("b", function=slow, timeout="50ms", undo={"function": note, "inputs": {"x": path}}),
+    )
+    run = runtime.run(flow, check=False)
+    assert (str(run.state), seen) == ("rolled back", [given, "undo a"])
+    assert not runtime.replay(run.id).differs
+
+
+def test_an_undo_whose_inputs_are_nowhere_does_not_keep_the_others_from_being_undone(runtime):
+    """It is told as an undo that failed."""
+    seen = []
+    flow = Workflow(
+        "w",
+        step("a", function=lambda: "a", undo=lambda: seen.append("undo a")),
+        step("b", function=lambda: {"paid": 1}, undo={"function": print, "inputs": {"sep": "result.payment"}}),
+        step("c", function=lambda: 1 / 0),
+    )
+    run = runtime.run(flow, check=False)
+    assert (str(run.state), seen) == ("rollback incomplete", ["undo a"])
+    assert "`result` has no `payment`" in run.not_undone[0].error.message
+
+
 def test_a_crash_in_flight_counts(tmp_path):
     """Killed in the first attempt; the second, after the restart, raises."""
     code = """

@@ -1,0 +1,67 @@
+"""Files in syntax that this interpreter does not know."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from troth.analysis.facts.newer import newest_python, read_with
+from troth.analysis.run import analyse
+from troth.analysis.source.project import Project
+
+NEWER = """
+from collections.abc import Awaitable, Callable
+type Handler[T] = Callable[[T], Awaitable[None]]
+class Repo[T]:
+    async def save(self, item: T) -> None: ...
+async def first[T](items: list[T]) -> T:
+    return items[0]
+async def main(repo: Repo[int], handle: Handler[int]):
+    repo.save(1)
+    handle(1)
+    return f"{first([{"a": 1}])}"
+"""
+USER = "from newer import Repo\nclass Own:\n    async def save(self): ...\nasync def go(own: Own):\n    own.save()\n"
+BROKEN = "async def f(:\n    pass\n"
+
+needs_newer = pytest.mark.skipif(
+    newest_python() is None or sys.version_info >= (3, 12), reason="no newer interpreter, or none is needed"
+)
+
+
+def project(root: Path, **files: str) -> Project:
+    for name, text in files.items():
+        (root / f"{name}.py").write_text(text, encoding="utf-8")
+    return Project(root, tuple(sorted(f"{name}.py" for name in files)), ("",))
+
+
+@needs_newer
+def test_a_newer_interpreter_reads_what_this_one_cannot(tmp_path: Path) -> None:
+    """Type parameters, `type` statements and quotes in f-strings hide nothing where a newer Python is installed."""
+    result = analyse(project(tmp_path, newer=NEWER))
+    assert [(f.code, f.span.line) for f in result.findings] == [("T101", 9), ("T101", 10), ("T107", 11)]
+    assert not result.newer_syntax
+
+
+@needs_newer
+def test_what_no_interpreter_can_read_is_a_finding(tmp_path: Path) -> None:
+    """A mistake stays a mistake, whoever reads it."""
+    result = analyse(project(tmp_path, broken=BROKEN))
+    assert [f.code for f in result.findings] == ["T001"]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this interpreter knows the syntax")
+def test_without_a_newer_interpreter_nothing_near_is_certain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is counted, is no finding, and what imports it is not called certain."""
+    monkeypatch.setattr("troth.analysis.facts.newer.newest_python", lambda _given: None)
+    result = analyse(project(tmp_path, newer=NEWER, user=USER, far=USER.replace("from newer import Repo\n", "")))
+    assert result.newer_syntax == ("newer.py",)
+    assert {(f.span.path, f.confidence) for f in result.findings} == {("user.py", "likely"), ("far.py", "certain")}
+
+
+def test_an_interpreter_that_cannot_be_run_reads_nothing(tmp_path: Path) -> None:
+    """The files stay unread instead of the check coming to an end."""
+    fake = tmp_path / "python3.99"
+    fake.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
+    fake.chmod(0o755)
+    assert read_with(fake, {"a.py": b"x = 1\n"}) == {}

@@ -1,0 +1,32 @@
+"""Whole programs in the styles in which people write them, and what is found on which of their lines."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.analysis.rules.test_cases import findings
+
+FOLDER = Path(__file__).parent / "specimens"
+BLOCK = re.compile(r"^```python (?P<path>\S+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def specimens() -> Iterator[object]:
+    for page in sorted(FOLDER.glob("*.md")):
+        for section in page.read_text(encoding="utf-8").split("\n## ")[1:]:
+            name, _, body = section.partition("\n")
+            files = {found["path"]: found["text"] for found in BLOCK.finditer(body)}
+            yield pytest.param(files, id=f"{page.stem}-{name}")
+
+
+@pytest.mark.parametrize("files", list(specimens()))
+def test_specimen(files: dict[str, str]) -> None:
+    """Each marked line has a finding about a lost call, and no other line has one."""
+    marked = {
+        (path, number)
+        for path, text in files.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.endswith("# bad")
+    }
+    found = {(f.span.path, f.span.line) for f in findings(files) if f.code.startswith(("T0", "T1", "T2"))}
+    assert found == marked
