@@ -186,9 +186,10 @@ def check(program: Program) -> Iterator[Finding]:
                 if connection in connections:
                     continue  # an async connection repairs all calls of it
                 connections.add(connection)
-            yield _told(
-                program, call, found, f"`{call.text}(…)` waits for {_words(found)} and holds up the loop meanwhile", ()
-            )
+            what = f"waits for {_words(found)} and holds up the loop meanwhile"
+            if "subprocess.Popen" in names_of(call.callee):
+                what = "holds up the loop while the program starts, and so will whoever waits for its end"
+            yield _told(program, call, found, f"`{call.text}(…)` {what}", ())
     chained = Chains(
         program,
         [name for name in known if _reaches(known[name])],
@@ -217,6 +218,7 @@ def _told(program: Program, call: Call, found: Blocking, message: str, way: tupl
     reasons = (Reason(f"`{caller.qualname}` is `async def`, so the loop waits with it", *caller.place), *way)
     # Whether a socket blocks and whether a host has to be looked up cannot be seen at the call.
     is_plain = not any(name.startswith("socket.") for name in names_of(call.callee))
+    is_plain = is_plain and "subprocess.Popen" not in names_of(call.callee)
     sure = not way and is_plain and found.waits_for in {"sleep", "network", "subprocess"}
     if found.twin and not way:
         reasons = (*reasons, Reason(f"async programs say `{found.twin}`" if "." in found.twin else found.twin))
