@@ -26,8 +26,7 @@ How = Literal["as it suspends", "as it wakes", "again and again"]
 HOWS: tuple[How, ...] = get_args(How)
 
 
-@types.coroutine
-def interrupted(work: Coroutine[Any, Any, T], at: int, how: How = "as it suspends") -> Generator[Any, Any, T]:
+async def interrupted(work: Coroutine[Any, Any, T], at: int, how: How = "as it suspends") -> T:
     """Drive `work`, and cancel the task that does at its `at`-th suspension, counted from 1.
 
     "as it suspends" cancels what it is about to wait for; "as it wakes" comes between the answer and the waking, so
@@ -36,6 +35,11 @@ def interrupted(work: Coroutine[Any, Any, T], at: int, how: How = "as it suspend
     task = asyncio.current_task()
     if task is None:
         raise MisuseError("`interrupted` has to be awaited in a task of asyncio: it is that task which is cancelled.")
+    return await _drive(work, at, how, task)
+
+
+@types.coroutine
+def _drive(work: Coroutine[Any, Any, T], at: int, how: How, task: "asyncio.Task[Any]") -> Generator[Any, Any, T]:
     go_on: Any = work.send
     argument: Any = None
     count = 0

@@ -252,6 +252,8 @@ class Evidence:
             return None
         path, key = function.module.path, _tail(text)
         home = _home(path, function.facts, function.module.facts.functions, text)
+        if self._awaited_here[home, text] < _FEWEST_HERE and self._awaited[key] < _FEWEST_ANYWHERE:
+            return None
         here, anywhere = self._not_awaited(text.rpartition(".")[2])
         awaited, bare = self._awaited_here[home, text], here[home, text]
         where = "in this file"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import FileFacts, ImportFacts, body_of
+from troth.analysis.facts.model import FileFacts, ImportFacts, body_of, speaks_of
 from troth.analysis.findings import Span
 from troth.analysis.program.attributes import collect_uses
 from troth.analysis.program.calling import Calling
@@ -530,7 +530,7 @@ class Program:
             return False
         uses: set[str] = set()
         for f in owner.module.facts.functions:
-            if f.owner == owner.index:
+            if f.owner == owner.index and speaks_of(f, (name,)):
                 collect_uses(body_of(f), name, uses, inside=True)
         return bool(uses & {"awaited", "other"})
 
@@ -545,7 +545,8 @@ class Program:
         uses: set[str] = set()
         for module in {c.module for c in (cls, *self.classes.children(cls))}:
             for f in module.facts.functions:
-                collect_uses(body_of(f), name, uses)
+                if speaks_of(f, (name,)):
+                    collect_uses(body_of(f), name, uses)
         return "awaited" not in uses and ("misused" in uses or not uses - {"assigned", "given"})
 
     # -- texts and places ----------------------------------------------------------------------------------------------

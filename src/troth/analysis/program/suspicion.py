@@ -162,7 +162,7 @@ class Suspicion:
                     function, callee.partition(" ")[2]
                 ):
                     return True
-            elif last in self._generators:
+            elif last in self._generators and last not in self._coroutines:
                 return True
         return False
 

@@ -171,7 +171,7 @@ def check(program: Program) -> Iterator[Finding]:
             found = kind(call)
             assert found is not None
             yield _told(
-                program, call, found, f"`{call.text}(…)` waits for {_words(found)} and holds up the loop meanwhile", ()
+                program, call, found, f"`{call.text}(…)` {_does(call, found)} and holds up the loop meanwhile", ()
             )
     chained = Chains(
         program,
@@ -195,6 +195,7 @@ def _told(program: Program, call: Call, found: Blocking, message: str, way: tupl
     reasons = (Reason(f"`{caller.qualname}` is `async def`, so the loop waits with it", *caller.place), *way)
     # Whether a socket blocks and whether a host has to be looked up cannot be seen at the call.
     is_plain = not any(name.startswith("socket.") for name in names_of(call.callee))
+    is_plain = is_plain and not call.text.endswith("Popen")  # which only starts it: mostly a matter of milliseconds
     sure = not way and is_plain and found.waits_for in {"sleep", "network", "subprocess"}
     if found.twin and not way:
         reasons = (*reasons, Reason(f"async programs say `{found.twin}`" if "." in found.twin else found.twin))
@@ -203,6 +204,10 @@ def _told(program: Program, call: Call, found: Blocking, message: str, way: tupl
         "T602", "blocking-call", span(program, caller, call.at), message, "certain" if sure else "likely",
         reasons, fix, caller.qualname, call.text,
     )  # fmt: skip
+
+
+def _does(call: Call, found: Blocking) -> str:
+    return "starts another program" if call.text.endswith("Popen") else f"waits for {_words(found)}"
 
 
 def _words(found: Blocking) -> str:
