@@ -58,7 +58,9 @@ def check(program: Program) -> Iterator[Finding]:
         verdict = program.returned_on_purpose(incident)
         if verdict == "on purpose":
             continue
-        if verdict == "perhaps" and (incident.site.target is None or _starts_by_itself(incident.site)):
+        if verdict == "perhaps" and incident.site.target is None:
+            continue
+        if _starts_by_itself(incident.site) and (verdict == "perhaps" or incident.site.function.facts.returns is None):
             continue
         if verdict == "perhaps":
             incident.sure = False
