@@ -189,9 +189,12 @@ class Runtime:
     ) -> tuple[str, tuple[object, ...]]:
         given = check_inputs(known.spec.name, known.spec.inputs, inputs or {})
         this_id = run_id or new_id(known.spec.name)
+        self._shelf.bind(this_id, known)
         return this_id, (this_id, given, known.linked.source)
 
     def _checked(self, run: RunReport, *, check: bool, wait: bool) -> RunReport:
+        if run.is_over:
+            self._shelf.forget(run.id)
         if check and not run.succeeded and (wait or run.is_over):
             raise RunNotCompletedError(run)
         return run

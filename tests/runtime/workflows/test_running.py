@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -530,6 +531,59 @@ def test_an_output_that_leads_nowhere(runtime, world, policy):
     if policy == "stop":
         assert runtime.resume(run.id, flow("steps.a"), accept_changes=True).succeeded
         assert world.names == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("block", "state", "names"),
+    [
+        pytest.param(lambda w: {"saga": [step("a", function=w.act("a"), undo=w.undo("a")), step("b", function=w.act("bad"))]}, "failed", ["a", "bad", "undo a", "z"], id="a saga is undone"),
+        pytest.param(lambda w: {"parallel": [step("a", function=w.act("bad")), step("b", function=w.act("bad"))], "join": "any"}, "failed", ["bad", "bad", "z"], id="no branch has won"),
+        pytest.param(lambda w: {"loop": [step("a", function=w.act("bad")), step("b", function=w.act("b"))], "at_most": 1, "optional": True}, "completed", ["bad", "z"], id="an optional block is passed over"),
+        pytest.param(lambda w: {"loop": [step("a", function=w.act("bad")), step("b", function=w.act("b"))], "at_most": 1}, "failed", ["bad", "b", "z"], id="a round goes on"),
+    ],
+)  # fmt: skip
+def test_what_stands_or_falls_as_a_whole_does_not_continue_inside(runtime, world, block, state, names):
+    """`on_error: continue` goes on after it."""
+    world.fails = {"bad": 9}
+    flow = Workflow("w", step("p", **block(world)), step("z", function=world.act("z")), on_error="continue")
+    run = runtime.run(flow, check=False)
+    assert (run.state, world.names) == (state, names)
+
+
+def test_functions_of_one_name_are_not_taken_for_each_other(runtime):
+    """Lambdas of inner workflows: each is called where it was written."""
+    one, other = (Workflow(f"w{n}", step("x", function=lambda n=n: n, undo=lambda n=n: n)) for n in (1, 2))
+    flow = Workflow(
+        "w",
+        step("p", workflow=one),
+        step("q", workflow=other),
+        step("r", function=lambda: 3),
+        output={"p": "steps.p", "q": "steps.q", "r": "steps.r"},
+    )
+    assert runtime.run(flow).output == {"p": 1, "q": 2, "r": 3}
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_workflows_made_for_one_request_each(runtime, color):
+    """The same document with other closures, at once: each run calls its own."""
+
+    def made(number):
+        async def work():
+            await asyncio.sleep(0.001)
+            return number
+
+        return Workflow("w", step("a", function=work), step("b", function=lambda: number))
+
+    async def main():
+        return await asyncio.gather(*[runtime.arun(made(number)) for number in range(40)])
+
+    if color == "async":
+        runs = asyncio.run(main())
+    else:
+        with ThreadPoolExecutor(8) as pool:
+            runs = list(pool.map(lambda number: runtime.run(made(number)), range(40)))
+    assert [(run.step("a").output, run.step("b").output) for run in runs] == [(n, n) for n in range(40)]
+    assert not runtime._shelf._accepted, "what was kept for a run is let go with it"
 
 
 # ---- starting

@@ -20,8 +20,13 @@ class CannotGoOnError(MisuseError):
     """The run is over for good. It was left as it is."""
 
 
-def to_ask_again(run: RunRecord, rows: Sequence[StepRecord], report: RunReport) -> list[StepRecord]:
-    """The rows whose answers are taken back when the run goes on; none for one that was only interrupted."""
+def to_ask_again(
+    run: RunRecord, rows: Sequence[StepRecord], report: RunReport, *, continues: bool = False
+) -> list[StepRecord]:
+    """The rows whose answers are taken back when the run goes on; none for one that was only interrupted.
+
+    `continues` says that the workflow, or one in it, goes on without what failed.
+    """
     if not run.state.is_over:
         return []
     if run.state is RunState.COMPLETED:
@@ -36,11 +41,30 @@ def to_ask_again(run: RunRecord, rows: Sequence[StepRecord], report: RunReport) 
         )
     if run.state is RunState.CANCELLED:
         return [row for row in rows if row.state is StepState.CANCELLED]
+    if continues and (left_out := _left_out(report)) is not None:
+        raise CannotGoOnError(
+            f"The run {run.id!r} went on without {left_out!r} after a step before it had failed, and did what comes "
+            "later; so that step cannot be taken up any more.\n"
+            f"It was left as it is. `troth runs fork {run.id}` runs it again with the same inputs."
+        )
     failed = {OUTPUT, *(one.place for one in report.steps if one.state is StepWord.FAILED)}
     if report.over_budget is not None:
         return _over_budget(rows, failed)
     blocks = [row for row in rows if row.kind == "together" and row.state is StepState.FAILED]
     return [row for row in rows if row.name in failed and row.state is StepState.FAILED] + blocks
+
+
+def _left_out(report: RunReport) -> str | None:
+    """A step that the run did not come to, although it came to a later one; None where there is none."""
+    skipped = None
+    for one in report.steps:
+        if one.is_undo:
+            continue
+        if one.state is StepWord.NOT_REACHED:
+            skipped = skipped or one.place
+        elif one.started_at is not None and skipped is not None:
+            return skipped
+    return None
 
 
 def _over_budget(rows: Sequence[StepRecord], failed: set[str]) -> list[StepRecord]:

@@ -77,9 +77,8 @@ def _node(value: object, mark: Mark, names: _FunctionNames) -> Node:
         case StepDraft():
             return _node(value.fields, value.mark, names)
         case Workflow():
-            for name, function in value.functions.items():
-                names.table.setdefault(name, function)
-            return _node(dump_workflow(value.spec), mark, names)
+            new = {name: names.name(function) for name, function in value.functions.items()}
+            return _node(_renamed(dump_workflow(value.spec), new), mark, names)
         case timedelta():
             return ScalarNode(show_duration(value.total_seconds()), mark)
         case Mapping():
@@ -89,6 +88,18 @@ def _node(value: object, mark: Mark, names: _FunctionNames) -> Node:
     if callable(value):
         return ScalarNode(names.name(value), mark)
     raise Unreadable(mark, f"{value!r} of type {type(value).__name__} means nothing in a workflow")
+
+
+def _renamed(document: object, new: Mapping[str, str]) -> object:
+    """The document with its functions called as in the workflow around it, where another may have the old name."""
+    if isinstance(document, list):
+        return [_renamed(item, new) for item in document]
+    if not isinstance(document, dict):
+        return document
+    return {
+        key: new.get(item, item) if key == "function" and isinstance(item, str) else _renamed(item, new)
+        for key, item in document.items()
+    }
 
 
 def _caller() -> Mark:

@@ -22,7 +22,7 @@ def decide(run: Run, inputs: Mapping[str, object]) -> Generator[Ask, Any, object
     """Run every step; the answer is the workflow's output. Raises what the run fails with, once it has been undone."""
     spec = run.linked.spec
     state: dict[str, object] = {"inputs": inputs, "steps": {}, "run": {"id": run.id, "workflow": spec.name}}
-    frame = Frame(run, spec, state)
+    frame = Frame(run, spec, state, continues=spec.on_error == "continue")
     frame.allowances = yield from frame.enter_budget(spec.name, spec.budget)
     try:
         output = yield from frame.run_steps_here(spec.steps)

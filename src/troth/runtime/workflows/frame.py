@@ -69,6 +69,8 @@ class Frame:
     allowances: Allowances = field(default=Allowances())
     races: tuple[Race, ...] = ()
     """The races that this block is in a branch of, the outermost first."""
+    continues: bool = False
+    """Whether it goes on without a step that failed. Where something has to succeed or fall as a whole, it does not."""
 
     @property
     def steps(self) -> MutableMapping[str, object]:
@@ -104,6 +106,7 @@ class Frame:
             self.used,
             self.allowances,
             self.races,
+            self.continues,
         )
 
     def take_in(self, inner: "Frame") -> None:
@@ -135,7 +138,7 @@ class Frame:
         if self.run.origins:
             self.state["run"] = {"id": self.run.doer_of(self.place(step.id)), "workflow": self.spec.name}
         try:
-            output = yield from kind.perform(step, step.body, self)
+            output = yield from self._perform(step)
             if not kind.retries:  # an action's output is checked where it is made, so that the record has the failure
                 check_output(step.id, step.output, output)
         except RunCancelledError:
@@ -155,6 +158,15 @@ class Frame:
         self._note(step, output)
         self.steps[step.id] = output
         return output
+
+    def _perform(self, step: Step) -> Decision:
+        """What is inside of an optional step fails as a whole, to be passed over."""
+        before = self.continues
+        self.continues = before and not step.optional
+        try:
+            return (yield from kind_of(step).perform(step, step.body, self))
+        finally:
+            self.continues = before
 
     def _failure(self, step: Step, error: Exception) -> Generator[Ask, Any, StepFailed]:
         if isinstance(error, Stopped):
@@ -192,7 +204,7 @@ class Frame:
             del self.happened[before:]
             self.steps[step.id] = step.default
             return step.default
-        if self.spec.on_error == "continue":
+        if self.continues:
             self.failures.append(failure)
             self.steps[step.id] = None
             return None
@@ -294,6 +306,7 @@ class Frame:
     def run_together(self, step: Step, steps: Sequence[Step]) -> Decision:
         """A saga: when one of `steps` fails, those before it are undone, and the block fails."""
         inner = self.inside()
+        inner.continues = False
         try:
             yield from inner.run_steps_here(steps)
         except (OverBudget, LetGo):
@@ -313,6 +326,7 @@ class Frame:
         inputs = check_inputs(spec.name, spec.inputs, given)
         state: dict[str, object] = {"inputs": inputs, "steps": {}, "run": {"id": self.run.id, "workflow": spec.name}}
         inner = Frame(self.run, spec, state, f"{self.place(step.id)}.", [], [], self.used, self.allowances, self.races)
+        inner.continues = spec.on_error == "continue"
         inner.allowances = yield from inner.enter_budget(spec.name, spec.budget)
         try:
             output = yield from inner.run_steps_here(spec.steps)

@@ -32,7 +32,7 @@ class Going:
 def reopen(engine: EmbeddedEngine, shelf: Shelf, run: RunRecord, how: Going) -> RunRecord:
     """Take back the answers that `run` ended on, so that it can go on; refused where it must not."""
     rows = engine.steps(run.id)
-    again = to_ask_again(run, rows, shelf.tell(run, rows))
+    again = to_ask_again(run, rows, shelf.tell(run, rows), continues=shelf.continues(run))
     shelf.ready(run, rows, how.workflow, accept_changes=how.accept_changes, as_recorded=how.as_recorded)
     larger = shelf.larger_budget(run, how.budget) if how.budget else None
 

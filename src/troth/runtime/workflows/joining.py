@@ -65,6 +65,7 @@ def run_for_each(
 
 def _branch(frame: "Frame", group: "_Group", names: Mapping[str, object] | None = None, part: str = "") -> "Frame":
     inner = frame.inside(names, part)
+    inner.continues = False
     if group.race is not None:
         inner.races = (*frame.races, group.race)
     return inner

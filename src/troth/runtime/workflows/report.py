@@ -207,6 +207,8 @@ class RunReport:
                 place = self.waiting_for[0].place
                 approve = f"troth runs approve {run}" + (f" --step {place}" if len(self.waiting_for) > 1 else "")
                 return ((approve, "say yes and go on"), (f"{approve} --deny", "say no"))
+            case RunWord.FAILED if self.rolled_back:
+                return (again,)
             case RunWord.FAILED if self.over_budget is not None:
                 more = f"troth runs resume {run} --budget {self.over_budget}={_EXAMPLES[self.over_budget]}"
                 return ((more, "go on with a larger budget; what is done is not repeated"),)

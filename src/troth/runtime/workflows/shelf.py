@@ -39,6 +39,7 @@ from troth.runtime.workflows.usage import usage_of
 __all__ = ["Known", "Runnable", "Shelf", "budget_stream", "is_workflow"]
 
 Runnable: TypeAlias = str | os.PathLike[str] | Workflow | LinkedWorkflow | Saga
+_MANY = 1000  # runs that were begun and not waited for, after which those that are over are looked for
 _PREFIX = "workflow:"
 
 
@@ -192,8 +193,28 @@ class Shelf:
             self._specs[run.decision] = spec_of_document(self._document(run))
         return self._specs[run.decision]
 
+    def continues(self, run: RunRecord) -> bool:
+        """Whether the workflow of a run, or one in it, goes on without what failed."""
+        return any(one.on_error == "continue" for one in _with_inner(self.spec_of(run)))
+
     def _document(self, run: RunRecord) -> object:
         return self._engine.store.events(run.decision, limit=1)[0].payload
+
+    def bind(self, run_id: str, known: Known) -> None:
+        """Have `run_id` carried out with exactly this workflow.
+
+        Two that were built in Python may be the same document and yet call other functions: closures, say, that were
+        made for one request each.
+        """
+        if len(self._accepted) > _MANY:
+            runs = {one: self._engine.find(one) for one in list(self._accepted)}
+            self.forget(*(one for one, run in runs.items() if run is not None and run.state.is_over))
+        self._accepted[run_id] = (known, {})
+
+    def forget(self, *run_ids: str) -> None:
+        """These runs are over."""
+        for run_id in run_ids:
+            self._accepted.pop(run_id, None)
 
     def ready(
         self,

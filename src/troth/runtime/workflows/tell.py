@@ -9,7 +9,7 @@ from troth.runtime.agents.model import Usage
 from troth.runtime.store import RunRecord, RunState, StepRecord, StepState
 from troth.runtime.store.records import Attempt
 from troth.runtime.workflows.allowance import limit_in
-from troth.runtime.workflows.failures import OverBudgetError
+from troth.runtime.workflows.failures import BudgetExceededError, OverBudgetError
 from troth.runtime.workflows.kinds import blocks_of, kind_of
 from troth.runtime.workflows.lineage import doer
 from troth.runtime.workflows.racing import LET_GO
@@ -67,6 +67,7 @@ def tell(
     undone = tuple(one.place.removeprefix(_UNDO) for one in undos if one.state is StepWord.DONE)
     not_undone = tuple(one for one in undos if one.state is StepWord.FAILED)
     rolled_back = _rolled_back(rows, sorted_rows)
+    left = [one for one in steps if one.state is StepWord.DONE and not one.is_block and one.place not in undone]
     steps = [
         replace(one, state=StepWord.UNDONE) if one.place in undone and one.state is StepWord.DONE else one
         for one in steps
@@ -77,7 +78,7 @@ def tell(
     return RunReport(
         id=run.id,
         workflow=spec.name,
-        state=_run_word(run, rolled_back, not_undone),
+        state=_run_word(run, rolled_back if spec.on_error == "undo" or not left else (), not_undone),
         inputs=inputs,
         output=run.result,
         steps=(*steps, *undos),
@@ -241,7 +242,8 @@ def _leaf(step: Step, place: str, depth: int, rows: _Rows, *, is_alive: bool) ->
         return StepReport(place, step.kind, StepWord.NOT_REACHED, depth, detail)
     asked = rows.questions.get(place, {})
     report = _of_row(row, place, step.kind, depth, detail, is_alive=is_alive)
-    report = replace(report, question=str(asked.get("question", "")), shown=asked.get("shown", {}))
+    if asked:
+        report = replace(report, question=str(asked.get("question", "")), shown=asked.get("shown", {}))
     if step.kind == "sleep" and row.state is StepState.FAILED and row.kind == "wait":
         return replace(report, state=StepWord.DONE, error=None)
     if step.kind == "approval" and row.state is StepState.FAILED and row.kind == "wait":
@@ -297,7 +299,7 @@ def _is_enough(step: Step, begun: Sequence[StepReport]) -> bool:
     """Whether so many members of a block have succeeded that the others do not count."""
     join: Join = getattr(step.body, "join", "all")
     if join == "settle":
-        return True
+        return not any(one.error is not None and one.error.type == BudgetExceededError.__name__ for one in begun)
     if join == "all":
         return False
     good = sum(map(_is_good, _members(step, begun)))

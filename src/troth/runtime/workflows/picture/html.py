@@ -13,7 +13,7 @@ from troth.runtime.workflows.picture.bars import bars
 from troth.runtime.workflows.picture.folding import folded
 from troth.runtime.workflows.picture.summary import attempts_of
 from troth.runtime.workflows.picture.svg import graph_svg
-from troth.runtime.workflows.picture.words import MARKS, RUN_MARKS, at, short_place, span, used
+from troth.runtime.workflows.picture.words import MARKS, RUN_MARKS, at, short_place, span, used, value
 from troth.runtime.workflows.report import RunReport, StepReport, StepWord
 
 __all__ = ["page"]
@@ -52,7 +52,7 @@ svg .not-reached, svg .not-taken { color: var(--soft); }
 svg .not-reached text, svg .not-taken text { fill: var(--soft); }
 table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; vertical-align: top; padding: .3rem .5rem; border-bottom: 1px solid var(--line); }
-td { overflow-wrap: anywhere; }
+td { overflow-wrap: anywhere; } td:first-child { min-width: 9rem; }
 details summary { cursor: pointer; }
 @media (max-width: 560px) { body { padding: .6rem; font-size: 14px; }
   th:nth-child(3), td:nth-child(3) { display: none; } }
@@ -121,9 +121,16 @@ def _row(step: StepReport) -> Iterator[str]:
     indent = f"padding-left:{0.5 + step.depth * 1.1:.1f}rem"
     yield f"<tr><td style='{indent}'>{_more(step)}</td>"
     yield f"<td class='{_css(step.state)}'>{MARKS[step.state]} {escape(step.state)}</td>"
-    yield f"<td>{escape(step.kind)} <span class='soft'>{escape(step.detail)}</span></td>"
-    waited = f" + {span(step.waited)} waiting" if step.waited else ""
-    yield f"<td>{span(step.worked) + waited if step.ended_at is not None else ''}</td></tr>"
+    yield f"<td>{escape(step.kind)} <span class='soft'>{escape(value(step.detail, 80))}</span></td>"
+    yield f"<td>{_time(step)}</td></tr>"
+
+
+def _time(step: StepReport) -> str:
+    if step.ended_at is None:
+        return ""
+    if step.kind in ("sleep", "approval"):
+        return f"{span(step.took)} waiting"
+    return span(step.worked) + (f" + {span(step.waited)} waiting" if step.waited else "")
 
 
 def _more(step: StepReport) -> str:
