@@ -1,8 +1,8 @@
 """What `troth check` sees and what it costs, on public trees: `python -m bench.check [TREE …] [--n 120]`.
 
 For each tree (a source distribution, downloaded once by name): dropped awaits and needless async functions and methods,
-planted by `troth mutate`, and how many of them are found on their line, by shape; then CPU, wall and memory beside only `ast.parse`-ing the same files. What the peers
-see is measured in the same way by `python -m bench.mutate`.
+planted by `troth mutate`, and how many of them are found on their line, by shape; then CPU, wall and memory beside only
+`ast.parse`-ing the same files. What the peers see is measured in the same way by `python -m bench.mutate`.
 """
 
 import argparse
