@@ -207,7 +207,7 @@ def outcomes(tree: Path, real: Real, python: Path, *options: str) -> dict[str, s
 
 def untouched(tree: Path, real: Real, python: Path, keep: Path) -> dict[str, str]:
     """The same for the project as it is, run once and kept in the folder `keep`."""
-    file = keep / f"{real.name}-{real.commit[:9]}.json"
+    file = keep / f"{real.name}-{real.commit[:9] if real.repo else real.commit}.json"
     if not file.exists():
         file.write_text(json.dumps(outcomes(tree, real, python)), encoding="utf-8")
     found: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))

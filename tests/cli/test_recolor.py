@@ -619,3 +619,24 @@ def test_killed_while_the_tests_run(project):
     assert "An earlier change was cut short" in done.err
     assert (project.root / "store.py").read_text() == STORE
     assert (project.root / "app.py").read_text() == app
+
+
+NOT_ASYNC = [
+    pytest.param("def f():\n    return work()\n\nasync def g():\n    return await f()\n", "gives what its callers await already (app.py:10)", id="passes a coroutine on"),
+    pytest.param("def f():\n    return stream()\n\nasync def g():\n    async for x in f():\n        print(x)\n", "entered by `async with` or `async for`", id="gives an async generator"),
+    pytest.param("class A:\n    def f(self):\n        return 1\n\nclass B(A):\n    async def f(self):\n        yield 1\n", "namesakes in its family that are async generators", id="one of a family of generators"),
+    pytest.param("class A:\n    @property\n    def f(self):\n        return 1\n", "has a decorator that asks for a plain function", id="a property"),
+    pytest.param("def f():\n    return 1\n\ndef g():\n    return sorted([1], key=lambda x: f())\n", "it stands in a lambda that is given to `sorted`", id="called in a lambda"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "says"), NOT_ASYNC)
+def test_what_cannot_become_async(project, text, says):
+    """The reason is told, and no file is touched."""
+    head = "async def work(): ...\n\nasync def stream():\n    yield 1\n\n"
+    project.write({"app.py": head + text})
+    target = "app:A.f" if "class A" in text else "app:f"
+    done = project.troth("recolor", target, "--to", "async", "--cascade", "all")
+    assert done.code == 1, done.out + done.err
+    assert says in done.out
+    assert (project.root / "app.py").read_text() == head + text

@@ -93,3 +93,13 @@ def test_a_dispatcher_that_cannot_be_taught_keeps_its_handlers(project, line, wh
     assert done.code == 0, done.out + done.err
     assert ("async def _ping" in (project.root / "bot.py").read_text()) is bool(why)
     assert why in done.out
+
+
+def test_what_loses_a_call_is_not_freed(project):
+    """It never waits because an `await` is missing; to make it plain would hide the loss for good."""
+    text = "async def save():\n    await send()\n\nasync def both():\n    save()\n\nasync def idle():\n    return 1\n\nasync def main():\n    await both()\n    await idle()\n"
+    project.write({"app.py": text})
+    assert project.troth("recolor", ".", "--needless").code == 0
+    after = (project.root / "app.py").read_text()
+    assert "async def both" in after
+    assert "\ndef idle" in after

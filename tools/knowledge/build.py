@@ -15,7 +15,7 @@ from tools.knowledge.table import make_tables, write_table
 from troth.analysis import knowledge
 from troth.analysis.knowledge import Library, Tables
 
-__all__ = ["Report", "build_library", "build_stdlib", "stdlib_surface"]
+__all__ = ["Report", "build_library", "build_stdlib", "measure_library", "stdlib_surface"]
 
 
 _NOBODYS = {"lib2to3", "distutils", "antigravity", "this", "xxlimited", "turtle", "tkinter"}
@@ -98,6 +98,25 @@ def build_library(entry: Entry, environment: Environment, into: Path, *, measure
         wrong,
         tuple(map(": ".join, observed.failed.items())),
     )
+
+
+def measure_library(entry: Entry, environment: Environment, tables: Path) -> Report:
+    """How much of a real package, as installed today, the table that lies there covers; nothing is written."""
+    observed = environment.observe(entry)
+    version = environment.versions(entry.install)[0].split()[1]
+    bundled = Tables(knowledge.load)
+    missing = tuple(name for name in observed.public if not _is_async(bundled, name))
+    file = tables / f"{entry.top}.z"
+    size = file.stat().st_size if file.exists() else 0
+    failed = tuple(map(": ".join, observed.failed.items()))
+    wrong = tuple(name for name, color in observed.colors.items() if color == "s" and _is_coroutine(bundled, name))
+    found = len(observed.public) - len(missing)
+    return Report(entry.top, version, len(observed.public), None, found, size, missing, wrong, failed)
+
+
+def _is_coroutine(tables: Tables, dotted: str) -> bool:
+    found = tables.find(dotted)
+    return found is not None and found.sig is not None and "a" in found.sig[0] and "o" not in found.sig[0]
 
 
 def _is_async(tables: Tables, dotted: str) -> bool:

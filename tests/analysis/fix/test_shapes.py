@@ -83,3 +83,15 @@ def test_line_ends_and_byte_order_mark(tmp_path, end, mark):
     lines = ["async def f(): ...", "async def main():", "\tf().a", "\tf()", ""]
     result = fixed(tmp_path, mark + end.join(lines))
     assert result == mark + end.join(lines).replace("\tf().a", "\t(await f()).a").replace("\tf()", "\tawait f()")
+
+
+def test_a_missing_await_is_never_hidden(tmp_path):
+    """A function that waits for nothing because an `await` is missing gets the `await`, and keeps its `async`."""
+    source = "async def f(): ...\nasync def main():\n    async def inner():\n        f()\n    return await inner()\n"
+    (tmp_path / "case.py").write_text(source)
+
+    def look(overlay):
+        return analyse(Project(tmp_path, ("case.py",)), overlay=overlay, on_request={"T301"}).findings
+
+    (change,) = settle(tmp_path, look, lambda one: one.fix is not None).changes
+    assert change.after.decode() == source.replace("        f()", "        await f()")

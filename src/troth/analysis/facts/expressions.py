@@ -253,7 +253,7 @@ class ExpressionReader:
         return ("walrus", node.target.id, self.expr(node.value))
 
     def _slice(self, node: ast.Slice) -> Node:
-        return ("parts", tuple([self.expr(p) for p in (node.lower, node.upper, node.step) if p is not None]))
+        return ("slice", tuple([self.expr(p) for p in (node.lower, node.upper, node.step) if p is not None]))
 
     def _parts(self, node: Any) -> Node:
         return ("parts", tuple([self.expr(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]))

@@ -7,7 +7,7 @@ Expressions and statements are kept as nested tuples whose first item says what 
     ("ifexp", test, body, orelse)  ("and" | "or", values)  ("not", value)  ("compare", left, ops, others)
     ("binop", left, right, is_bitor)  ("lambda", params, body, at)  ("comp", kind, parts, generators, at)
     ("yield", value)  ("yieldfrom", value)  ("star", value)  ("fstr", values)  ("walrus", name, value)
-    ("parts", values)
+    ("parts", values)  ("slice", values)
 
     ("expr", value)  ("assign", targets, value)  ("annassign", target, annotation, value)  ("augassign", target, value)
     ("return", value, at)  ("if", test, body, orelse)  ("while", test, body, orelse)
@@ -41,7 +41,7 @@ __all__ = [
     "speaks_of",
 ]
 
-FACTS_VERSION = 3
+FACTS_VERSION = 4
 
 Node = tuple[Any, ...]
 At = tuple[int, int, int, int]

@@ -11,25 +11,21 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.model import body_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from troth.analysis.facts.model import At, FunctionFacts, Node
 
 __all__ = ["always_called"]
 
 
-def always_called(function: FunctionFacts, *, up_to_a_way_out: bool = False) -> frozenset[At]:
-    """The places of the calls that are always made; `up_to_a_way_out` ends at the first `if …: return`."""
+def always_called(function: FunctionFacts, *, up_to: Collection[str] = ()) -> frozenset[At]:
+    """The places of the calls that are always made; `up_to` ends at the first `if …: return`, say."""
     places: set[At] = set()
     for statement in body_of(function):
         _statement(statement, places)
-        if up_to_a_way_out and statement[0] == "if" and any(_leaves(block) for block in statement[2:4]):
+        if up_to and statement[0] == "if" and any(one[0] in up_to for block in statement[2:4] for one in block):
             break
     return frozenset(places)
-
-
-def _leaves(block: Iterable[Node]) -> bool:
-    return any(statement[0] in {"return", "raise"} for statement in block)
 
 
 def _statement(statement: Node, places: set[At]) -> None:

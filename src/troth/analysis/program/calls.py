@@ -142,9 +142,8 @@ class Calls:
                 return None
             at, text = node[-1], callee_text(node[1])
             promise: Promise = _PROMISES[effect]
-            site = scope.site(
-                function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=not _guessed(receiver)
-            )
+            sure = not _guessed(receiver) and not program.effects.is_doubtful(function)
+            site = scope.site(function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=sure)
             kind = {"coroutine": Coroutine, "generator": AsyncGenerator, "context": AsyncContext}[effect]
             return kind(site, lambda: self.result(func))
         result = self.result(func)
@@ -248,8 +247,8 @@ class Calls:
             return self._builtin(func, function, node, values, scope)
         if function.name in TO_COROUTINE and values:
             return self._made_async(values[0][1])
-        if "o" in flags:
-            return None
+        if "o" in flags:  # it may be awaited or not; what is entered is known all the same
+            return self._library_result(function, func) if "m" in flags else None
         at, text = node[-1], callee_text(node[1])
 
         def reasons() -> tuple[Reason, ...]:
@@ -330,7 +329,7 @@ class Calls:
         name, base = function.name, func.receiver
         first = values[0][1] if values else None
         if base is not None:
-            if name in _OF_ASYNC_ITERATORS and isinstance(base, Builtin) and base.name == "async iterator":
+            if isinstance(base, Builtin) and name in _OF_ASYNC_BUILTINS.get(base.name, ()):
                 site = scope.site("", node[-1], callee_text(node[1]), "coroutine", lambda: (), sure=True)
                 return Coroutine(site, lambda: base.args[0] if base.args else None)
             return self._method_of_builtin(base, name, values)
@@ -538,7 +537,10 @@ def _first_result(values: Arguments, scope: Evaluator) -> Value | None:
     return scope.awaited(values[0][1]) if len(values) >= 1 and values[0][0] is None else None
 
 
-_OF_ASYNC_ITERATORS = frozenset({"__anext__", "asend", "athrow", "aclose"})
+_OF_ASYNC_BUILTINS = {
+    "async iterator": frozenset({"__anext__", "asend", "athrow", "aclose"}),
+    "async context": frozenset({"__aenter__", "__aexit__"}),
+}
 
 
 def is_lost_by_type(value: Value | None) -> bool:

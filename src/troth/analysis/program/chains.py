@@ -82,19 +82,19 @@ class Chains:
         *,
         stops: Callable[[Function], bool],
         whoever: Collection[str] = (),
-        up_to_a_way_out: bool = False,
+        up_to: Collection[str] = (),
     ) -> None:
         """`ends` are the full names of the calls it is about; `stops` tells functions that see to it themselves.
 
         Of the names in `whoever` every call may be one, whatever it is called on. Only calls that a function always
-        makes lead on; with `up_to_a_way_out`, only those before its first way out.
+        makes lead on; with `up_to`, only those before its first way out of such a kind.
         """
         self._program = program
         self._ends = frozenset(ends)
         self._is_end = is_end
         self._stops = stops
         self._whoever = frozenset(whoever)
-        self._up_to_a_way_out = up_to_a_way_out
+        self._up_to = up_to
         self._ways: dict[Function, Link | None] = {}
         self._packages: dict[str, set[str]] = {}  # the packages that have such a call, by its last name
         for end in self._ends:
@@ -179,7 +179,7 @@ class Chains:
         if not self._leads_on(function) and not self._may_end(function):
             return None
         shortest: Link | None = None
-        always = always_called(function.facts, up_to_a_way_out=self._up_to_a_way_out)
+        always = always_called(function.facts, up_to=self._up_to)
         for call in self._program.calling.of(function):
             if call.at not in always:
                 continue

@@ -273,9 +273,13 @@ _KEEPER = re.compile(
 )
 
 
+_KEEPING_OBJECT = re.compile(r"(?i)task|backgr|spawn|sched|executor|runner|nursery|supervis|jobs")
+
+
 def looks_like_keeper(text: str) -> bool:
     """Whether a name sounds like something that runs or keeps what it is given."""
-    return _KEEPER.search(text.rpartition(".")[2] if "." in text else text) is not None
+    base, _, last = text.rpartition(".")
+    return _KEEPER.search(last) is not None or _KEEPING_OBJECT.search(base.rpartition(".")[2]) is not None
 
 
 def never_awaitable(value: Value | None, program: Program) -> bool:

@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from troth.analysis.facts.model import body_of
+from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryFunction
-from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance
+from troth.analysis.program.values import (
+    Builtin,
+    CallableType,
+    ClassObject,
+    External,
+    FunctionValue,
+    Instance,
+    members_of,
+)
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
@@ -23,6 +32,8 @@ _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper f
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
 
+# Decorators of libraries that make an object of a function, which is called by somebody else or runs it by itself.
+_TO_OBJECT = frozenset({"command", "group", "hybrid_command", "slash_command", "user_command", "message_command"})
 _WRAPPED = {"generator": "generator", "coroutine": "async", "plain": "plain"}
 
 
@@ -33,6 +44,7 @@ class Effects:
         self._program = program
         self._known: dict[Function, Effect] = {}
         self._wrappers: dict[Function, str] = {}
+        self._doubtful: dict[Function, bool] = {}
 
     def of(self, function: Function) -> Effect:
         """What calling `function` gives."""
@@ -80,11 +92,38 @@ class Effects:
         value = self._program.static(function.module, function.parent).value(node)
         if isinstance(value, FunctionValue) and isinstance(value.function, Function):
             return self._through_own(value.function, effect, called=called)
+        if name in _TO_OBJECT:
+            return "unknown"
+        if isinstance(value, FunctionValue) and effect in {"plain", "coroutine"}:
+            assert isinstance(value.function, LibraryFunction)
+            return self._through_library(value.function, effect)
         if isinstance(value, ClassObject) and isinstance(value.cls, Class):
             return self._through_class(value.cls, effect)
         if isinstance(value, Instance) and isinstance(value.cls, Class):
             return "unknown"  # an object of the project decorates: what it gives back is its own affair
         return effect
+
+    def _through_library(self, decorator: LibraryFunction, effect: Effect) -> Effect:
+        """What a decorator of a library makes of a function: what is known of it, else what its signature says."""
+        known = semantics().decorators.get(decorator.qualname)
+        if known in {"makes_sync", "makes_async"}:
+            return "plain" if known == "makes_sync" else "coroutine"
+        if known not in {"keeps", "async_cache"} and effect == "coroutine" and "Callable[" in decorator.returns:
+            made = members_of(self._program.types.written(decorator.returns))
+            if any(isinstance(m, CallableType) and isinstance(m.result, Instance | Builtin) for m in made):
+                return "unknown"  # `textual.work` gives a function that gives a `Worker`
+        return effect
+
+    def is_doubtful(self, function: Function) -> bool:
+        """Whether a decorator of a library of which nothing is known may have made something else of the function."""
+        if not function.facts.decorators:
+            return False
+        known = self._doubtful.get(function)
+        if known is None:
+            static = self._program.static(function.module, function.parent)
+            nodes = [d[1] if d[0] == "call" else d for d in function.facts.decorators]
+            known = self._doubtful[function] = any(isinstance(static.value(node), External) for node in nodes)
+        return known
 
     def _is_of_python(self, function: Function, node: Node) -> bool:
         """Whether `coroutine` is that of `types` or, once, of `asyncio`; tornado's starts the work at once."""

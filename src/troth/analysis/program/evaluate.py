@@ -270,7 +270,14 @@ class Evaluator:
             else:
                 self.misuse(base, "attribute", at, name)
             return None
-        if isinstance(base, Awaitable) and base.site is not None and name not in _OF_FUTURES and name[0] != "_":
+        # What is only annotated as awaitable may be anything that has `__await__`, with attributes of its own.
+        if (
+            isinstance(base, Awaitable)
+            and base.site is not None
+            and base.kind
+            and name not in _OF_FUTURES
+            and name[0] != "_"
+        ):
             self.misuse(base, "attribute", at, name)
         return None
 
@@ -362,7 +369,9 @@ class Evaluator:
             return None
         if value.args and value.args[0] is not None:
             return value.args[0]
-        return Instance(value.cls, (), value.why, guess=True) if isinstance(value.cls, Class) else None
+        if isinstance(value.cls, LibraryClass):  # its table says what awaiting it gives
+            return self.program.types.written(library.member(value.cls.qualified, "__await__").sig[1])
+        return Instance(value.cls, (), value.why, guess=True)
 
     # -- displays, operators -----------------------------------------------------------------------------------------
 
@@ -460,6 +469,11 @@ class Evaluator:
             self.misuse(self.value(part), "arithmetic", _at_of(part))
         return None
 
+    def on_slice(self, node: Node) -> Value | None:
+        for part in node[1]:
+            self.misuse(self.value(part), "arithmetic", _at_of(part))
+        return None
+
     def on_index(self, node: Node) -> Value | None:
         base = self.value(node[1])
         index = self.value(node[2])
@@ -473,6 +487,8 @@ class Evaluator:
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext | Awaitable):
             self.misuse(base, "subscript", at)
             return None
+        if index[0] == "slice" and isinstance(base, Builtin | TupleOf):
+            return base if isinstance(base, Builtin) else Builtin("tuple", (union(base.items),) if base.items else ())
         if isinstance(base, Table):
             if index[0] == "const" and len(index) == 3:
                 return base.by_key.get(index[2])
@@ -670,6 +686,7 @@ _TAGS = [
     "fstr",
     "parts",
     "index",
+    "slice",
     "entered",
     "lambda",
     "comp",

@@ -126,7 +126,7 @@ class Evidence:
             reason = self._by_library(callee[2], path)
         siblings = reason is None
         if reason is None and scope.function.is_async:
-            reason = self._by_siblings(text, scope.function)
+            reason = self._by_siblings(text, scope.function, external)
         if reason is None or _asks_for_color(scope.function):
             return None
         site = scope.site(None, node[-1], text, "coroutine", lambda: (reason,), sure=False)
@@ -246,7 +246,7 @@ class Evidence:
         owners = self._owners.get(callee[2], set()) - {around}
         return len(plain) > 3 and any(plain in owner for owner in owners)
 
-    def _by_siblings(self, text: str, function: Function) -> Reason | None:
+    def _by_siblings(self, text: str, function: Function, external: str = "") -> Reason | None:
         """Sites that call the same by the same words: in this file, or anywhere if the words are telling."""
         if "…" in text:
             return None
@@ -258,6 +258,8 @@ class Evidence:
         awaited, bare = self._awaited_here[home, text], here[home, text]
         where = "in this file"
         is_generic = key.rpartition(".")[2] in GENERIC
+        if text.rpartition(".")[0].rpartition(".")[2] in _QUEUEING:
+            return None  # what a pipeline is told is done when it is executed
         if is_generic and len(text.partition(".")[0]) < _SHORTEST and _is_local(text, function):
             return None  # `a.send` in another function is another `a`
         fewest = _FEWEST_OF_LOCAL if is_generic and _is_local(text, function) else _FEWEST_HERE
@@ -265,9 +267,15 @@ class Evidence:
             awaited, bare = self._awaited[key], anywhere[key]
             where = "in this project"
             fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
+            if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(key.rpartition(".")[2]):
+                fewest, is_generic = 1, False  # the class is called async, and somebody awaits this method of it
             if awaited < fewest or bare > 1 or is_generic:
                 return None
         place = self._awaited_places[key]
+        if where == "in this project" and _is_local(text, function):
+            root = text.partition(".")[0]
+            if any(i.local == root for i in self._program.module(place[0]).facts.imports):
+                return None  # there it is something imported, here a variable
         return Reason(f"`{text}(…)` is awaited in {awaited} other functions {where}", *place)
 
 
@@ -276,6 +284,8 @@ class Evidence:
 # each function of a file, unless it belongs to the module or to `self`.
 BY_PROTOCOL = frozenset({"__aenter__", "__aexit__", "__anext__"})
 _MANY_DEFINITIONS = 3
+_ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:Async|Aio)[A-Z]\w*\(\)\.\w+$")
+_QUEUEING = frozenset({"pipe", "pipeline", "batch"})
 _SHORTEST = 3  # letters of a variable that is called the same because it is the same
 _TELLING = 5  # letters; shorter names mean many things
 _FEWEST_HERE = 2

@@ -562,7 +562,14 @@ class Flow(Evaluator):
                 self._forget_attributes(key or "?")
             if key and not is_own:
                 self._learn(key, value if value is not None else External("set in this function"))
-            if is_own or not self.function.is_async or looks_like_keeper(target[2]) or not isinstance(base, Instance):
+            if (
+                is_own
+                or not self.function.is_async
+                or not is_promise(value)
+                or looks_like_keeper(target[2])
+                or target[2] in {"side_effect", "return_value"}  # of a mock
+                or not isinstance(base, Instance)
+            ):
                 self.keep(value)
             else:
                 self.hand_over(value, f"`{callee_text(target)}`", target[3])
@@ -761,8 +768,11 @@ class Flow(Evaluator):
                 self.narrow(part, truth=False)
         elif kind == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2:
             self._narrow_by_class(test[2][0], test[2][1], truth=truth)
-        elif kind == "call" and truth and len(test[2]) == 1 and _last_name(test[1]) in ASKS_FOR_FUNCTION:
-            self._narrow_to_async(test[2][0])
+        elif kind == "call" and len(test[2]) == 1 and _last_name(test[1]) in ASKS_FOR_FUNCTION:
+            if truth:
+                self._narrow_to_async(test[2][0])
+            elif dotted(test[2][0]):
+                self._learn(dotted(test[2][0]), CallableType(None))  # it is a plain one, whatever its class says
         elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
             is_none = (test[2][0] in {"is", "=="}) == truth
             self._narrow_none(test[1][1], is_none=is_none)

@@ -14,6 +14,7 @@ from troth.analysis.program.required import is_required
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from troth.analysis.facts.model import Node
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
@@ -42,13 +43,17 @@ def idle_overrides(program: Program) -> Iterator[IdleOverride]:
             if function.waits:
                 continue
             base = _declared(program, function)
-            if base is None or is_required(program, function) or is_required(program, base):
+            if base is None or is_required(program, base) or not all(map(_is_plain, function.facts.decorators)):
                 continue
             if base not in seen:
                 seen[base] = _overrides(program, base)
             idle, every = seen[base]
             if len(idle) >= _FEWEST:
                 yield IdleOverride(function, base, len(idle), every)
+
+
+def _is_plain(decorator: Node) -> bool:
+    return decorator[0] == "name" and decorator[1] in {"override", "abstractmethod", "final"}
 
 
 def _declared(program: Program, function: Function) -> Function | None:

@@ -69,9 +69,15 @@ def _asked_for_by_base(program: Program, function: Function, owner: Class) -> bo
             verb = semantics().hook(ancestor.qualified, name)
             if verb is not None and (verb != "either" or not program.calling.is_named(name)):
                 return True  # one that takes both colors asks for none, but only our own awaits would gain by it
-        elif name in ancestor.methods and is_protocol(ancestor):
+        elif name in ancestor.methods and (is_protocol(ancestor) or (ancestor is not owner and _asks(ancestor, name))):
             return True
     return any(name in methods and methods <= owner.methods.keys() for methods in _protocols(program))
+
+
+def _asks(base: Class, name: str) -> bool:
+    """Whether a base says nothing itself but that the method is async: whoever fulfils it has to be."""
+    declared = base.module.function(base.methods[name][-1])
+    return declared.is_async and declared.is_abstract
 
 
 def _protocols(program: Program) -> list[frozenset[str]]:

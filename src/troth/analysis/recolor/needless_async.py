@@ -41,6 +41,8 @@ def plan_needless(
     within: Callable[[str], bool],
 ) -> Plan:
     """The plan for as many of `functions` as can change; one that somebody would have to decide about is left out."""
+    lost = _losing(workspace.program)
+    functions = [one for one in functions if one not in lost]
     picked = _picked(workspace.program, functions)
     taught = {one: _taught(workspace.program, one, within) for found in picked.values() for one in found}
     out: dict[Function, str] = {}
@@ -68,6 +70,12 @@ def plan_needless(
 
 
 _NOW = "awaits only what can be awaited"
+
+
+def _losing(program: Program) -> set[Function]:
+    """The functions that wait for nothing because an `await` is missing: to make them plain would hide that."""
+    program.walk([path for path in program.paths if path.endswith((".py", ".pyi"))])
+    return {one.site.function for one in program.incidents()}
 
 
 def _picked(program: Program, functions: Sequence[Function]) -> dict[Function, list[Dispatcher]]:

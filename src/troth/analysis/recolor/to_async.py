@@ -7,6 +7,7 @@ from troth.analysis.findings import Edit
 from troth.analysis.program import Program
 from troth.analysis.program.entities import Function
 from troth.analysis.program.mentions import mentioned
+from troth.analysis.program.results import gives_no_promise
 from troth.analysis.recolor.boundary import Boundary
 from troth.analysis.recolor.family import family
 from troth.analysis.recolor.follow import Cascade, bound_in, in_scope, is_test_file, kept_by
@@ -31,6 +32,7 @@ from troth.analysis.recolor.workspace import Workspace
 
 __all__ = ["plan_async"]
 
+_AWAITS = frozenset({"awaited", "run", "gathered", "timed", "spawned"})
 _UNABLE = frozenset({"property", "cached_property", "setter", "deleter", "contextmanager", "overload"})
 
 
@@ -47,10 +49,11 @@ def plan_async(
     """The plan for `functions`, and for the plain callers that `cascade` lets follow up to `boundary`."""
     program = workspace.program
     definitions = tuple(one for one in family(program, functions) if not one.is_async and _is_written(workspace, one))
-    unable = tuple(_unable(workspace, definitions))
+    unable = _unable(workspace, definitions)
     first, changed = set(definitions), set(definitions)
     stays: dict[Function, str] = {}
     sites = find_sites(workspace, changed)
+    unable += _awaited_already(program, definitions, sites)
     while cascade != "none":
         waiting = {
             site.caller
@@ -97,7 +100,7 @@ def plan_async(
         tuple(sorted(changed - first, key=lambda one: one.place)),
         tuple(site for site in sites.calls if within(site.path)),
         tuple(one for one in dict.fromkeys([*edits, *mocked]) if within(one.path)),
-        unable,
+        tuple(unable),
         tuple(sorted(problems)),
         tuple(
             one
@@ -126,6 +129,9 @@ def _edits(
     edits: list[Edit] = []
     found_at: dict[Site, Problem] = {}
     run_in: dict[Tree, None] = {}
+    for site in (one for one in sites.calls if one.use.kind == "entered" and within(one.path)):
+        why = "it is entered by `async with` or `async for`, which would get a coroutine"
+        found_at[site] = Problem(site.path, site.line, site.text, why, site.functions)
     for site in _plain(sites, within):
         found = _rewritten(program, site, changed, boundary, stays)
         if isinstance(found, Problem):
@@ -186,6 +192,17 @@ def _is_written(workspace: Workspace, function: Function) -> bool:
     return workspace.definition(function) is not None
 
 
+def _awaited_already(program: Program, functions: Sequence[Function], sites: Sites) -> list[Waits]:
+    """Those that are plain and give something to be awaited: as `async def` they would have to be awaited twice."""
+    found = []
+    for function in functions:
+        awaited = [one for one in sites.calls if function in one.functions and one.use.kind in _AWAITS]
+        if awaited and not gives_no_promise(program, function):
+            why = f"gives what its callers await already ({awaited[0].path}:{awaited[0].line})"
+            found.append(Waits(function, why, function.place[1]))
+    return found
+
+
 def _unable(workspace: Workspace, functions: Sequence[Function]) -> list[Waits]:
     program = workspace.program
     found = []
@@ -194,6 +211,8 @@ def _unable(workspace: Workspace, functions: Sequence[Function]) -> list[Waits]:
             found.append(Waits(function, "is called by Python itself, which would not await it", function.place[1]))
         elif function.is_generator:
             found.append(Waits(function, "is a generator", function.place[1]))
+        elif any(one.is_async and one.is_generator for one in family(program, [function])):
+            found.append(Waits(function, "has namesakes in its family that are async generators", function.place[1]))
         elif function.decorated_with(*_UNABLE):
             found.append(Waits(function, "has a decorator that asks for a plain function", function.place[1]))
         elif is_unittest(program, function):

@@ -89,16 +89,22 @@ def _loop(here: Standing, expression: ast.expr, parent: ast.AST) -> tuple[Edit, 
         return (Edit(here.path, start, start, "async "),)
     if not isinstance(parent, ast.comprehension) or parent.iter is not expression or parent.is_async:
         return None
-    holder = getattr(parent, "parent", None)
+    holder = _parent_of(here, parent)
     brackets: tuple[Edit, ...] | None = ()
     if isinstance(holder, ast.GeneratorExp):  # an async one cannot be read as before; a list can
-        brackets = here.as_list(holder, getattr(holder, "parent", None))
+        brackets = here.as_list(holder, _parent_of(here, holder))
     target, _ = here.offsets(parent.target)
     head = here.text[:target].rstrip("( \t\r\n")
     if brackets is None or not head.endswith("for"):
         return None
     at = len(head) - len("for")
     return (*brackets, Edit(here.path, at, at, "async "))
+
+
+def _parent_of(here: Standing, node: ast.AST) -> ast.AST:
+    """What a node of the same function is part of."""
+    around = here.function or here.around[-1]
+    return next(one for one in ast.walk(around) if any(child is node for child in ast.iter_child_nodes(one)))
 
 
 def _collected(here: Standing, reader: ast.Call) -> tuple[Edit, ...] | None:

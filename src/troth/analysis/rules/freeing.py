@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function, Module
     from troth.analysis.program.needless import Needless
 
-__all__ = ["dispatch_fix", "free_fix", "mentions_of"]
+__all__ = ["dispatch_fix", "free_fix", "loses", "mentions_of"]
 
 _ASYNC = re.compile(r"async\s+(?=def\b)")
 _AWAIT = re.compile(r"await\b\s*")
@@ -31,7 +31,7 @@ def free_fix(program: Program, one: Needless) -> Fix | None:
     All calls are known only where no call of that name has an unclear target, and no string says it that a mock or a
     `getattr` may take.
     """
-    if one.is_pulled or not one.is_sure:
+    if one.is_pulled or not one.is_sure or loses(program, one.function):
         return None
     every: tuple[Edit, ...] = ()
     for edits in (_plain(program, one.function), *(_without_await(program, call) for call in one.awaited)):
@@ -42,6 +42,11 @@ def free_fix(program: Program, one: Needless) -> Fix | None:
         return None
     calls = f"{len(one.awaited)} call" + ("s" if len(one.awaited) != 1 else "")
     return Fix(f"make it a plain `def`, and drop the `await` of {calls}", "likely", every)
+
+
+def loses(program: Program, function: Function) -> bool:
+    """Whether something is wrong with a promise in the function: it waits for nothing because an `await` is missing."""
+    return any(one.site.function is function for one in program.incidents())
 
 
 def dispatch_fix(program: Program, dispatcher: Dispatcher, free: list[Function]) -> Fix | None:
@@ -55,7 +60,9 @@ def dispatch_fix(program: Program, dispatcher: Dispatcher, free: list[Function])
         return None
     by_name = call.node[1][0] == "name" and (call.callee is None or "getattr" in call.caller.facts.calls)
     names = 1 if by_name else 2  # its `def`; and its place in a table
-    freed = [one for one in free if sum(mentions_of(program, one.name, beyond=one)) == names]
+    freed = [
+        one for one in free if not loses(program, one) and sum(mentions_of(program, one.name, beyond=one)) == names
+    ]
     plain = [edit for one in freed for edit in _plain(program, one) or ()]
     count = f"{len(freed)} handler" + ("s" if len(freed) != 1 else "")
     title = "await only what can be awaited" + (f", and make {count} plain" if freed else "")

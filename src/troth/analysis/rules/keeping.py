@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Edit, Fix
@@ -104,7 +105,7 @@ def _sets_of_tasks(nodes: Iterable[ast.AST], text: str) -> Iterator[ast.expr]:
             continue
         annotation = ast.unparse(node.annotation) if isinstance(node, ast.AnnAssign) else ""
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            if "Task[" in annotation or f"add_done_callback({ast.unparse(target)}.discard)" in text:
+            if re.search(r"\bTask\b", annotation) or f"add_done_callback({ast.unparse(target)}.discard)" in text:
                 yield target
 
 

@@ -15,7 +15,9 @@ def problem_in(path: str, data: bytes) -> str | None:
             warnings.simplefilter("ignore")  # an invalid escape in somebody's string is not our subject
             if path.endswith(".ipynb"):
                 data = read_notebook(data).source.encode()
-            compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+            # Not the tree alone: an `await` in a plain function is only refused when code is made of it. At the top a
+            # cell may have one, and so may a script that is made of cells.
+            compile(data, path, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError) as problem:
         return f"{path}: {problem}"
     return None

@@ -28,6 +28,7 @@ from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import span
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import At
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Function
@@ -69,6 +70,15 @@ CASES = [
         "down a chain, in a loop",
         bad="import time\ndef wait(ready):\n    while not ready():\n        time.sleep(5)\n"
         "async def main():\n    wait(ready)  # here\n",
+    ),
+    Case(
+        "down a chain, twice",
+        bad="import time\ndef wait():\n    time.sleep(5)\nasync def main():\n    wait()  # here\n    print(1)\n    wait()\n",
+    ),
+    Case(
+        "down a chain, after a way out",
+        good="import requests\nclass Log:\n    def tell(self, text):\n        if not self.url:\n            return\n        requests.post(self.url, text)\n"
+        "async def main(log: Log):\n    log.tell('x')\n",
     ),
     Case(
         "down a chain, on a branch that need not be taken",
@@ -166,22 +176,35 @@ def check(program: Program) -> Iterator[Finding]:
 
     names = {*known, "subprocess.Popen"}
     direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True, whoever=_FILES)
+    connections: set[tuple[Function, str]] = set()
     for call in direct.direct():
         if not call.is_awaited:
             found = kind(call)
             assert found is not None
-            yield _told(
-                program, call, found, f"`{call.text}(…)` {_does(call, found)} and holds up the loop meanwhile", ()
-            )
+            if found.waits_for == "database":
+                connection = (call.caller, call.text.rpartition(".")[0])
+                if connection in connections:
+                    continue  # an async connection repairs all calls of it
+                connections.add(connection)
+            what = f"waits for {_words(found)} and holds up the loop meanwhile"
+            if "subprocess.Popen" in names_of(call.callee):
+                what = "holds up the loop while the program starts, and so will whoever waits for its end"
+            yield _told(program, call, found, f"`{call.text}(…)` {what}", ())
     chained = Chains(
         program,
         [name for name in known if _reaches(known[name])],
         lambda call: not call.text.endswith("Popen") and _reaches(kind(call)),
         stops=_is_for_a_thread,
+        up_to=("return",),
     )
+    told: set[tuple[Function, Function, At]] = set()
     for link in chained.indirect():
         found = kind(link.end)
         assert found is not None
+        place = (link.call.caller, link.end.caller, link.end.at)
+        if place in told:
+            continue  # one that blocks there is repaired for all
+        told.add(place)
         message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(found)} and holds up the loop"
         yield _told(program, link.call, found, message, (link.rest or link).reasons())
 
@@ -195,7 +218,7 @@ def _told(program: Program, call: Call, found: Blocking, message: str, way: tupl
     reasons = (Reason(f"`{caller.qualname}` is `async def`, so the loop waits with it", *caller.place), *way)
     # Whether a socket blocks and whether a host has to be looked up cannot be seen at the call.
     is_plain = not any(name.startswith("socket.") for name in names_of(call.callee))
-    is_plain = is_plain and not call.text.endswith("Popen")  # which only starts it: mostly a matter of milliseconds
+    is_plain = is_plain and "subprocess.Popen" not in names_of(call.callee)
     sure = not way and is_plain and found.waits_for in {"sleep", "network", "subprocess"}
     if found.twin and not way:
         reasons = (*reasons, Reason(f"async programs say `{found.twin}`" if "." in found.twin else found.twin))
@@ -204,10 +227,6 @@ def _told(program: Program, call: Call, found: Blocking, message: str, way: tupl
         "T602", "blocking-call", span(program, caller, call.at), message, "certain" if sure else "likely",
         reasons, fix, caller.qualname, call.text,
     )  # fmt: skip
-
-
-def _does(call: Call, found: Blocking) -> str:
-    return "starts another program" if call.text.endswith("Popen") else f"waits for {_words(found)}"
 
 
 def _words(found: Blocking) -> str:

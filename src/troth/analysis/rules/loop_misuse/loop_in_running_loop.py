@@ -96,7 +96,7 @@ def check(program: Program) -> Iterator[Finding]:
     def starts(call: Call) -> bool:
         return any(name in starters for name in names_of(call.callee))
 
-    chains = Chains(program, starters, starts, stops=_asks, up_to_a_way_out=True)
+    chains = Chains(program, starters, starts, stops=_asks, up_to=("return", "raise"))
     for call in chains.direct():
         if not _looks_whether_one_runs(call.caller):
             message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"

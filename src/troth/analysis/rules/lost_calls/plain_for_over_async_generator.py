@@ -37,6 +37,16 @@ CASES = [
         fixed="async def pages():\n    yield 1\nasync def main():\n    return [item async for item in pages()]  # here\n",
     ),
     Case(
+        "a generator read at once",
+        bad="async def pages():\n    yield 1\nasync def main():\n    return sum(p for p in pages())  # here\n",
+        fixed="async def pages():\n    yield 1\nasync def main():\n    return sum([p async for p in pages()])  # here\n",
+    ),
+    Case(
+        "kept in a variable",
+        bad="async def pages():\n    yield 1\nasync def main():\n    found = pages()  # here\n    return sum(p for p in found)\n",
+        fixed="async def pages():\n    yield 1\nasync def main():\n    found = pages()  # here\n    return sum([p async for p in found])\n",
+    ),
+    Case(
         "in a plain function",
         bad="async def pages():\n    yield 1\ndef main():\n    for p in pages():  # here\n        print(p)\n",
     ),

@@ -10,11 +10,13 @@ How sure the fix is: none is offered here, because it touches every caller.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason, Span
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.needless import needless
 from troth.analysis.rules.registry import Case, rule
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from troth.analysis.program.needless import Needless
 
 _FEWEST = 2
+# One that stands in for something that waits has the color of that.
+_STAND_IN = re.compile(r"^_*(?:Fake|Mock|Stub|Dummy|Null|No_?[Oo]p|InMemory|Memory)|(?:Fake|Mock|Stub|Dummy)$")
 
 _CLASS = "class Session:  # here\n    def __init__(self):\n        self.members = []\n    def size(self):\n        return len(self.members)\n"
 _USE = "async def main(s: Session):\n    await s.join(1)\n    await s.leave(1)\n"
@@ -33,6 +37,25 @@ CASES = [
         bad=_CLASS
         + "    async def join(self, m):\n        self.members.append(m)\n    async def leave(self, m):\n        self.members.remove(m)\n"
         + _USE,
+    ),
+    Case(
+        "a stand-in",
+        good=(
+            _CLASS
+            + "    async def join(self, m):\n        self.members.append(m)\n    async def leave(self, m):\n        self.members.remove(m)\n"
+            + _USE
+        )
+        .replace("Session", "FakeSession")
+        .replace("  # here", ""),
+    ),
+    Case(
+        "a base that asks for it",
+        good="from abc import ABC, abstractmethod\nclass Base(ABC):\n    @abstractmethod\n    async def join(self, m): ...\n    @abstractmethod\n    async def leave(self, m): ...\n"
+        + (
+            _CLASS
+            + "    async def join(self, m):\n        self.members.append(m)\n    async def leave(self, m):\n        self.members.remove(m)\n"
+            + _USE
+        ).replace("class Session:  # here", "class Session(Base):"),
     ),
     Case(
         "one that waits",
@@ -55,6 +78,8 @@ def check(program: Program) -> Iterator[Finding]:
         methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
         is_async = [one for one in methods if one.is_async and not one.name.startswith("__")]
         public = [one for one in found if not one.function.name.startswith("_")]
+        if _STAND_IN.search(cls.name) or is_test(cls.module.path):
+            continue
         if len(public) < _FEWEST or {one.function for one in found} != set(is_async):
             continue
         plain = [one for one in methods if not one.is_async and not one.name.startswith("_")]

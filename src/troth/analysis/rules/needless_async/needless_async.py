@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason, Span
 from troth.analysis.program.needless import needless
-from troth.analysis.rules.freeing import free_fix
+from troth.analysis.rules.freeing import free_fix, loses
 from troth.analysis.rules.registry import Case, rule
 
 if TYPE_CHECKING:
@@ -126,6 +126,8 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Async functions that never wait."""
     for one in needless(program):
+        if any(loses(program, inner) for inner in (one.function, *one.through)):
+            continue  # it waits for nothing because an `await` is missing: that is told instead
         yield _told(program, one)
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.model import ASYNC
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program import library
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryFunction
@@ -213,6 +214,9 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     is_async, plain = program.evidence.colors(name)
     if is_async or not plain or name in GENERIC or name.startswith("__") or "_" not in name.strip("_"):
         return None
+    tops = {one.module.partition(".")[0] for one in call.caller.module.facts.imports if not one.level}
+    if any(name in library.async_names(top) for top in tops):
+        return None  # the object may be of a library that the file imports, where it is awaited rightly
     defined = [function for function in program.calling.functions_named(name) if function.owner is not None]
     real = [function for function in defined if not function.is_abstract]
     if len(defined) != plain or not real or any(not gives_no_promise(program, one) for one in real):

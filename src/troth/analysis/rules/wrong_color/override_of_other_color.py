@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.entities import Class, Function
@@ -26,6 +27,7 @@ from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
 
@@ -98,8 +100,8 @@ def check(program: Program) -> Iterator[Finding]:
 
 def _overridden(program: Program, cls: Class, function: Function) -> Function | None:
     """The method of the nearest base of the project that it overrides, if that has the other color."""
-    if function.name.startswith("__"):
-        return None
+    if function.name.startswith("__") or function.is_abstract:
+        return None  # what only says that it is not there is lost on nobody
     async_, plain = program.evidence.colors(function.name)
     if not (async_ and plain):
         return None
@@ -143,6 +145,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
                     and call.is_awaited == target.is_async
                     and call.text != f"super.{target.name}"
                     and not _is_super(call)
+                    and not _is_made_here(call)
                 ):
                     calls.setdefault(target, call)
     for base, functions in by_base.items():
@@ -162,6 +165,34 @@ def _is_super(call: Call) -> bool:
     """`super().stop()`: the base's own method is meant, whatever overrides it."""
     callee = call.node[1]
     return bool(callee[0] == "attr" and callee[1][0] == "call" and callee[1][1] == ("name", "super"))
+
+
+def _is_made_here(call: Call) -> bool:
+    """`team = Team()` and `team.hire()`: an object of that very class, which no override can be behind."""
+    callee = call.node[1]
+    if callee[0] != "attr" or callee[1][0] not in {"name", "call"}:
+        return False
+    receiver = callee[1]
+    if receiver[0] == "call":
+        return _last_of(receiver[1])[:1].isupper()
+    made = [
+        statement[2]
+        for statement in _statements(body_of(call.caller.facts))
+        if statement[0] == "assign" and any(target == receiver for target in statement[1])
+    ]
+    return bool(made) and all(one[0] == "call" and _last_of(one[1])[:1].isupper() for one in made)
+
+
+def _statements(node: Any) -> Iterator[Node]:
+    if isinstance(node, tuple) and node:
+        if node[0] == "assign":
+            yield node
+        for part in node:
+            yield from _statements(part)
+
+
+def _last_of(node: Node) -> str:
+    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
 
 
 def _is_a_twin(call: Call, function: Function) -> bool:

@@ -1,0 +1,195 @@
+"""Override of the uncalled side.
+
+What it finds: a base class offers a method in two colors (`run` and `arun`, `load` and `load_async`), neither of which
+asks the other; a class below overrides one of them, and the program only ever calls the other one.
+Why it matters: the override is never consulted. The object is accepted, runs, and does what the base does: a tool without
+its own work, a store without its own storage; nothing fails.
+How to repair: override the side that is called, or let the base's side hand on to its twin.
+How sure the fix is: none is offered; which color the override should have is for its author to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from troth.analysis.facts.model import body_of
+from troth.analysis.findings import Finding, Reason
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.evidence import is_test
+from troth.analysis.program.values import ClassObject, FunctionValue, Instance, members_of
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell_at
+
+if TYPE_CHECKING:
+    from troth.analysis.program import Program
+    from troth.analysis.program.calling import Call
+
+_BASE = "class Tool:\n    def run(self, x):\n        return x\n    async def arun(self, x):\n        return await self.wait(x)\n    async def wait(self, x): ...\n"
+_PLAIN = "class Search(Tool):\n    def run(self, x):{mark}\n        return find(x)\n"
+_AWAITS = "async def main(tool: Tool):\n    return await tool.arun(1)\n"
+CASES = [
+    Case("the plain side, and the async one is awaited", bad=_BASE + _PLAIN.format(mark="  # here") + _AWAITS),
+    Case(
+        "the async side, and the plain one is called",
+        bad=_BASE
+        + "class Search(Tool):\n    async def arun(self, x):  # here\n        return await self.wait(x)\n"
+        + "def main(tool: Tool):\n    return tool.run(1)\n",
+    ),
+    Case(
+        "named with async behind",
+        bad="class Store:\n    def load(self): ...\n    async def load_async(self):\n        return await self.wait()\n    async def wait(self): ...\n"
+        "class Files(Store):\n    def load(self):  # here\n        return 1\nasync def main(store: Store):\n    return await store.load_async()\n",
+    ),
+    Case(
+        "the base hands on",
+        good=_BASE.replace("await self.wait(x)", "self.run(x)") + _PLAIN.format(mark="") + _AWAITS,
+    ),
+    Case(
+        "the base hands on to a thread",
+        good="import asyncio\n"
+        + _BASE.replace("await self.wait(x)", "await asyncio.to_thread(self.run, x)")
+        + _PLAIN.format(mark="")
+        + _AWAITS,
+    ),
+    Case(
+        "both sides are overridden",
+        good=_BASE
+        + _PLAIN.format(mark="")
+        + "    async def arun(self, x):\n        return await self.wait(x)\n"
+        + _AWAITS,
+    ),
+    Case(
+        "both sides are called",
+        good=_BASE + _PLAIN.format(mark="") + _AWAITS + "def other(tool: Tool):\n    return tool.run(1)\n",
+    ),
+    Case("nobody calls either", good=_BASE + _PLAIN.format(mark="")),
+]
+
+
+@rule("T502", "override-of-uncalled-side", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Overrides that the callers pass by."""
+    for path in program.asked:
+        module = program.module(path)
+        for index, facts in enumerate(module.facts.classes):
+            if facts.bases and not is_test(path):
+                cls = module.cls(index)
+                for name, indexes in cls.methods.items():
+                    yield from _judge(program, cls, module.function(indexes[-1]), name)
+
+
+def _judge(program: Program, cls: Class, override: Function, name: str) -> Iterator[Finding]:
+    for twin in _twins(name):
+        if twin in cls.methods:
+            return
+        base = next(
+            (
+                one
+                for one in program.classes.order(cls)[1:]
+                if isinstance(one, Class) and name in one.methods and twin in one.methods
+            ),
+            None,
+        )
+        if base is None:
+            continue
+        mine = base.module.function(base.methods[name][-1])
+        other = base.module.function(base.methods[twin][-1])
+        if (
+            mine.is_async == other.is_async
+            or override.is_async != mine.is_async
+            or _leads_to(program, base, other, name)
+        ):
+            continue
+        if any(twin in one.methods for one in _between(program, cls, base)) or any(
+            True for _ in _is_called(program, base, name)
+        ):
+            continue
+        seen = next(_is_called(program, base, twin), None)
+        if seen is not None:
+            yield _told(program, override, other, seen)
+
+
+def _twins(name: str) -> Iterator[str]:
+    """The names that the method of the other color may have."""
+    bare = name.lstrip("_")
+    dashes = name[: len(name) - len(bare)]
+    if not bare:
+        return
+    yield from (f"{dashes}a{bare}", f"{dashes}{bare}_async", f"{dashes}async_{bare}")
+    if bare.startswith("a"):
+        yield f"{dashes}{bare[1:]}"
+    if bare.startswith("async_"):
+        yield f"{dashes}{bare[6:]}"
+    if bare.endswith("_async"):
+        yield f"{dashes}{bare[:-6]}"
+
+
+def _between(program: Program, cls: Class, base: Class) -> Iterator[Class]:
+    for one in program.classes.order(cls)[1:]:
+        if one is base:
+            return
+        if isinstance(one, Class):
+            yield one
+
+
+def _leads_to(program: Program, base: Class, function: Function, name: str) -> bool:
+    """Whether the base's side asks its twin, itself or through what else it calls on the object."""
+    seen: set[str] = set()
+    todo = [function]
+    while todo:
+        one = todo.pop()
+        used = set(_own_attributes(body_of(one.facts)))
+        if name in used:
+            return True
+        for method in (used & base.methods.keys()) - seen:
+            seen.add(method)
+            todo += [base.module.function(index) for index in base.methods[method]]
+    return None in program.classes.order(base)  # an unknown base may do anything
+
+
+def _own_attributes(node: Any) -> Iterator[str]:
+    """The attributes of `self` that are used."""
+    if isinstance(node, tuple) and node:
+        if node[0] == "attr" and len(node) == 4 and node[1] == ("name", "self"):
+            yield node[2]
+        for part in node:
+            yield from _own_attributes(part)
+
+
+def _is_called(program: Program, base: Class, name: str) -> Iterator[Call]:
+    """The calls from outside the class that may be of the base's method: on one of its kind, or on who knows what."""
+    for caller in program.calling.functions_naming({name}):
+        if caller.owner is not None and (caller.owner is base or base in program.classes.order(caller.owner)):
+            continue
+        for call in program.calling.of(caller):
+            if call.text.rpartition(".")[2] != name or call.node[1][0] != "attr":
+                continue
+            if call.callee is None or any(_is_of(program, one, base) for one in members_of(call.callee)):
+                yield call
+
+
+def _is_of(program: Program, value: object, base: Class) -> bool:
+    receiver = value.receiver if isinstance(value, FunctionValue) else None
+    cls = receiver.cls if isinstance(receiver, Instance | ClassObject) else None
+    return isinstance(cls, Class) and (cls is base or base in program.classes.order(cls))
+
+
+def _told(program: Program, override: Function, called: Function, seen: Call) -> Finding:
+    line, column = override.facts.at[:2]
+    kind = "async def" if override.is_async else "def"
+    owner = override.owner
+    assert owner is not None
+    message = (
+        f"`{override.qualname}` is never asked: callers use `{called.name}`, and `{called.qualname}` does its work "
+        f"without `{override.name}`"
+    )
+    reasons = (
+        Reason(f"`{seen.caller.qualname}` calls `{seen.text}`", seen.caller.module.path, seen.at[0]),
+        Reason(f"`{owner.name}` leaves `{called.name}` as `{called.qualname}` has it", *called.place),
+        Reason(f"nobody calls `{override.name}` on such an object"),
+    )
+    return tell_at(
+        program, "T502", "override-of-uncalled-side", override, (line, column, line, column + len(kind)), message,
+        sure=False, reasons=reasons, subject=override.name,
+    )  # fmt: skip
