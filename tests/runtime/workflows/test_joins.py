@@ -214,6 +214,31 @@ def test_a_part_that_cannot_be_undone_fails_the_block(runtime, world):
     assert [one.place for one in run.not_undone] == ["undo s1"]
 
 
+@pytest.mark.parametrize("join", ["any", 2])
+def test_several_that_succeed_at_once(runtime, world, join):
+    """Whoever came first, the record is replayed the same way, and the run goes on from it."""
+    members = [step(f"m{number}", function=world.good(f"m{number}")) for number in range(4)]
+    fails = [True]
+
+    def once():
+        if fails:
+            fails.clear()
+            raise ValueError("once")
+        return "fine"
+
+    for _ in range(5):
+        fails[:] = [True]
+        run = runtime.run(
+            Workflow("w", step("p", parallel=members, join=join), step("z", function=once), on_error="stop"),
+            check=False,
+        )
+        world.did.clear()
+        assert runtime.replay(run.id).ending.startswith("failed: Step 'z'")
+        assert runtime.resume(run.id).output == "fine"
+        assert world.did == []
+        assert runtime.replay(run.id).ending == "completed"
+
+
 def test_all_waits_for_all(runtime, world):
     """A member that fails does not end the others: they are brought to their end, then they are counted."""
     members = [step("m1", function=world.bad()), step("m2", function=late(world, "m2"))]

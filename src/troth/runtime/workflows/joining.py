@@ -135,12 +135,16 @@ def _kept(branch: Decision, race: Race | None, name: str, send: Callable[[str, o
         output = yield from branch
     except Stopped as stopped:
         return stopped
-    if race is not None and race.score():
+    if race is not None:
+        race.score()
+        # Every one that succeeds asks, not only the one that decides: on a replay another may come to its end first.
         yield StepAsk(name, partial(_call_off, race, send))
     return output
 
 
 def _call_off(race: Race, send: Callable[[str, object], object]) -> None:
-    """Tell the branches that wait for a signal. Those whose calls are in flight have been told already."""
+    """If it is decided, tell the branches that wait for a signal. Those with calls in flight have been told already."""
+    if race.is_open:
+        return
     for signal in sorted(race.waits):
         send(signal, {"let_go": True})

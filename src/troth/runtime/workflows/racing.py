@@ -57,12 +57,11 @@ class Race:
         """Whether more have to succeed."""
         return self.won < self.needed
 
-    def score(self) -> bool:
-        """One more has succeeded. Answers whether that decides it; calls in flight are then ended."""
+    def score(self) -> None:
+        """One more has succeeded. If that decides it, calls in flight are ended."""
         self.won += 1
-        if self.won == self.needed:
+        if not self.is_open:
             self._decided.set()
-        return self.won == self.needed
 
     async def decided(self) -> None:
         """Return once it is decided."""
