@@ -55,11 +55,18 @@ def to_ask_again(
 
 
 def _left_out(report: RunReport) -> str | None:
-    """A step that the run did not come to, although it came to a later one; None where there is none."""
+    """A step that the run did not come to, or undid, although it came to a later one; None where there is none."""
     skipped = None
+    failed_at: int | None = None  # the depth of the failed block that is being looked at
     for one in report.steps:
         if one.is_undo:
             continue
+        if failed_at is not None and one.depth <= failed_at:
+            failed_at = None
+        if failed_at is None and one.is_block and one.state is StepWord.FAILED:
+            failed_at = one.depth
+        if failed_at is not None and one.state is StepWord.UNDONE:
+            return one.place
         if one.state is StepWord.NOT_REACHED:
             skipped = skipped or one.place
         elif one.started_at is not None and skipped is not None:
