@@ -115,14 +115,6 @@ SUITES = (
         env={"PYTHONPATH": "."},
     ),
     Real(
-        "jupyter_server",
-        "",
-        "jupyter_server-2.9.1",
-        ("jupyter_server[test]==2.9.1", "pytest<8", "pytest-timeout"),
-        tests=("tests/base", "tests/services/contents", "tests/services/sessions/test_api.py", "tests/nbconvert"),
-        env={"PYTHONPATH": "."},
-    ),
-    Real(
         "aiocache",
         "aio-libs/aiocache",
         "43f6a24",

@@ -1,8 +1,8 @@
 """What `troth check` sees and what it costs, on public trees: `python -m bench.check [TREE …] [--n 120]`.
 
-For each tree (a source distribution, downloaded once by name): awaits planted by `troth mutate` and how many of them
-are found on their line, by shape; then CPU, wall and memory beside only `ast.parse`-ing the same files. What the peers
-see is measured in the same way by `python -m bench.mutate`.
+For each tree (a source distribution, downloaded once by name): dropped awaits and needless async functions and methods,
+planted by `troth mutate`, and how many of them are found on their line, by shape; then CPU, wall and memory beside only
+`ast.parse`-ing the same files. What the peers see is measured in the same way by `python -m bench.mutate`.
 """
 
 import argparse
@@ -17,10 +17,11 @@ from bench.mutate.trees import TREES
 HERE = Path(__file__).resolve().parent
 
 
-def planted(tree: Path, many: int, seed: int) -> None:
+def planted(tree: Path, many: int, seed: int, operator: str) -> None:
+    print(f" {operator}")
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "record.json"
-        wish = ["--operator", "drop-await", "--n", str(many), "--seed", str(seed), "--tool", "troth"]
+        wish = ["--operator", operator, "--n", str(many), "--seed", str(seed), "--tool", "troth"]
         command = [sys.executable, "-m", "troth", "mutate", str(tree), *wish, "--json", str(record)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         mutants = json.loads(record.read_text(encoding="utf-8"))["mutants"]
@@ -44,7 +45,8 @@ def main() -> None:
     for name in options.trees or TREES:
         tree = TREES[name].fetch()
         print(f"\n{name} {TREES[name].version}", flush=True)
-        planted(tree, options.n, options.seed)
+        for operator in ("drop-await", "add-needless-async"):
+            planted(tree, options.n, options.seed, operator)
         subprocess.run([sys.executable, HERE / "speed.py", tree], check=True)
 
 

@@ -6,6 +6,7 @@ asks about it, and rules ask by the names a function mentions; most functions of
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Calling", "names_of"]
 
 Given = tuple[str | None, Value | None]
+_MADE = re.compile(r"(\b[A-Z]\w*)\(\)\.")  # `threading.Lock().acquire`: a method of an object that was just made
 
 
 class Call(NamedTuple):
@@ -120,6 +122,8 @@ def names_of(value: Value | None) -> Iterator[str]:
     for one in members_of(value):
         if isinstance(one, External):
             yield one.path
+            if "()." in one.path and (made := _MADE.sub(r"\1.", one.path)) != one.path:
+                yield made
         elif isinstance(one, ClassObject) and isinstance(one.cls, library.LibraryClass):
             yield one.cls.qualified
         elif isinstance(one, FunctionValue) and isinstance(one.function, LibraryFunction):

@@ -182,7 +182,7 @@ class Calls:
         if isinstance(value, Union):
             real = [m for m in value.members if not isinstance(m, Nothing)]
             promised = [m for m in real if isinstance(m, Coroutine | Awaitable)]
-            if promised and len(promised) < len(real):
+            if promised and (len(promised) < len(real) or (function is not None and len(real) < len(value.members))):
                 return None  # a promise or a result, depending on what only the call knows
             return union([self._fresh(m, node, scope, how, function) for m in value.members])
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext):

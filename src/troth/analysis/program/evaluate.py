@@ -443,8 +443,9 @@ class Evaluator:
             if about_none and index == 0 and operand[0] == "name":
                 continue  # `if task is None` asks whether there is one
             op = node[2][min(index, len(node[2])) - 1 if index else 0]
-            if op in {"is", "is not"} and not about_none and operand[0] == "name":
-                continue  # whether two names mean the same promise may be asked
+            is_constant = any(one[0] == "const" for one in operands)
+            if op in {"is", "is not"} and not about_none and not (operand[0] == "call" and is_constant):
+                continue  # whether two things are the same promise may be asked
             self.misuse(value, "comparison", _at_of(operand))
         return _CONSTANTS["bool"]
 

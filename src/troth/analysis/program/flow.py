@@ -211,7 +211,7 @@ class Flow(Evaluator):
         ):
             self.keep(value)
             return
-        if site.target is None and kind in {"async with", "async iteration", "with"}:
+        if (site.target is None or not site.sure) and kind in {"async with", "async iteration", "with"}:
             self.keep(value)
             return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
         if site in self.pending:

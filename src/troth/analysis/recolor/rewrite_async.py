@@ -11,7 +11,7 @@ from troth.analysis.recolor.tree import Definition, Tree
 
 __all__ = ["definition_made_async", "import_added", "marked_for_asyncio", "out_of_thread", "site_awaited", "site_run"]
 
-_THREADS = {"asyncio.to_thread": 0, "to_thread": 0}
+_THREADS = frozenset({"asyncio.to_thread", "to_thread"})
 
 
 def site_awaited(site: Site) -> list[Edit] | Problem:
@@ -47,10 +47,10 @@ def out_of_thread(mention: Mention) -> list[Edit] | None:
     start, end = tree.start(mention.node), tree.end(mention.node)
     rest = [*call.args[place + 1 :], *(one.value for one in call.keywords)]
     text = tree.text.value
-    following = re.match(r"\s*,[ \t]*", text[end:]) if rest else None
-    if rest and following is None:
+    following = re.match(r"\s*,[ \t]*" if rest else r"\s*,?", text[end:])
+    if following is None:
         return None
-    after = end + (len(following[0]) if following is not None else len(re.match(r"\s*,?", text[end:])[0]))  # type: ignore[index]
+    after = end + following.end()
     edits = [tree.view.edit(tree.start(call), start, ""), tree.view.edit(end, after, "(")]
     return None if any(one is None for one in edits) else [one for one in edits if one is not None]
 

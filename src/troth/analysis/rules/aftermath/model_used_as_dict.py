@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.values import External
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import At, FunctionFacts
+    from troth.analysis.facts.model import At, FunctionFacts, Node
     from troth.analysis.program import Program
     from troth.analysis.program.entities import Module
 
@@ -50,6 +51,10 @@ CASES = [
             "    name: str\n", "    name: str\n    def get(self, k): ...\n    def __getitem__(self, k): ...\n"
         )
         + "async def main():\n    user = await load()\n    return user.get('name'), user['name']\n",
+    ),
+    Case(
+        "a pydantic model",
+        bad="from pydantic import BaseModel\nclass User(BaseModel):\n    name: str\nasync def load() -> User:\n    return User(name='x')\nasync def main():\n    user = await load()\n    return user['name']  # here\n",
     ),
     Case(
         "a real dict",
@@ -136,15 +141,30 @@ def _judge(program: Program, module: Module, function: Function) -> Iterator[Fin
 def _is_model(program: Program, cls: Class) -> bool:
     """A dataclass or pydantic model whose bases are all known, and none of which behaves like a dict."""
     order = program.classes.order(cls)
-    if None in order or any(
-        isinstance(one, Class) and {"__getattr__", "__getitem__", "get"} & one.methods.keys() for one in order
-    ):
+    if any(isinstance(one, Class) and {"__getattr__", "__getitem__", "get"} & one.methods.keys() for one in order):
         return False
+    own = [one for one in order if isinstance(one, Class)]
+    strangers = [base for one in own for base in one.facts.bases if _is_stranger(program, one, base)]
     libraries = [one.qualified for one in order if isinstance(one, LibraryClass)]
+    if strangers and len(strangers) != order.count(None):
+        return False
+    if None in order and not strangers:
+        return False
     if any(not one.startswith(("pydantic.", "sqlmodel.", "typing.", "abc.", "builtins.")) for one in libraries):
         return False
-    is_dataclass = any(_last(d) == "dataclass" for one in order if isinstance(one, Class) for d in one.facts.decorators)
-    return is_dataclass or any(one.rpartition(".")[2] in _MODELS for one in libraries)
+    is_dataclass = any(_last(d) == "dataclass" for one in own for d in one.facts.decorators)
+    return is_dataclass or bool(strangers) or any(one.rpartition(".")[2] in _MODELS for one in libraries)
+
+
+def _is_stranger(program: Program, cls: Class, base: Node) -> bool:
+    """Whether a base is a model of a library that is not at hand."""
+    node = base[1] if base[0] == "index" else base
+    value = program.static(cls.module).value(node)
+    return (
+        isinstance(value, External)
+        and value.path.startswith(("pydantic.", "sqlmodel."))
+        and value.path.rpartition(".")[2] in _MODELS
+    )
 
 
 def _gets(tree: ast.AST, variable: str, at: At | None) -> Iterator[tuple[ast.expr, str, bool]]:

@@ -118,6 +118,10 @@ CASES = [
         fixed="import subprocess\nimport trio\nasync def main():\n    await trio.to_thread.run_sync(subprocess.check_call, ['ls'])  # here\n",
     ),
     Case(
+        "a thread whose work was awaited",
+        good="import threading\nasync def main(serve, connect):\n    thread = threading.Thread(target=serve)\n    thread.start()\n    await connect()\n    thread.join()\n",
+    ),
+    Case(
         "a program that was killed",
         good="import subprocess\nasync def main(p: subprocess.Popen):\n    p.kill()\n    p.wait()\n",
     ),
@@ -256,6 +260,8 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
         return True
     if any(f"{call.text.rpartition('.')[0]}.{question}" in call.caller.facts.calls for question in _SETTLING):
         return True
+    if call.text.rpartition(".")[2] == "join" and _was_awaited_meanwhile(call):
+        return True
     if call.text.rpartition(".")[2] == "put" and found.waits_for == "queue":
         return True  # most queues have no bound, and then nobody waits
     if any("socket.socket." in name for name in names_of(call.callee)) and _is_nonblocking(program, call):
@@ -264,6 +270,12 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
     return is_zero or any(value is False for value in off)
+
+
+def _was_awaited_meanwhile(call: Call) -> bool:
+    """A thread that the function started itself, and awaited something since: it is joined when its work is over."""
+    facts = call.caller.facts
+    return bool(facts.awaited) and f"{call.text.rpartition('.')[0]}.start" in facts.calls
 
 
 def _also(program: Program, call: Call) -> Blocking | None:

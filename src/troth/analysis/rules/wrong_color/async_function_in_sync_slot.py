@@ -21,7 +21,9 @@ from troth.analysis.findings import Finding, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutine, definition_of
+from troth.analysis.program.entities import Function
 from troth.analysis.program.results import is_harmless
+from troth.analysis.program.values import FunctionValue
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.values import Value
 
 CASES = [
@@ -56,6 +58,17 @@ CASES = [
         bad="from concurrent.futures import ThreadPoolExecutor\nasync def work(n): ...\ndef main():\n    with ThreadPoolExecutor() as pool:\n        pool.submit(work, 1)  # here\n",
     ),
     Case("a command", bad="import click\n@click.command()\nasync def main():  # here\n    print(1)\n"),
+    Case(
+        "a command of a group",
+        bad="import click\n@click.group()\ndef cli(): ...\n@cli.command()\n@click.option('--x')\nasync def main(x):  # here\n    print(1)\n",
+    ),
+    Case(
+        "a task", bad="from celery import Celery\napp = Celery()\n@app.task\nasync def work():  # here\n    print(1)\n"
+    ),
+    Case(
+        "a loop of unknown kind",
+        bad="async def stop(): ...\ndef main(loop):\n    loop.call_soon_threadsafe(stop)  # here\n",
+    ),
     Case(
         "a plain target",
         good="import threading\ndef work(): ...\ndef main():\n    threading.Thread(target=work).start()\n",
@@ -92,7 +105,11 @@ CASES = [
 
 # What these hand back may still be awaited by somebody: a mock by the code under test, a property by its reader.
 _HANDING_ON = frozenset({"unittest.mock.Mock", "builtins.property"})
-_PASSING = frozenset({"pass_context", "pass_obj", "version_option", "hybrid_property", "hybrid_method"})
+# Hardly anything but a loop has methods of these names, whatever it is called.
+_OF_LOOPS = frozenset({"call_soon", "call_later", "call_at", "call_soon_threadsafe", "add_signal_handler"})
+_PASSING = frozenset(
+    {"option", "argument", "pass_context", "pass_obj", "version_option", "hybrid_property", "hybrid_method"}
+)
 _TAKING_RESULTS = frozenset({"sum", "any", "all", "sorted", "min", "max", "set", "dict", "join", "Counter"})
 
 
@@ -147,6 +164,8 @@ def _judge(program: Program, call: Call) -> Iterator[Finding]:
     if call.text.rpartition(".")[2] not in _names():
         return
     names = tuple(names_of(call.callee))
+    if call.callee is None and call.text.rpartition(".")[2] in _OF_LOOPS:
+        names = (f"asyncio.AbstractEventLoop.{call.text.rpartition('.')[2]}",)
     known = semantics().slots
     found = next((name for name in names if name in known), None)
     if (
@@ -187,6 +206,24 @@ def _told(program: Program, call: Call, node: Node, value: Value | None, slot: s
     )  # fmt: skip
 
 
+def _is_of_a_group(program: Program, module: Module, function: Function, node: Node) -> bool:
+    """`@cli.command()`, where `cli` is a function of the project that `click.group` made a group of."""
+    if node[0] != "attr" or node[2] not in {"command", "group"}:
+        return False
+    group = program.static(module, function.parent).value(node[1])
+    made = group.function if isinstance(group, FunctionValue) else None
+    if not isinstance(made, Function) or made is function:
+        return False
+    scope = program.static(made.module, made.parent)
+    for decorator in made.facts.decorators:
+        above = decorator[1] if decorator[0] == "call" else decorator
+        if any(name in {"click.group", "click.decorators.group"} for name in names_of(scope.value(above))):
+            return True
+        if _is_of_a_group(program, made.module, made, above):
+            return True
+    return False
+
+
 def _decorated(program: Program, module: Module, function: Function) -> Iterator[Finding]:
     """A decorator that wants a plain function, above an async one that nothing below made plain."""
     scope = program.static(module, function.parent)
@@ -195,6 +232,8 @@ def _decorated(program: Program, module: Module, function: Function) -> Iterator
         value = scope.value(node)
         names = tuple(names_of(value))
         wanted = next((n for n in names if semantics().decorators.get(n) == "wants_plain"), None)
+        if wanted is None and _is_of_a_group(program, module, function, node):
+            wanted = "click.command"
         if wanted is not None and wanted not in _HANDING_ON and _last(node) not in _PASSING:
             line, column = function.facts.at[:2]
             message = (

@@ -145,7 +145,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
                     and call.is_awaited == target.is_async
                     and call.text != f"super.{target.name}"
                     and not _is_super(call)
-                    and not _is_made_here(call)
+                    and not _is_made_here(call, target)
                 ):
                     calls.setdefault(target, call)
     for base, functions in by_base.items():
@@ -167,20 +167,21 @@ def _is_super(call: Call) -> bool:
     return bool(callee[0] == "attr" and callee[1][0] == "call" and callee[1][1] == ("name", "super"))
 
 
-def _is_made_here(call: Call) -> bool:
+def _is_made_here(call: Call, target: Function) -> bool:
     """`team = Team()` and `team.hire()`: an object of that very class, which no override can be behind."""
     callee = call.node[1]
     if callee[0] != "attr" or callee[1][0] not in {"name", "call"}:
         return False
     receiver = callee[1]
+    maker = target.owner.name if target.owner is not None else ""
     if receiver[0] == "call":
-        return _last_of(receiver[1])[:1].isupper()
+        return _last_of(receiver[1]) == maker
     made = [
         statement[2]
         for statement in _statements(body_of(call.caller.facts))
         if statement[0] == "assign" and any(target == receiver for target in statement[1])
     ]
-    return bool(made) and all(one[0] == "call" and _last_of(one[1])[:1].isupper() for one in made)
+    return bool(made) and all(one[0] == "call" and _last_of(one[1]) == maker for one in made)
 
 
 def _statements(node: Any) -> Iterator[Node]:
