@@ -41,7 +41,7 @@ def to_ask_again(
         )
     if run.state is RunState.CANCELLED:
         return [row for row in rows if row.state is StepState.CANCELLED]
-    if continues and (left_out := _left_out(report)) is not None:
+    if continues and (left_out := _left_out(report) or _failed_block(report, rows)) is not None:
         raise CannotGoOnError(
             f"The run {run.id!r} went on without {left_out!r} after a step before it had failed, and did what comes "
             "later; so that step cannot be taken up any more.\n"
@@ -71,6 +71,17 @@ def _left_out(report: RunReport) -> str | None:
             skipped = skipped or one.place
         elif one.started_at is not None and skipped is not None:
             return skipped
+    return None
+
+
+def _failed_block(report: RunReport, rows: Sequence[StepRecord]) -> str | None:
+    """A block whose own failure is recorded before something later: repaired, it would not be there any more."""
+    blocks = {one.place for one in report.steps if one.is_block}
+    last = {row.place.branch: row.place.seq for row in rows}
+    for row in rows:
+        is_refusal = row.kind == "step" and row.state is StepState.FAILED and row.name in blocks
+        if is_refusal and row.place.seq < last[row.place.branch]:
+            return row.name
     return None
 
 
