@@ -41,7 +41,7 @@ def to_ask_again(
         )
     if run.state is RunState.CANCELLED:
         return [row for row in rows if row.state is StepState.CANCELLED]
-    if continues and (left_out := _left_out(report)) is not None:
+    if continues and (left_out := _left_out(report) or _failed_block(report, rows)) is not None:
         raise CannotGoOnError(
             f"The run {run.id!r} went on without {left_out!r} after a step before it had failed, and did what comes "
             "later; so that step cannot be taken up any more.\n"
@@ -55,15 +55,33 @@ def to_ask_again(
 
 
 def _left_out(report: RunReport) -> str | None:
-    """A step that the run did not come to, although it came to a later one; None where there is none."""
+    """A step that the run did not come to, or undid, although it came to a later one; None where there is none."""
     skipped = None
+    failed_at: int | None = None  # the depth of the failed block that is being looked at
     for one in report.steps:
         if one.is_undo:
             continue
+        if failed_at is not None and one.depth <= failed_at:
+            failed_at = None
+        if failed_at is None and one.is_block and one.state is StepWord.FAILED:
+            failed_at = one.depth
+        if failed_at is not None and one.state is StepWord.UNDONE:
+            return one.place
         if one.state is StepWord.NOT_REACHED:
             skipped = skipped or one.place
         elif one.started_at is not None and skipped is not None:
             return skipped
+    return None
+
+
+def _failed_block(report: RunReport, rows: Sequence[StepRecord]) -> str | None:
+    """A block whose own failure is recorded before something later: repaired, it would not be there any more."""
+    blocks = {one.place for one in report.steps if one.is_block}
+    last = {row.place.branch: row.place.seq for row in rows}
+    for row in rows:
+        is_refusal = row.kind == "step" and row.state is StepState.FAILED and row.name in blocks
+        if is_refusal and row.place.seq < last[row.place.branch]:
+            return row.name
     return None
 
 
