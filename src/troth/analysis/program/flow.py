@@ -10,14 +10,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import body_of
-from troth.analysis.program import library
-from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
-from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, Evaluator, _at_of
-from troth.analysis.program.evidence import asks_for_color
-from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, KeyAsked, Misuse, Promise, Site
+from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
+from troth.analysis.program.entities import Function
+from troth.analysis.program.evaluate import _at_of
+from troth.analysis.program.holding import (
+    has_dict,
+    holds_promise,
+    is_future,
+    is_mixed,
+    is_promise,
+    is_sure,
+    promises,
+)
+from troth.analysis.program.ledger import LOOKING_INSIDE, State, dotted, last_name, last_part
+from troth.analysis.program.narrowing import Narrowing, asks_for_method
+from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Site
 from troth.analysis.program.values import (
     AsyncContext,
     AsyncGenerator,
@@ -25,15 +33,10 @@ from troth.analysis.program.values import (
     AwaitableContext,
     Builtin,
     CallableType,
-    ClassObject,
     Coroutine,
     External,
-    FunctionValue,
     Instance,
-    Lambda,
-    ModuleValue,
     Nothing,
-    SuperOf,
     Table,
     TupleOf,
     Union,
@@ -43,20 +46,11 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program.link import Program
 
-__all__ = ["Flow", "holds_promise", "promises"]
+__all__ = ["Flow"]
 
-State = tuple[dict[str, Value | None], dict[Site, int]]
 
-_PROMISES = (Coroutine, AsyncGenerator, AsyncContext)
-# Values that neither are promises nor hold any.
-_NEVER = frozenset(
-    {FunctionValue, Instance, External, ClassObject, ModuleValue, Nothing, Lambda, CallableType, SuperOf}
-)
 # Misuses that raise an error, which a broad `except` would then hide.
 _PROVING = frozenset(
     {
@@ -70,84 +64,34 @@ _PROVING = frozenset(
         "condition",
     }
 )
-_RAISING = frozenset(
-    {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
-)
+_PLAINEST = {
+    kind: place
+    for place, kind in enumerate(
+        [
+            "never awaited",
+            "returned",
+            "attribute",
+            "subscript",
+            "unpacking",
+            "iteration",
+            "async iteration",
+            "arithmetic",
+            "condition",
+            "comparison",
+            "text",
+            "argument",
+            "handed over",
+            "returned inside",
+        ]
+    )
+}
+# What `gather` and `shield` are called for is to wait; `run_in_executor` is also used to start something and go on.
+_LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
+_EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
 
-def promises(value: Value | None, depth: int = 0) -> Iterator[Coroutine | AsyncGenerator | AsyncContext | Awaitable]:
-    """The promises in `value`, in its alternatives and in the containers it consists of."""
-    if value is None or depth > 4:
-        return
-    if isinstance(value, _PROMISES) or (type(value) is Awaitable and value.site is not None):
-        yield value
-    elif isinstance(value, Union):
-        for member in value.members:
-            yield from promises(member, depth + 1)
-    elif isinstance(value, Builtin):
-        for member in value.args:
-            yield from promises(member, depth + 1)
-    elif isinstance(value, TupleOf):
-        for member in value.items:
-            yield from promises(member, depth + 1)
-    elif isinstance(value, Table):
-        for member in value.values:
-            yield from promises(member, depth + 1)
-
-
-def is_promise(value: Value | None) -> bool:
-    """Whether `value` itself is a promise whose result nobody has without awaiting it."""
-    return isinstance(value, _PROMISES) or _is_future(value)
-
-
-def _is_future(value: Value | None) -> bool:
-    return type(value) is Awaitable and value.site is not None and value.site.promise == "future"
-
-
-def holds_promise(value: Value | None) -> bool:
-    """Whether there is any promise in `value`."""
-    if value is None or type(value) in _NEVER:
-        return False
-    return next(promises(value), None) is not None
-
-
-class Flow(Evaluator):
+class Flow(Narrowing):
     """One walk through one function."""
-
-    function: Function
-
-    def __init__(self, program: Program, function: Function) -> None:
-        super().__init__(program, function.module, function, None)
-        self.function = function
-        self.pending: dict[Site, int] = {}
-        self.alive = True
-        self.incidents: dict[tuple[At, str], Incident] = {}
-        self.sites: dict[tuple[At, str], Site] = {}
-        self.variables: dict[Site, str] = {}
-        self.misuses: dict[Site, list[Misuse]] = {}
-        self.exits: dict[Site, int] = {}
-        self.returns: list[Value | None] = []
-        self.yields: list[Value | None] = []
-        self.attributes: dict[str, list[Value | None]] = {}
-        self.stored: list[tuple[Node, Value]] = []
-        self.bound: dict[str, list[Value | None]] | None = {} if function.module.inner(function.index) else None
-        self._globals: set[str] = set()
-        self._loops: list[tuple[list[State], list[State]]] = []  # states at `break`, at `continue`
-        self._masks: list[int] = []
-        self._expects_error = False  # inside `with pytest.raises(…)`
-        self._returned_result = False  # some path returns something that is no promise
-        self._closures: list[Node | int] = []
-        self._arms = False
-        self._is_plain_side = False  # where somebody has made sure that the methods are plain
-        self._awaits: dict[Site, At] = {}  # where a promise was awaited last
-        self._raised: dict[Site, int] = {}  # what was held where an error was raised
-        self.calls: dict[At, Call] = {}
-        self.keys: list[KeyAsked] = []
-        self._awaiting: set[At] = set()
-        self._unlisted: dict[At, Value] = {}
-        self._knows_attributes = False  # `env` has entries such as "self.body", learned from `isinstance`
-        self.narrowed: dict[int, dict[str, Value]] = {}  # what functions inside may take for granted
-        self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
 
     def run(self) -> Flow:
         """Walk through the function."""
@@ -156,289 +100,6 @@ class Flow(Evaluator):
             self._leave()
         self._conclude()
         return self
-
-    # -- promises --------------------------------------------------------------------------------------------------
-
-    def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
-        known = self.sites.get((at, promise))
-        if known is None:
-            known = self.sites[at, promise] = Site(self.function, at, callee, target, promise, sure, reasons)
-        return known
-
-    def keep(self, value: Value | None) -> None:
-        if value is None or not self.pending or type(value) in _NEVER:
-            return
-        for promise in promises(value):
-            site = promise.site
-            if site is not None and site in self.pending:
-                self.pending[site] = (self.pending[site] & MAYBE) | KEPT
-
-    def hand_over(self, value: Value | None, text: str, at: At | None) -> None:
-        """The value goes to somebody unknown who does not look like one that awaits it."""
-        for promise in promises(value):
-            site = promise.site
-            if site is None or site.promise == "task":
-                continue
-            if site in self.pending:
-                if not self.pending[site] & (KEPT | AWAITED):
-                    self.pending[site] |= WEAK
-                    self.misuses.setdefault(site, []).append(Misuse("handed over", at or site.at, text))
-            elif isinstance(promise, Coroutine):
-                self.incident("handed over", site, detail=text, sure=False)
-
-    def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
-        if value is None or type(value) in _NEVER:
-            return
-        if isinstance(value, Union):
-            real = [m for m in value.members if not isinstance(m, Nothing)]
-            if len(real) < len(value.members) and kind in {"condition", "comparison"}:
-                return  # asks whether there is one at all
-            if not all(map(is_promise, real)):
-                # Another path gave another value; on the path of the promise it is misused all the same.
-                real = [m for m in real if is_promise(m) and m.site is not None]  # type: ignore[union-attr]
-                if kind == "condition" and all(m.site in self.pending for m in real):  # type: ignore[union-attr]
-                    kind = "perhaps condition"  # true or not, depending on the path
-            for member in real:
-                self.misuse(member, kind, at, text)
-            return
-        if not is_promise(value):
-            return  # a container of promises: what becomes of them is told by what becomes of it
-        site: Site | None = value.site  # type: ignore[attr-defined]
-        if site is None:
-            return
-        if (isinstance(value, AsyncContext) and not isinstance(value, AwaitableContext)) or (
-            isinstance(value, AsyncGenerator | AsyncContext) and kind in {"text", "argument"}
-        ):
-            self.keep(value)
-            return
-        if (site.target is None or not site.sure) and kind in {"async with", "async iteration", "with"}:
-            self.keep(value)
-            return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
-        if site in self.pending:
-            self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
-            return
-        if _is_future(value) and kind in {"text", "perhaps condition", "comparison"}:
-            return  # a future may be shown, looked for, and asked for whether there is one
-        if kind == "iteration" and isinstance(value, AsyncGenerator):
-            kind = "plain for"
-        self.incident(kind, site, detail=text)
-
-    def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
-        """Something is wrong with the promise made at `site`."""
-        if site.function is not self.function:
-            return  # told of where it was made
-        masked = self._masks[-1] if self._masks and kind in _RAISING else 0
-        self.incidents[site.at, kind] = Incident(kind, site, site.at, detail, variable, sure and site.sure, masked, ())
-
-    def settle(self, value: Value | None, at: At) -> None:
-        for member in members_of(value):
-            if isinstance(member, Coroutine) and member.site is not None:
-                site = member.site
-                status = self.pending.get(site)
-                if status is not None:
-                    if status == AWAITED and not isinstance(value, Union):
-                        self.incidents[at, "twice"] = Incident(
-                            "twice", site, at, "", self.variables.get(site, ""), True
-                        )
-                    self.pending[site] = (status & MAYBE) | AWAITED
-                    self._awaits[site] = at
-            elif isinstance(member, AsyncGenerator) and member.site is not None and not isinstance(value, Union):
-                self.incidents[at, "awaited generator"] = Incident("awaited generator", member.site, at)
-                self.keep(member)
-            elif isinstance(member, FunctionValue) and not isinstance(value, Union):
-                self._awaited_function(member, at)
-            elif isinstance(member, Awaitable) and member.site in self.pending:  # a future may be awaited again
-                self.pending[member.site] = (self.pending[member.site] & MAYBE) | AWAITED
-            else:
-                self.keep(member)
-
-    def _awaited_function(self, value: FunctionValue, at: At) -> None:
-        function = value.function
-        is_async = (
-            self.program.effects.of(function) == "coroutine"
-            if isinstance(function, Function)
-            else "a" in function.flags
-        )
-        if not is_async:
-            return
-        program = self.program
-
-        def why() -> Any:
-            if isinstance(function, Function):
-                return program.reasons.of_own(value, function)
-            return program.reasons.of_library(value, function)
-
-        site = Site(self.function, at, function.name, function, "coroutine", True, why)
-        self.incidents[at, "not called"] = Incident("not called", site, at)
-
-    def on_await(self, node: Node) -> Value | None:
-        awaited = node[1]
-        if awaited[0] == "call":
-            self._awaiting.add(awaited[4])
-        value = self.value(awaited)
-        self.settle(value, node[2])
-        return self.awaited(value)
-
-    def on_index(self, node: Node) -> Value | None:
-        base_node, index_node = node[1], node[2]
-        base = self.value(base_node)
-        self.misuse(self.value(index_node), "subscript", _at_of(index_node))
-        if type(base) is Instance and base_node[0] == "name" and index_node[0] == "const" and len(index_node) == 3:
-            self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
-        return self.item(base, index_node, _at_of(base_node))
-
-    def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
-        if name == "get" and base_node is not None and base_node[0] == "name":
-            self.keys.append(KeyAsked(base_node[1], None, base, at))
-
-    def unlisted(self, base: Instance, name: str, at: At) -> None:
-        assert isinstance(base.cls, library.LibraryClass)
-        known = library.lineage(base.cls.qualified) or (base.cls.qualified,)
-        paths = [External(f"{one}.{name}") for one in known]
-        self._unlisted[at] = union(paths) or paths[0]
-
-    def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
-        at = node[4]
-        known = self.calls.get(at)
-        if known is None or (known.callee is None and func is not None):
-            callee = self._unlisted.get(node[1][3]) if func is None and node[1][0] == "attr" else func
-            self.calls[at] = Call(self.function, node, callee, tuple(values), at in self._awaiting)
-        if self.pending and _takes_out(func):
-            assert isinstance(func, FunctionValue)
-            self.keep(func.receiver)
-        for position, (name, value) in enumerate(values):
-            if value is None or type(value) in _NEVER or not holds_promise(value):
-                continue
-            if name in {"*", "**"} and is_promise(value):
-                self.misuse(value, "unpacking", node[-1])
-                continue
-            if _last_part(callee_text(node[1])) == "cast" and position == 1:
-                continue  # it gives back what it is given
-            if node[1] == ("name", "isinstance"):
-                continue  # what it learns is told by the branches
-            if _loops_over(node, func) and is_promise(value):
-                self.misuse(value, "iteration", node[-1])
-                continue
-            if self._put_in_container(node, func, value):
-                continue
-            text = self.program.consumers.drops(func, node, position, name, value)
-            if text:
-                if text in _LOOKING_INSIDE:
-                    for promise in promises(value):
-                        self.misuse(promise, "text", node[-1], text.removeprefix("text:"))
-                elif not any(map(is_promise, members_of(value))):
-                    if not isinstance(func, FunctionValue) or isinstance(func.function, Function):
-                        self.keep(value)  # a collection of promises is given to somebody who takes collections
-                else:
-                    self.misuse(
-                        value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
-                    )
-                continue
-            if self.program.consumers.may_await(func, node, position, name):
-                self.keep(value)
-                if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][0] == "name":
-                    self.env[node[2][position][1]] = None  # what it is, is found out at run time
-            else:
-                self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
-
-    def _put_in_container(self, node: Node, func: Value | None, value: Value) -> bool:
-        """`jobs.append(job())`: the local list now holds the promise."""
-        callee = node[1]
-        if callee[0] != "attr" or callee[2] not in {"append", "add", "appendleft", "insert", "extend"}:
-            return False
-        if callee[1][0] != "name" or not isinstance(func, FunctionValue) or not isinstance(func.receiver, Builtin):
-            return False
-        name = callee[1][1]
-        if name not in self.env:
-            return False
-        old = _as_one(self.env[name])
-        if old is None:
-            return False
-        new = self.iterated(value) if callee[2] == "extend" else value
-        self.env[name] = Builtin(old.name, (union([*old.args[:1], new]),))
-        self._hold(name, value)
-        return True
-
-    def _hold(self, variable: str, value: Value | None) -> None:
-        """A variable now holds the promises in `value`."""
-        if not holds_promise(value):
-            return
-        if variable in self._globals or self.function.index == 0:
-            self.keep(value)
-            return
-        if not _is_sure(value) and not self._from_arms(value):
-            return
-        for promise in promises(value):
-            site = promise.site
-            if site is None or site in self.pending or site.function is not self.function:
-                continue
-            if site.promise == "task":
-                continue
-            self.pending[site] = PENDING
-            self.variables[site] = variable
-            if self._closures and any(_mentions(c, variable, self) for c in self._closures):
-                self.pending[site] = KEPT
-
-    def _from_arms(self, value: Value | None) -> bool:
-        """Whether the alternatives come from the arms of one expression rather than from one call."""
-        return (
-            isinstance(value, Union)
-            and len({p.site.at for p in promises(value) if p.site is not None}) > 0
-            and self._arms
-        )
-
-    def is_patched(self, callee: Node) -> bool:
-        """Whether an attribute of the receiver was set in this function: a method may not do what its class says."""
-        if not self._knows_attributes or callee[0] != "attr":
-            return False
-        root = dotted(callee[1])
-        return bool(root) and any(
-            key.startswith(f"{root}.") and isinstance(v, External | Instance) for key, v in self.env.items()
-        )
-
-    def on_name(self, node: Node) -> Value | None:
-        name = node[1]
-        if name in self.env:
-            return self.env[name]
-        if name not in self._outer:
-            self._outer[name] = self.outer(name)
-        return self._outer[name]
-
-    # -- expressions that capture --------------------------------------------------------------------------------------
-
-    def on_lambda(self, node: Node) -> Value | None:
-        self._capture(node[2])
-        return super().on_lambda(node)
-
-    def _capture(self, inner: Node | int) -> None:
-        self._closures.append(inner)
-        for site in [s for s, status in self.pending.items() if status & PENDING]:
-            if _mentions(inner, self.variables.get(site, ""), self):
-                self.pending[site] = KEPT
-
-    def on_yield(self, node: Node) -> Value | None:
-        value = None if node[1] is None else self.value(node[1])
-        self.yields.append(value)
-        if isinstance(value, Coroutine) and self.function.is_async and self._yields_results(value):
-            self.hand_over(value, "whoever iterates the generator", value.site.at if value.site else None)
-        else:
-            self.keep(value)
-        return None
-
-    def _yields_results(self, value: Coroutine) -> bool:
-        """Whether results rather than promises are expected of this generator."""
-        if any(v is not None and not holds_promise(v) for v in self.yields):
-            return True
-        returns = self.function.facts.returns
-        if returns is not None and not mentions_awaitable(returns):
-            return True
-        return value.site is not None and self.program.evidence.is_awaited_elsewhere(value.site)
-
-    def on_walrus(self, node: Node) -> Value | None:
-        value = self.value(node[2])
-        self.env[node[1]] = value
-        self._hold(node[1], value)
-        return value
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
@@ -523,7 +184,7 @@ class Flow(Evaluator):
                 if isinstance(promise, Coroutine) and promise.site is not None and promise.site not in self.pending:
                     self.incident("dropped in comprehension", promise.site)
             return
-        if not _is_sure(value) or (self._is_plain_side and not self.function.is_async):
+        if not is_sure(value) or (self._is_plain_side and not self.function.is_async):
             return
         for member in members_of(value):
             if isinstance(member, Coroutine) and member.site is not None and member.site not in self.pending:
@@ -683,7 +344,7 @@ class Flow(Evaluator):
         arms = statement[1][1] if statement[1][0] == "or" else statement[1][2:4] if statement[1][0] == "ifexp" else ()
         if any(arm[0] == "await" for arm in arms):
             self._returned_result = True
-        promised = [m for m in members if isinstance(m, Coroutine) or _is_future(m)]
+        promised = [m for m in members if isinstance(m, Coroutine) or is_future(m)]
         if not promised:
             self._return_container(value, statement)
             return
@@ -715,9 +376,9 @@ class Flow(Evaluator):
         elif self._declared_otherwise():
             for promise in promises(value):
                 self.misuse(promise, "returned inside", statement[2])
-        elif any(_has_dict(m) for m in members):
+        elif any(has_dict(m) for m in members):
             self.hand_over(value, "a dict that is returned", statement[2])
-        elif self.function.is_async and any(_is_mixed(m) for m in members):
+        elif self.function.is_async and any(is_mixed(m) for m in members):
             self.hand_over(value, "a collection that is returned", statement[2])
         else:
             self.keep(value)
@@ -748,123 +409,12 @@ class Flow(Evaluator):
         states = [(self.env, self.pending)] if self.alive else []
         self._restore(before)
         self.narrow(test, truth=False)
-        outside, self._is_plain_side = self._is_plain_side, self._is_plain_side or _asks_for_method(test)
+        outside, self._is_plain_side = self._is_plain_side, self._is_plain_side or asks_for_method(test)
         self.block(statement[3])
         self._is_plain_side = outside
         if self.alive:
             states.append((self.env, self.pending))
         self._join(states)
-
-    def narrow(self, test: Node, *, truth: bool) -> None:
-        """What is known on the branch where `test` came out as `truth`."""
-        kind = test[0]
-        if kind == "not":
-            self.narrow(test[1], truth=not truth)
-        elif kind == "and" and truth:
-            for part in test[1]:
-                self.narrow(part, truth=True)
-        elif kind == "or" and not truth:
-            for part in test[1]:
-                self.narrow(part, truth=False)
-        elif kind == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2:
-            self._narrow_by_class(test[2][0], test[2][1], truth=truth)
-        elif kind == "call" and len(test[2]) == 1 and _last_name(test[1]) in ASKS_FOR_FUNCTION:
-            if truth:
-                self._narrow_to_async(test[2][0])
-            elif dotted(test[2][0]):
-                self._learn(dotted(test[2][0]), CallableType(None))  # it is a plain one, whatever its class says
-        elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
-            is_none = (test[2][0] in {"is", "=="}) == truth
-            self._narrow_none(test[1][1], is_none=is_none)
-        elif kind in {"name", "walrus"}:
-            self._narrow_none(test[1], is_none=not truth)
-
-    def _narrow_by_class(self, node: Node, classes: Node, *, truth: bool) -> None:
-        key = dotted(node)
-        if not key:
-            return
-        if truth:
-            self._narrow_to_class(key, classes)
-            return
-        known = self.value(node)
-        if holds_promise(known):
-            nodes = classes[1] if classes[0] == "tuple" else (classes,)
-            if any(_last_name(n) in _AWAITABLE_TYPES for n in nodes):
-                self.keep(known)
-                self._learn(key, union([m for m in members_of(known) if not is_promise(m)]))
-        elif isinstance(known, Union):
-            excluded = [self.value(n) for n in (classes[1] if classes[0] == "tuple" else (classes,))]
-            left = [m for m in known.members if not any(self._is_of(m, cls) for cls in excluded)]
-            if left and len(left) < len(known.members):
-                self._learn(key, union(left))
-
-    def _is_of(self, value: Value | None, cls: Value | None) -> bool:
-        if isinstance(cls, FunctionValue):
-            return isinstance(value, Builtin) and cls.function.qualname == f"builtins.{value.name}"
-        if not isinstance(value, Instance) or not isinstance(cls, ClassObject):
-            return False
-        if value.cls is cls.cls:
-            return True
-        return isinstance(value.cls, Class) and cls.cls in self.program.classes.order(value.cls)
-
-    def _learn(self, key: str, value: Value | None) -> None:
-        """What a name, or an attribute of one, stands for on this path."""
-        self._knows_attributes = self._knows_attributes or "." in key
-        self.env[key] = value
-
-    def _narrow_to_async(self, node: Node) -> None:
-        """On the path where `iscoroutinefunction(f)` is true, calling `f` gives a coroutine."""
-        key = dotted(node)
-        if key and not isinstance(self.value(node), FunctionValue | ClassObject):
-            how = f"`{callee_text(node)}` was asked, and is a coroutine function"
-            self._learn(key, CallableType(Coroutine(None, lambda: None), how))
-
-    def on_attr(self, node: Node) -> Value | None:
-        if self._knows_attributes:
-            key = dotted(node)
-            if key in self.env:
-                return self.env[key]
-        return super().on_attr(node)
-
-    def _forget_attributes(self, name: str) -> None:
-        for key in [k for k in self.env if k == name or k.startswith(f"{name}.")]:
-            del self.env[key]
-
-    def _narrow_to_class(self, name: str, classes: Node) -> None:
-        nodes = classes[1] if classes[0] == "tuple" else (classes,)
-        instances: list[Value | None] = []
-        for node in nodes:
-            found = self.value(node)
-            if isinstance(found, ClassObject):
-                why = (f"`isinstance` says so for `{name}`", self.module.path, self.function.facts.at[0])
-                instances.append(self.program.types.instance(found.cls, (), why))
-            elif isinstance(found, FunctionValue) and found.function.qualname.startswith("builtins."):
-                instances.append(Builtin(found.function.name))
-            else:
-                instances.append(None)
-        known = self.env.get(name)
-        if holds_promise(known):
-            if any(_last_name(n) in _AWAITABLE_TYPES for n in nodes):
-                self.keep(known)
-                return
-            for promise in promises(known) if isinstance(known, Union) else ():
-                if promise.site in self.pending:  # what is of that class is no promise: none is held on this path
-                    self.pending[promise.site] = (self.pending[promise.site] & ~PENDING) | MAYBE
-        if "." not in name or None not in instances:
-            self._learn(name, union(instances) if None not in instances else None)
-
-    def _narrow_none(self, name: str, *, is_none: bool) -> None:
-        value = self.env.get(name)
-        if value is None:
-            return
-        if is_none:
-            for promise in promises(value):  # there is none on this path
-                if promise.site is not None and promise.site in self.pending:
-                    self.pending[promise.site] |= MAYBE
-                    if isinstance(value, Union):
-                        self.pending[promise.site] &= ~PENDING
-        elif isinstance(value, Union):
-            self.env[name] = union([m for m in value.members if not isinstance(m, Nothing)])
 
     def s_while(self, statement: Node) -> None:
         def head() -> None:
@@ -963,9 +513,9 @@ class Flow(Evaluator):
                 self._assign(target, entered) if not holds_promise(entered) else self._assign_item(target, entered)
             if target is not None and target[0] == "name" and not is_async:
                 self.plainly_entered.add(target[1])
-            expects_error = expects_error or (node[0] == "call" and _last_name(node[1]) in _EXPECTING_ERRORS)
-            if node[0] == "call" and _last_name(node[1]) == "suppress":
-                masked = any(_last_name(a) in {"Exception", "BaseException"} for a in node[2])
+            expects_error = expects_error or (node[0] == "call" and last_name(node[1]) in _EXPECTING_ERRORS)
+            if node[0] == "call" and last_name(node[1]) == "suppress":
+                masked = any(last_name(a) in {"Exception", "BaseException"} for a in node[2])
         if masked:
             self._masks.append(at[0])
         outside, self._expects_error = self._expects_error, self._expects_error or expects_error
@@ -1129,7 +679,7 @@ class Flow(Evaluator):
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            broken = any(m.kind in _PROVING or f"text:{m.text}" in _LOOKING_INSIDE for m in misuses)
+            broken = any(m.kind in _PROVING or f"text:{m.text}" in LOOKING_INSIDE for m in misuses)
             if site.promise == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
                 tested = status & WEAK and not isinstance(site.target, Function)
@@ -1178,151 +728,30 @@ class Flow(Evaluator):
         return self._returned_result
 
 
+_STATEMENTS: dict[str, Any] = {
+    name.removeprefix("s_"): function for name, function in vars(Flow).items() if name.startswith("s_")
+}
+
+
 def _is_made_by_plain_function(value: Value) -> bool:
     """Whether a plain function gives the promise: it may raise before it does, an `async def` cannot."""
     site = value.site if isinstance(value, Coroutine) else None
     return site is not None and not getattr(site.target, "is_async", True)
 
 
-_PLAINEST = {
-    kind: place
-    for place, kind in enumerate(
-        [
-            "never awaited",
-            "returned",
-            "attribute",
-            "subscript",
-            "unpacking",
-            "iteration",
-            "async iteration",
-            "arithmetic",
-            "condition",
-            "comparison",
-            "text",
-            "argument",
-            "handed over",
-            "returned inside",
-        ]
-    )
-}
-
-# What `gather` and `shield` are called for is to wait; `run_in_executor` is also used to start something and go on.
-_LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
-
-
 def _is_lost_when_dropped(site: Site) -> bool:
-    return site.promise == "task" or _last_part(site.callee) in _LOST_WHEN_DROPPED
-
-
-def _last_part(callee: str) -> str:
-    return callee.rpartition(".")[2]
-
-
-# Methods of collections of which it is known what becomes of the items.
-_FOLLOWED = frozenset(
-    {"append", "add", "extend", "insert", "appendleft", "extendleft", "clear", "remove", "discard", "count", "index"}
-    | {"copy", "keys", "values", "items", "get", "pop", "popleft", "setdefault", "update", "sort", "reverse", "union"}
-    | {"join", "format", "startswith", "endswith"}
-)
-# Methods of lists, sets and dicts that loop over what they are given.
-_LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
-
-
-def _takes_out(func: Value | None) -> bool:
-    """Whether a method of a collection may take promises out of it in a way that is not followed."""
-    return (
-        isinstance(func, FunctionValue) and isinstance(func.receiver, Builtin) and func.function.name not in _FOLLOWED
-    )
-
-
-def _as_one(value: Value | None) -> Builtin | None:
-    """A builtin collection; one that was filled on some of several paths is one collection all the same."""
-    if isinstance(value, Builtin):
-        return value
-    members = members_of(value)
-    first = members[0]
-    if not isinstance(first, Builtin) or not all(isinstance(m, Builtin) and m.name == first.name for m in members):
-        return None
-    return Builtin(first.name, (union([m.args[0] for m in members if isinstance(m, Builtin) and m.args]),))
-
-
-def _loops_over(node: Node, func: Value | None) -> bool:
-    """Whether a method of a builtin container loops over its argument."""
-    return (
-        node[1][0] == "attr"
-        and node[1][2] in _LOOPING
-        and isinstance(func, FunctionValue)
-        and isinstance(func.receiver, Builtin)
-    )
-
-
-_AWAITABLE_TYPES = frozenset(
-    {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator", "AsyncIterable"}
-)
-
-# They take a collection apart, and raise an error where they meet a promise in it.
-_LOOKING_INSIDE = frozenset({"text:`str.join`", "text:`json.dumps`", "text:`json.dump`"})
-
-_EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
-
-
-def _is_sure(value: Value | None) -> bool:
-    """Whether every alternative is a promise, or nothing at all."""
-    if not isinstance(value, Union):
-        return True
-    return all(isinstance(m, Nothing) or is_promise(m) for m in value.members)
-
-
-_STATEMENTS: dict[str, Any] = {
-    name.removeprefix("s_"): function for name, function in vars(Flow).items() if name.startswith("s_")
-}
-
-
-def _is_mixed(value: Value | None) -> bool:
-    """Whether a list or tuple holds promises beside other things."""
-    items = (
-        value.items
-        if isinstance(value, TupleOf)
-        else members_of(value.args[0])
-        if isinstance(value, Builtin) and value.args
-        else ()
-    )
-    return any(isinstance(i, _PROMISES) for i in items) and not all(isinstance(i, _PROMISES) for i in items)
-
-
-def _has_dict(value: Value | None) -> bool:
-    """Whether there is a dict in `value`, or in the list that it is, with a promise in it."""
-    if isinstance(value, Builtin) and value.name in {"list", "tuple", "set"} and value.args:
-        return any(_has_dict(m) for m in members_of(value.args[0]))
-    return (isinstance(value, Table) or (isinstance(value, Builtin) and value.name == "dict")) and holds_promise(value)
+    return site.promise == "task" or last_part(site.callee) in _LOST_WHEN_DROPPED
 
 
 def _is_broad(types: Node | None) -> bool:
     if types is None:
         return True
     nodes = types[1] if types[0] == "tuple" else (types,)
-    return any(_last_name(n) in {"Exception", "BaseException"} for n in nodes)
+    return any(last_name(n) in {"Exception", "BaseException"} for n in nodes)
 
 
 def _reraises(body: tuple[Node, ...]) -> bool:
     return any(statement[0] == "raise" for statement in body)
-
-
-def _asks_for_method(test: Node) -> bool:
-    """Whether a condition is `iscoroutinefunction(self.start)`."""
-    return test[0] == "call" and _last_name(test[1]) in ASKS_FOR_FUNCTION and bool(test[2]) and test[2][0][0] == "attr"
-
-
-def dotted(node: Node) -> str:
-    """`self.store.db` as text; empty for anything but names and attributes of names."""
-    if node[0] == "name":
-        return str(node[1])
-    base = dotted(node[1]) if node[0] == "attr" else ""
-    return f"{base}.{node[2]}" if base else ""
-
-
-def _last_name(node: Node) -> str:
-    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
 
 
 def _line_of(node: Node | None) -> int:
@@ -1332,19 +761,3 @@ def _line_of(node: Node | None) -> int:
             return at[0]
         node = next((part for part in node[1:] if isinstance(part, tuple) and part and isinstance(part[0], str)), None)
     return 1
-
-
-def _mentions(inner: Node | int, variable: str, flow: Flow) -> bool:
-    """Whether a closure reads `variable`."""
-    if not variable:
-        return False
-    node: Any = body_of(flow.module.function(inner).facts) if isinstance(inner, int) else inner
-    return _reads(node, variable)
-
-
-def _reads(node: Any, variable: str) -> bool:
-    if not isinstance(node, tuple) or not node:
-        return False
-    if node[0] == "name":
-        return bool(node[1] == variable)
-    return any(_reads(part, variable) for part in node)

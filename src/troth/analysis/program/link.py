@@ -15,8 +15,9 @@ from troth.analysis.program.effects import Effects
 from troth.analysis.program.entities import Class, Function, Module
 from troth.analysis.program.evaluate import Evaluator, Plain
 from troth.analysis.program.evidence import Evidence
-from troth.analysis.program.flow import Flow, holds_promise
+from troth.analysis.program.flow import Flow
 from troth.analysis.program.glance import Glance
+from troth.analysis.program.holding import holds_promise
 from troth.analysis.program.imports import ModuleFinder
 from troth.analysis.program.names import Names
 from troth.analysis.program.passed import Passed

@@ -1,0 +1,435 @@
+"""Knows the book that a walk keeps of promises: who holds each, who got it, and who took it for its result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from troth.analysis.facts.model import body_of
+from troth.analysis.program import library
+from troth.analysis.program.calling import Call
+from troth.analysis.program.calls import callee_text
+from troth.analysis.program.consumers import mentions_awaitable
+from troth.analysis.program.entities import Function
+from troth.analysis.program.evaluate import Evaluator, _at_of
+from troth.analysis.program.evidence import asks_for_color
+from troth.analysis.program.holding import (
+    NEVER,
+    as_one,
+    holds_promise,
+    is_future,
+    is_promise,
+    is_sure,
+    promises,
+)
+from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, KeyAsked, Misuse, Promise, Site
+from troth.analysis.program.values import (
+    AsyncContext,
+    AsyncGenerator,
+    Awaitable,
+    AwaitableContext,
+    Builtin,
+    Coroutine,
+    External,
+    FunctionValue,
+    Instance,
+    Nothing,
+    Union,
+    Value,
+    members_of,
+    union,
+)
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import At, Node
+    from troth.analysis.program.link import Program
+
+__all__ = ["LOOKING_INSIDE", "Ledger", "State", "dotted", "last_name", "last_part"]
+
+
+State = tuple[dict[str, Value | None], dict[Site, int]]
+
+_RAISING = frozenset(
+    {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
+)
+# Methods of collections of which it is known what becomes of the items.
+_FOLLOWED = frozenset(
+    {"append", "add", "extend", "insert", "appendleft", "extendleft", "clear", "remove", "discard", "count", "index"}
+    | {"copy", "keys", "values", "items", "get", "pop", "popleft", "setdefault", "update", "sort", "reverse", "union"}
+    | {"join", "format", "startswith", "endswith"}
+)
+# Methods of lists, sets and dicts that loop over what they are given.
+_LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
+
+# They take a collection apart, and raise an error where they meet a promise in it.
+LOOKING_INSIDE = frozenset({"text:`str.join`", "text:`json.dumps`", "text:`json.dump`"})
+
+
+class Ledger(Evaluator):
+    """What a walk through one function knows of the promises it met."""
+
+    function: Function
+
+    def __init__(self, program: Program, function: Function) -> None:
+        super().__init__(program, function.module, function, None)
+        self.function = function
+        self.pending: dict[Site, int] = {}
+        self.alive = True
+        self.incidents: dict[tuple[At, str], Incident] = {}
+        self.sites: dict[tuple[At, str], Site] = {}
+        self.variables: dict[Site, str] = {}
+        self.misuses: dict[Site, list[Misuse]] = {}
+        self.exits: dict[Site, int] = {}
+        self.returns: list[Value | None] = []
+        self.yields: list[Value | None] = []
+        self.attributes: dict[str, list[Value | None]] = {}
+        self.stored: list[tuple[Node, Value]] = []
+        self.bound: dict[str, list[Value | None]] | None = {} if function.module.inner(function.index) else None
+        self._globals: set[str] = set()
+        self._loops: list[tuple[list[State], list[State]]] = []  # states at `break`, at `continue`
+        self._masks: list[int] = []
+        self._expects_error = False  # inside `with pytest.raises(…)`
+        self._returned_result = False  # some path returns something that is no promise
+        self._closures: list[Node | int] = []
+        self._arms = False
+        self._is_plain_side = False  # where somebody has made sure that the methods are plain
+        self._awaits: dict[Site, At] = {}  # where a promise was awaited last
+        self._raised: dict[Site, int] = {}  # what was held where an error was raised
+        self.calls: dict[At, Call] = {}
+        self.keys: list[KeyAsked] = []
+        self._awaiting: set[At] = set()
+        self._unlisted: dict[At, Value] = {}
+        self._knows_attributes = False  # `env` has entries such as "self.body", learned from `isinstance`
+        self.narrowed: dict[int, dict[str, Value]] = {}  # what functions inside may take for granted
+        self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
+
+    def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
+        known = self.sites.get((at, promise))
+        if known is None:
+            known = self.sites[at, promise] = Site(self.function, at, callee, target, promise, sure, reasons)
+        return known
+
+    def keep(self, value: Value | None) -> None:
+        if value is None or not self.pending or type(value) in NEVER:
+            return
+        for promise in promises(value):
+            site = promise.site
+            if site is not None and site in self.pending:
+                self.pending[site] = (self.pending[site] & MAYBE) | KEPT
+
+    def hand_over(self, value: Value | None, text: str, at: At | None) -> None:
+        """The value goes to somebody unknown who does not look like one that awaits it."""
+        for promise in promises(value):
+            site = promise.site
+            if site is None or site.promise == "task":
+                continue
+            if site in self.pending:
+                if not self.pending[site] & (KEPT | AWAITED):
+                    self.pending[site] |= WEAK
+                    self.misuses.setdefault(site, []).append(Misuse("handed over", at or site.at, text))
+            elif isinstance(promise, Coroutine):
+                self.incident("handed over", site, detail=text, sure=False)
+
+    def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
+        if value is None or type(value) in NEVER:
+            return
+        if isinstance(value, Union):
+            real = [m for m in value.members if not isinstance(m, Nothing)]
+            if len(real) < len(value.members) and kind in {"condition", "comparison"}:
+                return  # asks whether there is one at all
+            if not all(map(is_promise, real)):
+                # Another path gave another value; on the path of the promise it is misused all the same.
+                real = [m for m in real if is_promise(m) and m.site is not None]  # type: ignore[union-attr]
+                if kind == "condition" and all(m.site in self.pending for m in real):  # type: ignore[union-attr]
+                    kind = "perhaps condition"  # true or not, depending on the path
+            for member in real:
+                self.misuse(member, kind, at, text)
+            return
+        if not is_promise(value):
+            return  # a container of promises: what becomes of them is told by what becomes of it
+        site: Site | None = value.site  # type: ignore[attr-defined]
+        if site is None:
+            return
+        if (isinstance(value, AsyncContext) and not isinstance(value, AwaitableContext)) or (
+            isinstance(value, AsyncGenerator | AsyncContext) and kind in {"text", "argument"}
+        ):
+            self.keep(value)
+            return
+        if (site.target is None or not site.sure) and kind in {"async with", "async iteration", "with"}:
+            self.keep(value)
+            return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
+        if site in self.pending:
+            self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
+            return
+        if is_future(value) and kind in {"text", "perhaps condition", "comparison"}:
+            return  # a future may be shown, looked for, and asked for whether there is one
+        if kind == "iteration" and isinstance(value, AsyncGenerator):
+            kind = "plain for"
+        self.incident(kind, site, detail=text)
+
+    def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
+        """Something is wrong with the promise made at `site`."""
+        if site.function is not self.function:
+            return  # told of where it was made
+        masked = self._masks[-1] if self._masks and kind in _RAISING else 0
+        self.incidents[site.at, kind] = Incident(kind, site, site.at, detail, variable, sure and site.sure, masked, ())
+
+    def settle(self, value: Value | None, at: At) -> None:
+        for member in members_of(value):
+            if isinstance(member, Coroutine) and member.site is not None:
+                site = member.site
+                status = self.pending.get(site)
+                if status is not None:
+                    if status == AWAITED and not isinstance(value, Union):
+                        self.incidents[at, "twice"] = Incident(
+                            "twice", site, at, "", self.variables.get(site, ""), True
+                        )
+                    self.pending[site] = (status & MAYBE) | AWAITED
+                    self._awaits[site] = at
+            elif isinstance(member, AsyncGenerator) and member.site is not None and not isinstance(value, Union):
+                self.incidents[at, "awaited generator"] = Incident("awaited generator", member.site, at)
+                self.keep(member)
+            elif isinstance(member, FunctionValue) and not isinstance(value, Union):
+                self._awaited_function(member, at)
+            elif isinstance(member, Awaitable) and member.site in self.pending:  # a future may be awaited again
+                self.pending[member.site] = (self.pending[member.site] & MAYBE) | AWAITED
+            else:
+                self.keep(member)
+
+    def _awaited_function(self, value: FunctionValue, at: At) -> None:
+        function = value.function
+        is_async = (
+            self.program.effects.of(function) == "coroutine"
+            if isinstance(function, Function)
+            else "a" in function.flags
+        )
+        if not is_async:
+            return
+        program = self.program
+
+        def why() -> Any:
+            if isinstance(function, Function):
+                return program.reasons.of_own(value, function)
+            return program.reasons.of_library(value, function)
+
+        site = Site(self.function, at, function.name, function, "coroutine", True, why)
+        self.incidents[at, "not called"] = Incident("not called", site, at)
+
+    def on_await(self, node: Node) -> Value | None:
+        awaited = node[1]
+        if awaited[0] == "call":
+            self._awaiting.add(awaited[4])
+        value = self.value(awaited)
+        self.settle(value, node[2])
+        return self.awaited(value)
+
+    def on_index(self, node: Node) -> Value | None:
+        base_node, index_node = node[1], node[2]
+        base = self.value(base_node)
+        self.misuse(self.value(index_node), "subscript", _at_of(index_node))
+        if type(base) is Instance and base_node[0] == "name" and index_node[0] == "const" and len(index_node) == 3:
+            self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
+        return self.item(base, index_node, _at_of(base_node))
+
+    def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
+        if name == "get" and base_node is not None and base_node[0] == "name":
+            self.keys.append(KeyAsked(base_node[1], None, base, at))
+
+    def unlisted(self, base: Instance, name: str, at: At) -> None:
+        assert isinstance(base.cls, library.LibraryClass)
+        known = library.lineage(base.cls.qualified) or (base.cls.qualified,)
+        paths = [External(f"{one}.{name}") for one in known]
+        self._unlisted[at] = union(paths) or paths[0]
+
+    def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
+        at = node[4]
+        known = self.calls.get(at)
+        if known is None or (known.callee is None and func is not None):
+            callee = self._unlisted.get(node[1][3]) if func is None and node[1][0] == "attr" else func
+            self.calls[at] = Call(self.function, node, callee, tuple(values), at in self._awaiting)
+        if self.pending and _takes_out(func):
+            assert isinstance(func, FunctionValue)
+            self.keep(func.receiver)
+        for position, (name, value) in enumerate(values):
+            if value is None or type(value) in NEVER or not holds_promise(value):
+                continue
+            if name in {"*", "**"} and is_promise(value):
+                self.misuse(value, "unpacking", node[-1])
+                continue
+            if last_part(callee_text(node[1])) == "cast" and position == 1:
+                continue  # it gives back what it is given
+            if node[1] == ("name", "isinstance"):
+                continue  # what it learns is told by the branches
+            if _loops_over(node, func) and is_promise(value):
+                self.misuse(value, "iteration", node[-1])
+                continue
+            if self._put_in_container(node, func, value):
+                continue
+            text = self.program.consumers.drops(func, node, position, name, value)
+            if text:
+                if text in LOOKING_INSIDE:
+                    for promise in promises(value):
+                        self.misuse(promise, "text", node[-1], text.removeprefix("text:"))
+                elif not any(map(is_promise, members_of(value))):
+                    if not isinstance(func, FunctionValue) or isinstance(func.function, Function):
+                        self.keep(value)  # a collection of promises is given to somebody who takes collections
+                else:
+                    self.misuse(
+                        value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
+                    )
+                continue
+            if self.program.consumers.may_await(func, node, position, name):
+                self.keep(value)
+                if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][0] == "name":
+                    self.env[node[2][position][1]] = None  # what it is, is found out at run time
+            else:
+                self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
+
+    def _put_in_container(self, node: Node, func: Value | None, value: Value) -> bool:
+        """`jobs.append(job())`: the local list now holds the promise."""
+        callee = node[1]
+        if callee[0] != "attr" or callee[2] not in {"append", "add", "appendleft", "insert", "extend"}:
+            return False
+        if callee[1][0] != "name" or not isinstance(func, FunctionValue) or not isinstance(func.receiver, Builtin):
+            return False
+        name = callee[1][1]
+        if name not in self.env:
+            return False
+        old = as_one(self.env[name])
+        if old is None:
+            return False
+        new = self.iterated(value) if callee[2] == "extend" else value
+        self.env[name] = Builtin(old.name, (union([*old.args[:1], new]),))
+        self._hold(name, value)
+        return True
+
+    def _hold(self, variable: str, value: Value | None) -> None:
+        """A variable now holds the promises in `value`."""
+        if not holds_promise(value):
+            return
+        if variable in self._globals or self.function.index == 0:
+            self.keep(value)
+            return
+        if not is_sure(value) and not self._from_arms(value):
+            return
+        for promise in promises(value):
+            site = promise.site
+            if site is None or site in self.pending or site.function is not self.function:
+                continue
+            if site.promise == "task":
+                continue
+            self.pending[site] = PENDING
+            self.variables[site] = variable
+            if self._closures and any(_mentions(c, variable, self) for c in self._closures):
+                self.pending[site] = KEPT
+
+    def _from_arms(self, value: Value | None) -> bool:
+        """Whether the alternatives come from the arms of one expression rather than from one call."""
+        return (
+            isinstance(value, Union)
+            and len({p.site.at for p in promises(value) if p.site is not None}) > 0
+            and self._arms
+        )
+
+    def is_patched(self, callee: Node) -> bool:
+        """Whether an attribute of the receiver was set in this function: a method may not do what its class says."""
+        if not self._knows_attributes or callee[0] != "attr":
+            return False
+        root = dotted(callee[1])
+        return bool(root) and any(
+            key.startswith(f"{root}.") and isinstance(v, External | Instance) for key, v in self.env.items()
+        )
+
+    def on_name(self, node: Node) -> Value | None:
+        name = node[1]
+        if name in self.env:
+            return self.env[name]
+        if name not in self._outer:
+            self._outer[name] = self.outer(name)
+        return self._outer[name]
+
+    # -- expressions that capture --------------------------------------------------------------------------------------
+
+    def on_lambda(self, node: Node) -> Value | None:
+        self._capture(node[2])
+        return super().on_lambda(node)
+
+    def _capture(self, inner: Node | int) -> None:
+        self._closures.append(inner)
+        for site in [s for s, status in self.pending.items() if status & PENDING]:
+            if _mentions(inner, self.variables.get(site, ""), self):
+                self.pending[site] = KEPT
+
+    def on_yield(self, node: Node) -> Value | None:
+        value = None if node[1] is None else self.value(node[1])
+        self.yields.append(value)
+        if isinstance(value, Coroutine) and self.function.is_async and self._yields_results(value):
+            self.hand_over(value, "whoever iterates the generator", value.site.at if value.site else None)
+        else:
+            self.keep(value)
+        return None
+
+    def _yields_results(self, value: Coroutine) -> bool:
+        """Whether results rather than promises are expected of this generator."""
+        if any(v is not None and not holds_promise(v) for v in self.yields):
+            return True
+        returns = self.function.facts.returns
+        if returns is not None and not mentions_awaitable(returns):
+            return True
+        return value.site is not None and self.program.evidence.is_awaited_elsewhere(value.site)
+
+    def on_walrus(self, node: Node) -> Value | None:
+        value = self.value(node[2])
+        self.env[node[1]] = value
+        self._hold(node[1], value)
+        return value
+
+
+def _takes_out(func: Value | None) -> bool:
+    """Whether a method of a collection may take promises out of it in a way that is not followed."""
+    return (
+        isinstance(func, FunctionValue) and isinstance(func.receiver, Builtin) and func.function.name not in _FOLLOWED
+    )
+
+
+def _loops_over(node: Node, func: Value | None) -> bool:
+    """Whether a method of a builtin container loops over its argument."""
+    return (
+        node[1][0] == "attr"
+        and node[1][2] in _LOOPING
+        and isinstance(func, FunctionValue)
+        and isinstance(func.receiver, Builtin)
+    )
+
+
+def _mentions(inner: Node | int, variable: str, flow: Ledger) -> bool:
+    """Whether a closure reads `variable`."""
+    if not variable:
+        return False
+    node: Any = body_of(flow.module.function(inner).facts) if isinstance(inner, int) else inner
+    return _reads(node, variable)
+
+
+def _reads(node: Any, variable: str) -> bool:
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "name":
+        return bool(node[1] == variable)
+    return any(_reads(part, variable) for part in node)
+
+
+def dotted(node: Node) -> str:
+    """`self.store.db` as text; empty for anything but names and attributes of names."""
+    if node[0] == "name":
+        return str(node[1])
+    base = dotted(node[1]) if node[0] == "attr" else ""
+    return f"{base}.{node[2]}" if base else ""
+
+
+def last_name(node: Node) -> str:
+    """The last name of a name or an attribute; empty for anything else."""
+    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
+
+
+def last_part(callee: str) -> str:
+    """The last name of a callee as written."""
+    return callee.rpartition(".")[2]

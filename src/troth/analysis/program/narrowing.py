@@ -1,0 +1,158 @@
+"""Knows what a condition tells of names and attributes on the branch where it held, and where it did not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.program.calls import callee_text
+from troth.analysis.program.entities import Class
+from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION
+from troth.analysis.program.holding import (
+    holds_promise,
+    is_promise,
+    promises,
+)
+from troth.analysis.program.ledger import Ledger, dotted, last_name
+from troth.analysis.program.sites import MAYBE, PENDING
+from troth.analysis.program.values import (
+    Builtin,
+    CallableType,
+    ClassObject,
+    Coroutine,
+    FunctionValue,
+    Instance,
+    Nothing,
+    Union,
+    Value,
+    members_of,
+    union,
+)
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+
+__all__ = ["Narrowing", "asks_for_method"]
+
+_AWAITABLE_TYPES = frozenset(
+    {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator", "AsyncIterable"}
+)
+
+
+class Narrowing(Ledger):
+    """A walk that learns from conditions."""
+
+    def narrow(self, test: Node, *, truth: bool) -> None:
+        """What is known on the branch where `test` came out as `truth`."""
+        kind = test[0]
+        if kind == "not":
+            self.narrow(test[1], truth=not truth)
+        elif kind == "and" and truth:
+            for part in test[1]:
+                self.narrow(part, truth=True)
+        elif kind == "or" and not truth:
+            for part in test[1]:
+                self.narrow(part, truth=False)
+        elif kind == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2:
+            self._narrow_by_class(test[2][0], test[2][1], truth=truth)
+        elif kind == "call" and len(test[2]) == 1 and last_name(test[1]) in ASKS_FOR_FUNCTION:
+            if truth:
+                self._narrow_to_async(test[2][0])
+            elif dotted(test[2][0]):
+                self._learn(dotted(test[2][0]), CallableType(None))  # it is a plain one, whatever its class says
+        elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
+            is_none = (test[2][0] in {"is", "=="}) == truth
+            self._narrow_none(test[1][1], is_none=is_none)
+        elif kind in {"name", "walrus"}:
+            self._narrow_none(test[1], is_none=not truth)
+
+    def _narrow_by_class(self, node: Node, classes: Node, *, truth: bool) -> None:
+        key = dotted(node)
+        if not key:
+            return
+        if truth:
+            self._narrow_to_class(key, classes)
+            return
+        known = self.value(node)
+        if holds_promise(known):
+            nodes = classes[1] if classes[0] == "tuple" else (classes,)
+            if any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
+                self.keep(known)
+                self._learn(key, union([m for m in members_of(known) if not is_promise(m)]))
+        elif isinstance(known, Union):
+            excluded = [self.value(n) for n in (classes[1] if classes[0] == "tuple" else (classes,))]
+            left = [m for m in known.members if not any(self._is_of(m, cls) for cls in excluded)]
+            if left and len(left) < len(known.members):
+                self._learn(key, union(left))
+
+    def _is_of(self, value: Value | None, cls: Value | None) -> bool:
+        if isinstance(cls, FunctionValue):
+            return isinstance(value, Builtin) and cls.function.qualname == f"builtins.{value.name}"
+        if not isinstance(value, Instance) or not isinstance(cls, ClassObject):
+            return False
+        if value.cls is cls.cls:
+            return True
+        return isinstance(value.cls, Class) and cls.cls in self.program.classes.order(value.cls)
+
+    def _learn(self, key: str, value: Value | None) -> None:
+        """What a name, or an attribute of one, stands for on this path."""
+        self._knows_attributes = self._knows_attributes or "." in key
+        self.env[key] = value
+
+    def _narrow_to_async(self, node: Node) -> None:
+        """On the path where `iscoroutinefunction(f)` is true, calling `f` gives a coroutine."""
+        key = dotted(node)
+        if key and not isinstance(self.value(node), FunctionValue | ClassObject):
+            how = f"`{callee_text(node)}` was asked, and is a coroutine function"
+            self._learn(key, CallableType(Coroutine(None, lambda: None), how))
+
+    def on_attr(self, node: Node) -> Value | None:
+        if self._knows_attributes:
+            key = dotted(node)
+            if key in self.env:
+                return self.env[key]
+        return super().on_attr(node)
+
+    def _forget_attributes(self, name: str) -> None:
+        for key in [k for k in self.env if k == name or k.startswith(f"{name}.")]:
+            del self.env[key]
+
+    def _narrow_to_class(self, name: str, classes: Node) -> None:
+        nodes = classes[1] if classes[0] == "tuple" else (classes,)
+        instances: list[Value | None] = []
+        for node in nodes:
+            found = self.value(node)
+            if isinstance(found, ClassObject):
+                why = (f"`isinstance` says so for `{name}`", self.module.path, self.function.facts.at[0])
+                instances.append(self.program.types.instance(found.cls, (), why))
+            elif isinstance(found, FunctionValue) and found.function.qualname.startswith("builtins."):
+                instances.append(Builtin(found.function.name))
+            else:
+                instances.append(None)
+        known = self.env.get(name)
+        if holds_promise(known):
+            if any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
+                self.keep(known)
+                return
+            for promise in promises(known) if isinstance(known, Union) else ():
+                if promise.site in self.pending:  # what is of that class is no promise: none is held on this path
+                    self.pending[promise.site] = (self.pending[promise.site] & ~PENDING) | MAYBE
+        if "." not in name or None not in instances:
+            self._learn(name, union(instances) if None not in instances else None)
+
+    def _narrow_none(self, name: str, *, is_none: bool) -> None:
+        value = self.env.get(name)
+        if value is None:
+            return
+        if is_none:
+            for promise in promises(value):  # there is none on this path
+                if promise.site is not None and promise.site in self.pending:
+                    self.pending[promise.site] |= MAYBE
+                    if isinstance(value, Union):
+                        self.pending[promise.site] &= ~PENDING
+        elif isinstance(value, Union):
+            self.env[name] = union([m for m in value.members if not isinstance(m, Nothing)])
+
+
+def asks_for_method(test: Node) -> bool:
+    """Whether a condition is `iscoroutinefunction(self.start)`."""
+    return test[0] == "call" and last_name(test[1]) in ASKS_FOR_FUNCTION and bool(test[2]) and test[2][0][0] == "attr"
