@@ -9,7 +9,7 @@ Called as a program, one page per process: `page.py PAGE`. The rules, for the wr
 - `<!-- file: NAME -->` above a block of any language writes the block to NAME instead of running it.
 - `<!-- not run: REASON -->` above a block leaves it alone; `test_examples.py` counts these.
 
-A page that writes files runs in a folder of its own, any other in the root of the repository.
+A page that writes files, or has only Python, runs in a folder of its own; any other in the root of the repository.
 """
 
 import os
@@ -102,7 +102,8 @@ def run_console(block: Block, page: Path) -> None:
 
 def main(page: Path) -> None:
     blocks = blocks_of(page.read_text(encoding="utf-8"))
-    own_folder = any("file" in block.marks for block in blocks)
+    writes = any("file" in block.marks for block in blocks)
+    own_folder = writes or all(block.language == "python" for block in blocks if block.runs)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder if own_folder else ROOT)
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
