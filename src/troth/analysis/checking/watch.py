@@ -3,7 +3,7 @@
 import gc
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from troth.analysis.checking.check import check
@@ -103,7 +103,8 @@ class _Watch:
         if any(_stamp(self._whole(path))[1] <= 0 for path in changed):
             time.sleep(_SETTLING)
             changed = self._changed(self._files)
-        around = self._changed(self._around)
+        seen = {path: _stamp(self._whole(path)) for path in self._around}
+        around = [path for path, stamp in seen.items() if stamp != self._around[path]]
         is_due = time.monotonic() - self._listed > max(1.0, self._listing * _SHARE)
         if not around and not is_due:
             self._files.update((path, _stamp(self._whole(path))) for path in changed)
@@ -113,21 +114,31 @@ class _Watch:
         try:
             prepared = prepare(self._request)
         except MisuseError as problem:
-            self._note(begun)
+            self._note(begun, changed, seen)
             return (*changed, *edited), str(problem) if around else ""
         if edited or prepared.scope != self._prepared.scope:
             changed += sorted({*prepared.scope.project.files} ^ self._files.keys())
             self._prepared, self._reported = prepared, Reported(prepared)
-        self._note(begun)
+        self._note(begun, changed, seen)
         return tuple(dict.fromkeys([*changed, *edited])), ""
 
-    def _note(self, begun: float) -> None:
-        """Remember how all files, folders and settings look now; `begun` is when they were listed."""
+    def _note(self, begun: float, changed: Collection[str] = (), seen: Mapping[str, Stamp] | None = None) -> None:
+        """Remember how all files, folders and settings look; `begun` is when they were listed.
+
+        Of what was there before, that is how it looked when it was compared (`seen` are folders and settings): listing
+        takes its time, and what is saved meanwhile has to be seen as a change by the next look.
+        """
         scope = self._prepared.scope
         folders = {path.rpartition("/")[0] for path in scope.project.files} | {""}
         settings = {f"{folder}/{name}".lstrip("/") for folder in (*scope.marked, "") for name in _SETTINGS}
-        self._files = {path: _stamp(self._whole(path)) for path in scope.project.files}
-        self._around = {path: _stamp(self._whole(path)) for path in (*folders, *settings)}
+        same = self._files.keys() - set(changed)
+        before, known = self._files, seen or {}
+        self._files = {
+            path: before[path] if path in same else _stamp(self._whole(path)) for path in scope.project.files
+        }
+        self._around = {
+            path: known[path] if path in known else _stamp(self._whole(path)) for path in (*folders, *settings)
+        }
         self._listed = time.monotonic()
         self._listing = self._listed - begun
 
