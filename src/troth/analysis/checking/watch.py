@@ -51,6 +51,7 @@ def watch(request: Request, *, rest: Callable[[float], None] = time.sleep) -> It
     try:
         yield from _Watch(request).answers(rest)
     finally:
+        gc.unfreeze()
         if collecting:
             gc.enable()
 
