@@ -358,6 +358,10 @@ class Ledger(Evaluator):
         for site in [s for s, status in self.pending.items() if status & PENDING]:
             if _mentions(inner, self.variables.get(site, ""), self):
                 self.pending[site] = KEPT
+        if self.pending:  # a collection that the closure reads may hold some as well
+            for name, value in self.env.items():
+                if holds_promise(value) and _mentions(inner, name, self):
+                    self.keep(value)
 
     def on_yield(self, node: Node) -> Value | None:
         value = None if node[1] is None else self.value(node[1])
