@@ -348,3 +348,27 @@ def test_a_resumed_run_is_left_with_nobody_waiting_threads(engine):
         thread.join(20)
     assert results == ["last"] * 8
     assert DONE == ["last"]
+
+
+def test_a_run_that_is_taken_up_while_it_is_read(engine, monkeypatch):
+    """The record and the steps of a run are of one moment: who comes second gets the result, and no step runs twice."""
+
+    def decision():
+        return (yield Step("last", do, "last"))
+
+    BROKEN.add("last")
+    with pytest.raises(RunFailedError):
+        engine.run(decision, run_id="r")
+    BROKEN.clear()
+    steps, taken = engine.store.steps, []
+
+    def meanwhile(run_id, **options):
+        if not taken:
+            taken.append(True)
+            engine.resume("r")
+        return steps(run_id, **options)
+
+    monkeypatch.setattr(engine.store, "steps", meanwhile)
+    assert engine.resume("r") == "last"
+    assert taken
+    assert DONE == ["last"]

@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from troth.runtime.engine.decisions import Decisions
 from troth.runtime.engine.errors import RunMismatchError, UnknownRunError
 from troth.runtime.engine.going_back import to_ask_again, trunk_step
 from troth.runtime.engine.ownership import Ownership, new_token
-from troth.runtime.store import RunState, StepRecord, Store, Transaction
+from troth.runtime.store import RunRecord, RunState, StepRecord, Store, Transaction
 from troth.runtime.store.payload import keep, read
 from troth.runtime.store.transaction import run_topic
 
@@ -99,11 +99,9 @@ class Claims:
 
     def to_resume(self, run_id: str) -> Claim:
         """Go on with a run that failed or was cancelled, without the answer on which it ended. Reads all its steps."""
-        run = self._store.run(run_id)
-        if run is None:
-            raise unknown_run(run_id)
+        run, steps = self._as_it_ended(run_id)
         self._decisions.find(run.decision)
-        again = to_ask_again(run, self._store.steps(run_id)) if run.state in _CAN_RESUME else []
+        again = to_ask_again(run, steps) if run.state in _CAN_RESUME else []
         claim = self.to_go_on(run_id)
 
         def write(tx: Transaction) -> Claimed | None:
@@ -115,6 +113,16 @@ class Claims:
             return None if claimed is None else replace(claimed, earlier=tuple(again))
 
         return Claim(run_id, claim.token, write)
+
+    def _as_it_ended(self, run_id: str) -> tuple[RunRecord, Sequence[StepRecord]]:
+        """A run and its steps of one moment: somebody else may take it up between the two looks."""
+        while True:
+            run = self._store.run(run_id)
+            if run is None:
+                raise unknown_run(run_id)
+            steps = self._store.steps(run_id) if run.state in _CAN_RESUME else ()
+            if run.state not in _CAN_RESUME or self._store.run(run_id) == run:
+                return run, steps
 
     def to_fork(self, run_id: str, before: int | str, fork_id: str | None) -> Claim:
         """Begin a run with the answers of another up to a step. Reads all its steps."""
