@@ -373,3 +373,34 @@ def test_a_run_that_is_taken_up_while_it_is_read(engine, monkeypatch):
     assert engine.resume("r") == "last"
     assert taken
     assert DONE == ["last"]
+
+
+def test_a_run_that_went_on_and_failed_elsewhere_meanwhile(engine, monkeypatch):
+    """What one saw to take back is out of date then: nothing is taken back, and no step that is done runs again."""
+
+    def decision():
+        yield Step("first", do, "first")
+        return (yield Step("last", do, "last"))
+
+    BROKEN.add("first")
+    with pytest.raises(RunFailedError):
+        engine.run(decision, run_id="r")
+    BROKEN.clear()
+    BROKEN.add("last")
+    go_on, others = engine._claims.to_go_on, []
+
+    def after_reading(run_id):
+        if not others:
+            others.append(True)
+            with pytest.raises(RunFailedError):
+                engine.resume("r")
+        return go_on(run_id)
+
+    monkeypatch.setattr(engine._claims, "to_go_on", after_reading)
+    with pytest.raises(RunFailedError):
+        engine.resume("r")
+    assert others
+    assert DONE == ["first"]
+    BROKEN.clear()
+    assert engine.resume("r") == "last"
+    assert DONE == ["first", "last"]

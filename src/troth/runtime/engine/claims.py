@@ -2,23 +2,20 @@
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from troth.runtime.engine.asks import Decision
 from troth.runtime.engine.decisions import Decisions
 from troth.runtime.engine.errors import RunMismatchError, UnknownRunError
-from troth.runtime.engine.going_back import to_ask_again, trunk_step
+from troth.runtime.engine.going_back import CAN_RESUME, at_one_moment, to_ask_again, trunk_step
 from troth.runtime.engine.ownership import Ownership, new_token
-from troth.runtime.store import RunRecord, RunState, StepRecord, Store, Transaction
+from troth.runtime.store import StepRecord, Store, Transaction
 from troth.runtime.store.payload import keep, read
 from troth.runtime.store.transaction import run_topic
 
 __all__ = ["Claim", "Claimed", "Claims", "unknown_run"]
-
-
-_CAN_RESUME = frozenset({RunState.FAILED, RunState.CANCELLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,30 +96,22 @@ class Claims:
 
     def to_resume(self, run_id: str) -> Claim:
         """Go on with a run that failed or was cancelled, without the answer on which it ended. Reads all its steps."""
-        run, steps = self._as_it_ended(run_id)
+        found = at_one_moment(self._store, run_id)
+        if found is None:
+            raise unknown_run(run_id)
+        run, steps = found
         self._decisions.find(run.decision)
-        again = to_ask_again(run, steps) if run.state in _CAN_RESUME else []
+        again = to_ask_again(run, steps) if run.state in CAN_RESUME else []
         claim = self.to_go_on(run_id)
 
         def write(tx: Transaction) -> Claimed | None:
-            if tx.state_of(run_id) in _CAN_RESUME:
+            if run.state in CAN_RESUME and tx.reopen_run(run_id, self._store.clock(), ended_at=run.finished_at):
                 for step in again:
                     tx.forget_step(step.place)
-                tx.reopen_run(run_id, self._store.clock())
             claimed = claim.write(tx)
             return None if claimed is None else replace(claimed, earlier=tuple(again))
 
         return Claim(run_id, claim.token, write)
-
-    def _as_it_ended(self, run_id: str) -> tuple[RunRecord, Sequence[StepRecord]]:
-        """A run and its steps of one moment: somebody else may take it up between the two looks."""
-        while True:
-            run = self._store.run(run_id)
-            if run is None:
-                raise unknown_run(run_id)
-            steps = self._store.steps(run_id) if run.state in _CAN_RESUME else ()
-            if run.state not in _CAN_RESUME or self._store.run(run_id) == run:
-                return run, steps
 
     def to_fork(self, run_id: str, before: int | str, fork_id: str | None) -> Claim:
         """Begin a run with the answers of another up to a step. Reads all its steps."""

@@ -5,13 +5,29 @@ from collections.abc import Iterator, Sequence
 
 from troth.errors import MisuseError
 from troth.runtime.engine.errors import CannotResumeError
-from troth.runtime.store import RunRecord, StepRecord, StepState
+from troth.runtime.store import RunRecord, RunState, StepRecord, StepState, Store
 from troth.runtime.store.records import Place
 
-__all__ = ["to_ask_again", "trunk_step"]
+__all__ = ["CAN_RESUME", "at_one_moment", "to_ask_again", "trunk_step"]
+
+CAN_RESUME = frozenset({RunState.FAILED, RunState.CANCELLED})
 
 _FAILED = frozenset({StepState.FAILED, StepState.CANCELLED})
 _EFFECTS = frozenset({"step", "start"})
+
+
+def at_one_moment(store: Store, run_id: str) -> tuple[RunRecord, Sequence[StepRecord]] | None:
+    """A run with its steps, which are needed only where it can be resumed; None where there is no such run.
+
+    Somebody else may take the run up between the look at the one and the look at the others.
+    """
+    while True:
+        run = store.run(run_id)
+        if run is None or run.state not in CAN_RESUME:
+            return None if run is None else (run, ())
+        steps = store.steps(run_id)
+        if store.run(run_id) == run:
+            return run, steps
 
 
 def trunk_step(run_id: str, steps: Sequence[StepRecord], before: int | str) -> int:

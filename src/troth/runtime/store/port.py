@@ -47,8 +47,8 @@ class Transaction(Protocol):
     ) -> None:
         """Close the run: completed with `result`, failed or cancelled with `error`."""
 
-    def reopen_run(self, run_id: str, now: float) -> None:
-        """Make a run that is over one that can go on."""
+    def reopen_run(self, run_id: str, now: float, *, ended_at: float | None) -> bool:
+        """Make a run that failed or was cancelled one that can go on. False if that end is not its end any more."""
 
     def request_cancel(self, run_id: str, now: float) -> bool:
         """Write down that the run is to be cancelled. Answers whether there was anything left to cancel."""

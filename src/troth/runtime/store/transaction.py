@@ -91,14 +91,19 @@ class SqliteTransaction:
         )
         self.topics.add(run_topic(run_id))
 
-    def reopen_run(self, run_id: str, now: float) -> None:
-        """Make a run that is over one that can go on."""
-        self._execute(
+    def reopen_run(self, run_id: str, now: float, *, ended_at: float | None) -> bool:
+        """Make a run that failed or was cancelled one that can go on. False if that end is not its end any more.
+
+        `ended_at` is when the end was that somebody looked at to decide what to take back. If the run was taken up and
+        ended again since, that decision is out of date.
+        """
+        done = self._execute(
             "UPDATE runs SET state = ?, result = NULL, error = NULL, cancel_requested = 0, finished_at = NULL, "
-            "updated_at = ? WHERE id = ?",
-            (_RUNNING, now, run_id),
+            "updated_at = ? WHERE id = ? AND state IN ('failed', 'cancelled') AND finished_at = ?",
+            (_RUNNING, now, run_id, ended_at),
         )
         self.topics.add(run_topic(run_id))
+        return done.rowcount == 1
 
     def request_cancel(self, run_id: str, now: float) -> bool:
         """Write down that the run is to be cancelled. Answers whether there was anything left to cancel."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from troth.runtime.engine import EmbeddedEngine
 from troth.runtime.engine.errors import RunMismatchError
+from troth.runtime.engine.going_back import CAN_RESUME, at_one_moment
 from troth.runtime.engine.points import RUN_FORK, RUN_RESUME
-from troth.runtime.store import RunRecord, RunState, Transaction
+from troth.runtime.store import RunRecord, Transaction
 from troth.runtime.store.payload import keep
 from troth.runtime.workflows.again import to_ask_again, trunk_step
 from troth.runtime.workflows.ids import new_id
@@ -31,7 +32,8 @@ class Going:
 
 def reopen(engine: EmbeddedEngine, shelf: Shelf, run: RunRecord, how: Going) -> RunRecord:
     """Take back the answers that `run` ended on, so that it can go on; refused where it must not."""
-    rows = engine.steps(run.id)
+    run, rows = at_one_moment(engine.store, run.id) or (run, ())
+    rows = rows or engine.steps(run.id)  # one that is not over has steps to tell of, too
     again = to_ask_again(run, rows, shelf.tell(run, rows), continues=shelf.continues(run))
     shelf.ready(run, rows, how.workflow, accept_changes=how.accept_changes, as_recorded=how.as_recorded)
     larger = shelf.larger_budget(run, how.budget) if how.budget else None
@@ -40,10 +42,9 @@ def reopen(engine: EmbeddedEngine, shelf: Shelf, run: RunRecord, how: Going) -> 
         now = engine.store.clock()
         if larger is not None:
             tx.append_event(budget_stream(run.id), "budget", larger, now)
-        if tx.state_of(run.id) in (RunState.FAILED, RunState.CANCELLED):
+        if run.state in CAN_RESUME and tx.reopen_run(run.id, now, ended_at=run.finished_at):
             for row in again:
                 tx.forget_step(row.place)
-            tx.reopen_run(run.id, now)
 
     engine.store.commit(RUN_RESUME, work)
     return run
