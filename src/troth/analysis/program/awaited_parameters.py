@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from troth.analysis.facts.model import body_of
+from troth.analysis.facts.names import last_name
 from troth.analysis.program.entities import Class
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _uses(node: Any, wanted: tuple[str, ...], how: str, found: list[tuple[str, A
     elif kind == "call" and len(node) == 5:
         if _is(node[1], wanted):
             found.append((how, node[-1]))
-        passing = "awaited" if _last(node[1]) in _AWAITING else ""
+        passing = "awaited" if last_name(node[1]) in _AWAITING else ""
         _uses(node[1], wanted, "", found)
         for argument in (*node[2], *[value for _, value in node[3]]):
             if _is(argument, wanted):
@@ -128,7 +129,3 @@ def _is(node: Node, wanted: tuple[str, ...]) -> bool:
     if wanted[0] == "name":
         return bool(node == wanted)
     return bool(node[0] == "attr" and node[2] == wanted[2] and node[1] == ("name", wanted[1]))
-
-
-def _last(node: Node) -> str:
-    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""

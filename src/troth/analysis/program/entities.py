@@ -136,6 +136,14 @@ class Function:
         return self.module.function(self.facts.parent) if self.facts.parent > 0 else None
 
     @property
+    def class_around(self) -> Class | None:
+        """The class whose method it is, or in a method of which it is defined."""
+        method: Function | None = self
+        while method is not None and method.owner is None:
+            method = method.parent
+        return None if method is None else method.owner
+
+    @property
     def is_async(self) -> bool:
         """Written `async def`."""
         return bool(self.facts.flags & ASYNC)

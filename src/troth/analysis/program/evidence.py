@@ -217,7 +217,7 @@ class Evidence:
         `self` has it only through a subclass. Where the receiver's name does not fit, a plain function, or a name that
         many classes have, says too little: such a name is often that of a library's method.
         """
-        name, owner = callee[2], _class_around(function)
+        name, owner = callee[2], function.class_around
         if callee[1] in {("name", "self"), ("name", "cls")}:
             return owner is not None and self._is_in_family(name, owner)
         if name == function.name:
@@ -301,13 +301,6 @@ def _home(path: str, f: Any, functions: Any, callee: str) -> str:
     while f[3] == -1 and f[2] > 0:
         f = functions[f[2]]
     return f"{path} {f[3]}"
-
-
-def _class_around(function: Function) -> Class | None:
-    method: Function | None = function
-    while method is not None and method.owner is None:
-        method = method.parent
-    return None if method is None else method.owner
 
 
 def _is_local(text: str, function: Function) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import body_of
+from troth.analysis.facts.names import last_name
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
 from troth.analysis.program.entities import Function
@@ -23,7 +24,7 @@ from troth.analysis.program.holding import (
     is_sure,
     promises,
 )
-from troth.analysis.program.ledger import LOOKING_INSIDE, State, dotted, last_name, last_part
+from troth.analysis.program.ledger import LOOKING_INSIDE, State, dotted, last_part
 from troth.analysis.program.narrowing import Narrowing, asks_for_method
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Site
 from troth.analysis.program.values import (

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
     from troth.analysis.program.link import Program
 
-__all__ = ["LOOKING_INSIDE", "Ledger", "State", "dotted", "last_name", "last_part"]
+__all__ = ["LOOKING_INSIDE", "Ledger", "State", "dotted", "last_part"]
 
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
@@ -427,11 +427,6 @@ def dotted(node: Node) -> str:
         return str(node[1])
     base = dotted(node[1]) if node[0] == "attr" else ""
     return f"{base}.{node[2]}" if base else ""
-
-
-def last_name(node: Node) -> str:
-    """The last name of a name or an attribute; empty for anything else."""
-    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
 
 
 def last_part(callee: str) -> str:

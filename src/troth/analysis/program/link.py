@@ -517,7 +517,7 @@ class Program:
         for function in sorted(self._walked, key=lambda f: (f.module.path, f.index)):
             for target, value in self.summary(function).stored:
                 if isinstance(value, Coroutine) and value.site is not None:
-                    owner = self._class_around(function)
+                    owner = function.class_around
                     if owner is None:
                         continue
                     proven = never_awaitable(self.classes.declared(owner, target[2]), self)
@@ -526,7 +526,7 @@ class Program:
 
     def uses_contents(self, function: Function, name: str) -> bool:
         """Whether the class around gives the contents of a collection that it keeps to anybody, or awaits them."""
-        owner = self._class_around(function)
+        owner = function.class_around
         if owner is None:
             return False
         uses: set[str] = set()
@@ -534,13 +534,6 @@ class Program:
             if f.owner == owner.index and speaks_of(f, (name,)):
                 collect_uses(body_of(f), name, uses, inside=True)
         return bool(uses & {"awaited", "other"})
-
-    def _class_around(self, function: Function | None) -> Class | None:
-        while function is not None:
-            if function.owner is not None:
-                return function.owner
-            function = function.parent
-        return None
 
     def _attribute_is_lost(self, cls: Class, name: str) -> bool:
         uses: set[str] = set()

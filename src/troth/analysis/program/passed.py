@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.names import decorator_name
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.values import (
     Awaitable,
@@ -51,7 +52,7 @@ class Passed:
                     return self.to(around, node[1]) if param[1] is None else None
                 around = around.parent
         elif node[0] == "attr" and node[1] == ("name", "self"):
-            owner = _owner(function)
+            owner = function.class_around
             for name, index, annotation, value in () if owner is None else owner.facts.self_attributes:
                 if name == node[2] and annotation is None and value is not None and value[0] == "name":
                     setter = owner.module.function(index)  # type: ignore[union-attr]
@@ -111,24 +112,17 @@ class Passed:
             for module in self._program.own_modules():
                 for index, f in enumerate(module.facts.functions):
                     for decorator in f.decorators:
-                        self._decorated.setdefault(_last_name(decorator), []).append(module.function(index))
+                        self._decorated.setdefault(decorator_name(decorator), []).append(module.function(index))
         return self._decorated.get(name, [])
 
     def _is_put_on(self, decorator: Function, function: Function) -> bool:
         for node in function.facts.decorators:
-            if _last_name(node) == decorator.name:
+            if decorator_name(node) == decorator.name:
                 callee = node[1] if node[0] == "call" else node
                 value = self._program.static(function.module, function.parent).value(callee)
                 if isinstance(value, FunctionValue) and value.function is decorator:
                     return True
         return False
-
-
-def _owner(function: Function) -> Class | None:
-    method: Function | None = function
-    while method is not None and method.owner is None:
-        method = method.parent
-    return None if method is None else method.owner
 
 
 def _is_of(call: Call, function: Function) -> bool:
@@ -148,8 +142,3 @@ def _argument(call: Call, function: Function, name: str) -> Value | None:
         if keyword == name or (keyword is None and position < len(params) and params[position] == name):
             return value
     return None
-
-
-def _last_name(decorator: Node) -> str:
-    node = decorator[1] if decorator[0] == "call" else decorator
-    return str(node[1] if node[0] == "name" else node[2] if node[0] == "attr" else "")

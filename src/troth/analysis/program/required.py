@@ -5,6 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.names import decorator_name, last_name
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.entities import Class, Function
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
     from troth.analysis.program.link import Program
 
-__all__ = ["is_harmless", "is_protocol", "is_required"]
+__all__ = ["is_harmless", "is_protocol", "is_required", "keeps_color"]
 
 _HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final", "abstractmethod", "property"})
 
@@ -38,10 +39,14 @@ def is_required(program: Program, function: Function) -> bool:
 
 def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
     """Whether a decorator lets the function have either color."""
-    node = decorator[1] if decorator[0] == "call" else decorator
-    name = node[1] if node[0] == "name" else node[2] if node[0] == "attr" else ""
-    if name in _HARMLESS:
+    if decorator_name(decorator) in _HARMLESS:
         return True
+    return keeps_color(program, function, decorator)
+
+
+def keeps_color(program: Program, function: Function, decorator: Node) -> bool:
+    """Whether a library is known to have a decorator that leaves the color of a function alone."""
+    node = decorator[1] if decorator[0] == "call" else decorator
     value = program.static(function.module, function.parent).value(node)
     if isinstance(value, FunctionValue) and not isinstance(value.function, Function):
         return semantics().decorators.get(value.function.qualname) == "keeps"
@@ -50,11 +55,7 @@ def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
 
 def is_protocol(cls: Class) -> bool:
     """Whether the class says of itself that it is one."""
-    for base in cls.facts.bases:
-        node = base[1] if base[0] == "index" else base
-        if (node[1] if node[0] == "name" else node[2] if node[0] == "attr" else "") == "Protocol":
-            return True
-    return False
+    return any(last_name(base[1] if base[0] == "index" else base) == "Protocol" for base in cls.facts.bases)
 
 
 def _asked_for_by_base(program: Program, function: Function, owner: Class) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import body_of
-from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
-from troth.analysis.program.values import Builtin, Coroutine, FunctionValue, Instance, Nothing, TupleOf, members_of
+from troth.analysis.program.required import keeps_color
+from troth.analysis.program.values import Builtin, Coroutine, Instance, Nothing, TupleOf, members_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
@@ -106,14 +107,7 @@ def _can_be_awaited(cls: Class | LibraryClass) -> bool:
 
 def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
     """Whether a decorator leaves the color of the function alone."""
-    node = decorator[1] if decorator[0] == "call" else decorator
-    name = node[1] if node[0] == "name" else node[2] if node[0] == "attr" else ""
-    if name in _HARMLESS:
-        return True
-    value = program.static(function.module, function.parent).value(node)
-    if isinstance(value, FunctionValue) and not isinstance(value.function, Function):
-        return semantics().decorators.get(value.function.qualname) == "keeps"
-    return False
+    return decorator_name(decorator) in _HARMLESS or keeps_color(program, function, decorator)
 
 
 def _returns_something(node: Any) -> bool:

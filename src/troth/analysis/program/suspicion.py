@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
@@ -31,7 +32,6 @@ from troth.analysis.program.values import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from troth.analysis.facts.model import Node
     from troth.analysis.program.entities import Function, Module
     from troth.analysis.program.link import Program
 
@@ -130,7 +130,7 @@ class Suspicion:
         wrapping = {name for module in modules for name in _wrapping(module)}
         for module in modules:
             for f in module.facts.functions:
-                if not f.flags & 1 and any(_last_name(d) in wrapping for d in f.decorators):
+                if not f.flags & 1 and any(decorator_name(d) in wrapping for d in f.decorators):
                     self.names.add(f.name)
         for module in modules:
             for name, _, value in module.facts.variables:
@@ -293,8 +293,3 @@ def _wrapping(module: Module) -> Iterator[str]:
             yield outer.name
             if outer.parent > 0:
                 yield functions[outer.parent].name
-
-
-def _last_name(decorator: Node) -> str:
-    node = decorator[1] if decorator[0] == "call" else decorator
-    return str(node[1] if node[0] == "name" else node[2] if node[0] == "attr" else "")

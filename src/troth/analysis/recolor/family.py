@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from troth.analysis.program import Program
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.required import is_protocol
 
-__all__ = ["family", "is_protocol", "protocols_met"]
+__all__ = ["family", "protocols_met"]
 
 
 def family(program: Program, functions: Iterable[Function]) -> tuple[Function, ...]:
@@ -51,15 +52,6 @@ def protocols_met(program: Program, cls: Class, name: str) -> list[Class]:
         if not others:
             result.append(protocol)
     return result
-
-
-def is_protocol(cls: Class) -> bool:
-    """Whether `Protocol` is one of its bases."""
-    for base in cls.facts.bases:
-        node = base[1] if base[0] == "index" else base
-        if (node[1] if node[0] == "name" else node[2] if node[0] == "attr" else "") == "Protocol":
-            return True
-    return False
 
 
 def _twins(program: Program, function: Function) -> list[Function]:

@@ -12,8 +12,8 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import Program
 from troth.analysis.program.awaited_parameters import AwaitedParameter, awaited_parameters
 from troth.analysis.program.calling import Call, names_of
-from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.values import ClassObject, FunctionValue, members_of
+from troth.analysis.program.taking import called_body
+from troth.analysis.program.values import members_of
 from troth.analysis.recolor.tree import Tree
 
 __all__ = ["Asked", "Taker", "asked", "taker_of"]
@@ -66,7 +66,7 @@ def asked(program: Program, taker: Taker) -> tuple[Asked, AwaitedParameter | Non
             wanted = slots[name].wants[taker.slot]
             return ("sync" if wanted == "plain" else wanted), None
     targets = members_of(taker.call.callee)
-    target = _target(program, targets[0]) if len(targets) == 1 else None
+    target = called_body(program, targets[0]) if len(targets) == 1 else None
     if target is None:
         return "unknown", None
     function, shift = target
@@ -82,21 +82,3 @@ def asked(program: Program, taker: Taker) -> tuple[Asked, AwaitedParameter | Non
     if any(_ASKING.search(callee) for callee in (*function.facts.calls, *function.facts.awaited)):
         return "either", None
     return ("async" if _ANNOTATED.search(str(function.params[param][1])) else "unknown"), None
-
-
-def _target(program: Program, value: object) -> tuple[Function, int] | None:
-    """The function that takes the arguments, and how many of its parameters are taken already."""
-    if isinstance(value, ClassObject) and isinstance(value.cls, Class):
-        for ancestor in program.classes.order(value.cls):
-            if not isinstance(ancestor, Class):
-                return None
-            if "__init__" in ancestor.methods:
-                return ancestor.module.function(ancestor.methods["__init__"][-1]), 1
-        return None
-    if not isinstance(value, FunctionValue) or not isinstance(value.function, Function):
-        return None
-    function = value.function
-    if function.is_abstract or program.overridden_at_all(function, value.receiver):
-        return None
-    bound = value.receiver is not None and function.owner is not None and not function.decorated_with("staticmethod")
-    return function, 1 if bound else 0

@@ -8,9 +8,8 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import Program, library
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
-from troth.analysis.program.required import is_harmless
+from troth.analysis.program.required import is_harmless, is_protocol
 from troth.analysis.program.values import FunctionValue
-from troth.analysis.recolor.family import is_protocol
 
 __all__ = ["required_by"]
 

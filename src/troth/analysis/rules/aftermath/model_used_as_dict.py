@@ -15,6 +15,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.names import decorator_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
@@ -96,8 +97,8 @@ def _functions_giving_models(program: Program) -> frozenset[str]:
             c.name
             for module in program.own_modules()
             for c in module.facts.classes
-            if any(_last(d) == "dataclass" for d in c.decorators)
-            or any(_last(b) in _MODELS or _last(b).endswith(("Model", "Base")) for b in c.bases)
+            if any(decorator_name(d) == "dataclass" for d in c.decorators)
+            or any(decorator_name(b) in _MODELS or decorator_name(b).endswith(("Model", "Base")) for b in c.bases)
         }
         known = frozenset(
             f.name
@@ -113,12 +114,6 @@ def _mentioned(node: object) -> set[str]:
     if isinstance(node, tuple):
         return {word for part in node for word in _mentioned(part)}
     return {node.strip("'\"")} if isinstance(node, str) else set()
-
-
-def _last(node: tuple[object, ...]) -> str:
-    if node[0] == "call":
-        node = node[1]  # type: ignore[assignment]
-    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
 
 
 def _judge(program: Program, module: Module, function: Function) -> Iterator[Finding]:
@@ -152,7 +147,7 @@ def _is_model(program: Program, cls: Class) -> bool:
         return False
     if any(not one.startswith(("pydantic.", "sqlmodel.", "typing.", "abc.", "builtins.")) for one in libraries):
         return False
-    is_dataclass = any(_last(d) == "dataclass" for one in own for d in one.facts.decorators)
+    is_dataclass = any(decorator_name(d) == "dataclass" for one in own for d in one.facts.decorators)
     return is_dataclass or bool(strangers) or any(one.rpartition(".")[2] in _MODELS for one in libraries)
 
 

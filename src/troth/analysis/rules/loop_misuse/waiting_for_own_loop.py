@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import body_of
+from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
@@ -71,10 +72,10 @@ def waits_for_own_loop(facts: FunctionFacts) -> list[tuple[Node, Node]]:
         callee = node[1]
         if callee[0] == "attr" and callee[2] == "result":
             base = bound.get(callee[1][1], callee[1]) if callee[1][0] == "name" else callee[1]
-            if base[0] == "call" and _last(base[1]) == "run_coroutine_threadsafe" and len(base[2]) > 1:
+            if base[0] == "call" and last_name(base[1]) == "run_coroutine_threadsafe" and len(base[2]) > 1:
                 loop = base[2][1]
                 loop = bound.get(loop[1], loop) if loop[0] == "name" else loop
-                if loop[0] == "call" and _last(loop[1]) in _OWN:
+                if loop[0] == "call" and last_name(loop[1]) in _OWN:
                     found.append((node, base))
     return found
 
@@ -88,10 +89,6 @@ def _nodes(node: Any, tag: str) -> Iterator[Node]:
         return
     for part in node:
         yield from _nodes(part, tag)
-
-
-def _last(node: Node) -> str:
-    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
 
 
 def _told(program: Program, function: Function, node: Node, start: Node) -> Finding:

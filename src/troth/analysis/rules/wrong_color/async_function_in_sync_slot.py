@@ -17,6 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import body_of
+from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
@@ -140,7 +141,7 @@ def _may_hand_over(program: Program, node: Any) -> bool:
     """Whether a call of such a name is given a lambda, or something called like an async function."""
     if not isinstance(node, tuple) or not node:
         return False
-    if node[0] == "call" and len(node) == 5 and _last(node[1]) in _names():
+    if node[0] == "call" and len(node) == 5 and last_name(node[1]) in _names():
         given = [*node[2], *(value for _, value in node[3])]
         if any(_could_be_async(program, one) for one in given):
             return True
@@ -152,12 +153,8 @@ def _could_be_async(program: Program, node: Node) -> bool:
         return True
     if node[0] == "call":
         return any(_could_be_async(program, one) for one in node[2])  # `partial(work, 1)`
-    name = _last(node)
+    name = last_name(node)
     return bool(name) and (program.evidence.colors(name)[0] > 0 or node[0] == "name")
-
-
-def _last(node: Node) -> str:
-    return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
 
 
 def _judge(program: Program, call: Call) -> Iterator[Finding]:
@@ -192,7 +189,7 @@ def _is_taken_for_results(program: Program, call: Call) -> bool:
 
 def _told(program: Program, call: Call, node: Node, value: Value | None, slot: str) -> Finding:
     function = definition_of(value)
-    name = _last(node) or (function.name if function else "the function")
+    name = last_name(node) or (function.name if function else "the function")
     what = "the lambda" if node[0] == "lambda" else f"`{name}`"
     if function is not None:
         why = Reason(f"`{function.qualname}` is `async def`", *function.place)
@@ -234,11 +231,9 @@ def _decorated(program: Program, module: Module, function: Function) -> Iterator
         wanted = next((n for n in names if semantics().decorators.get(n) == "wants_plain"), None)
         if wanted is None and _is_of_a_group(program, module, function, node):
             wanted = "click.command"
-        if wanted is not None and wanted not in _HANDING_ON and _last(node) not in _PASSING:
+        if wanted is not None and wanted not in _HANDING_ON and last_name(node) not in _PASSING:
             line, column = function.facts.at[:2]
-            message = (
-                f"`{_last(node)}` calls `{function.qualname}` and never awaits its coroutine, so its body never runs"
-            )
+            message = f"`{last_name(node)}` calls `{function.qualname}` and never awaits its coroutine, so its body never runs"
             reasons = (
                 Reason(f"`{function.qualname}` is `async def`", *function.place),
                 Reason(f"`{wanted}` wants a plain function"),
@@ -248,5 +243,5 @@ def _decorated(program: Program, module: Module, function: Function) -> Iterator
                 message, sure=True, reasons=reasons,
             )  # fmt: skip
             return
-        if not is_harmless(program, function, decorator) and _last(node) not in _PASSING:
+        if not is_harmless(program, function, decorator) and last_name(node) not in _PASSING:
             return  # whatever it makes of the function, it is not for us to say

@@ -21,8 +21,9 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.awaited_parameters import awaited_parameters
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_gives_nothing_to_await, definition_of
-from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.values import ClassObject, FunctionValue, members_of
+from troth.analysis.program.entities import Function
+from troth.analysis.program.taking import called_body
+from troth.analysis.program.values import members_of
 from troth.analysis.rules.both_colors import both_colors
 from troth.analysis.rules.freeing import mentions_of
 from troth.analysis.rules.registry import Case, rule
@@ -129,7 +130,7 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
     callees = members_of(call.callee)
     if len(callees) != 1:
         return
-    target = _target(program, callees[0])
+    target = called_body(program, callees[0])
     if target is None:
         return
     function, shift = target
@@ -151,24 +152,6 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
                 why=why,
                 fix=taught,
             )
-
-
-def _target(program: Program, value: Value | None) -> tuple[Function, int] | None:
-    """The function that takes the arguments, and how many of its parameters are taken already."""
-    if isinstance(value, ClassObject) and isinstance(value.cls, Class):
-        for ancestor in program.classes.order(value.cls):
-            if not isinstance(ancestor, Class):
-                return None
-            if "__init__" in ancestor.methods:
-                return ancestor.module.function(ancestor.methods["__init__"][-1]), 1
-        return None
-    if not isinstance(value, FunctionValue) or not isinstance(value.function, Function):
-        return None
-    function = value.function
-    if program.overridden_at_all(function, value.receiver) or function.is_abstract:
-        return None
-    bound = value.receiver is not None and function.owner is not None and not function.decorated_with("staticmethod")
-    return function, 1 if bound else 0
 
 
 def _framework(program: Program, call: Call) -> Iterator[Finding]:
