@@ -13,7 +13,7 @@ from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
-from troth.analysis.program.evaluate import asks_for_function
+from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, asks_for_function
 from troth.analysis.program.glance import binds
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import (
@@ -114,7 +114,7 @@ class Suspicion:
 
     def __init__(self, program: Program, modules: Sequence[Module]) -> None:
         self._program = program
-        self.names: set[str] = program.evidence.async_names() | _ALWAYS
+        self.names: set[str] = program.evidence.async_names() | _ALWAYS | ASKS_FOR_FUNCTION
         self.returners: set[str] = set()  # plain functions that were seen to return promises
         self._coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
         for top in {i.module.partition(".")[0] for m in modules for i in m.facts.imports if not i.level and i.module}:
@@ -153,7 +153,7 @@ class Suspicion:
         names = self.names
         for callee in facts.calls:
             if callee in _INDIRECT or callee.rpartition(".")[2] in names:
-                if not self._is_clear(function, callee):
+                if asks_for_function(callee) or not self._is_clear(function, callee):
                     return True
             elif "." not in callee and callee not in function.module.bindings and self._is_async_slot(function, callee):
                 return True
