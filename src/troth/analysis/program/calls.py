@@ -136,7 +136,8 @@ class Calls:
         effect = program.effects.of(function)
         receiver = func.receiver
         if effect == "unknown":
-            return None
+            witnessed = program.evidence.call(node, scope, external=function.qualname)
+            return witnessed or self._fresh(self._declared_by_decorator(function), node, scope, "", function)
         if effect in {"coroutine", "generator", "context"}:
             if program.overridden_otherwise(function, receiver):
                 return None
@@ -156,6 +157,17 @@ class Calls:
         if program.overridden_otherwise(function, receiver) or (result is not None and scope.is_patched(node[1])):
             return None
         return self._fresh(result, node, scope, "", function)
+
+    def _declared_by_decorator(self, function: Function) -> Value | None:
+        """What the outermost decorator says that the function gives: `-> Callable[P, Run[R]]`."""
+        outermost = function.facts.decorators[0] if function.facts.decorators else None
+        if outermost is None:
+            return None
+        decorator = self._program.static(function.module, function.parent).value(outermost)
+        if not isinstance(decorator, FunctionValue) or not isinstance(decorator.function, Function):
+            return None
+        made = self._from_annotation(decorator.function, None)
+        return made.result if isinstance(made, CallableType) and isinstance(made.result, Instance) else None
 
     def _by_type_argument(self, function: Function, values: Arguments) -> Value | None:
         """`def get(kind: type[T]) -> T`: the class that is given is the class that comes back."""
@@ -222,6 +234,8 @@ class Calls:
                 sure=True,
             )
             return Awaitable(value.result, value.kind, site)
+        if type(value) is Instance and function is not None and self._program.classes.has(value.cls, "__await__"):
+            return self._program.evidence.awaitable_object(value, node, scope, function)
         return value
 
     def _annotated(self, func: CallableType, node: Node, scope: Evaluator) -> Value | None:
@@ -440,7 +454,10 @@ class Calls:
                     values[0][1] if values and isinstance(values[0][1], FunctionValue | Lambda | ClassObject) else None
                 )
             return self._program.types.instance(cls, (), why)
-        return Instance(cls, (), why)
+        made = Instance(cls, (), why)
+        if self._program.classes.has(cls, "__await__"):
+            return self._program.evidence.awaitable_object(made, node, scope, None)
+        return made
 
     def property(self, bound: FunctionValue) -> Value | None:
         """What reading a property gives."""

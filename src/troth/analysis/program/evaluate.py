@@ -17,7 +17,9 @@ from troth.analysis.program.values import (
     AsyncGenerator,
     Awaitable,
     AwaitableContext,
+    AwaitableObject,
     Builtin,
+    CallableType,
     ClassObject,
     Coroutine,
     External,
@@ -196,8 +198,8 @@ class Evaluator:
             param = function.params.get(name)
             if param is not None:
                 value = self.program.parameter(function, param)
-                if value is None and not first and self.function is not None and self.function.is_async:
-                    return self.program.passed.wrapped(function, name)
+                if not first and self.function is not None and self.function.is_async and _says_little(value):
+                    return self.program.passed.wrapped(function, name) or value
                 return value
             inner = self.module.inner(function.index).get(name)
             if inner:
@@ -264,6 +266,9 @@ class Evaluator:
             )
         if isinstance(base, Builtin | TupleOf | Table):
             return FunctionValue(_builtin_method(base, name), base)
+        if isinstance(base, AwaitableObject) and not self._certainly_lacks(base.instance, name):
+            self.keep(base)
+            return self.attribute(base.instance, name, at, base_node)
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
             if name in _OF_COROUTINES or _is_looked_into(base, name):
                 self.keep(base)  # whoever looks inside knows what it is
@@ -485,6 +490,9 @@ class Evaluator:
         """What `base[index]` is."""
         if isinstance(base, Union):
             return union([self.item(m, index, at) for m in base.members if not isinstance(m, Nothing)])
+        if isinstance(base, AwaitableObject) and not self._certainly_lacks(base.instance, "__getitem__"):
+            self.keep(base)
+            return self._dunder(base.instance, "__getitem__")
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext | Awaitable):
             self.misuse(base, "subscript", at)
             return None
@@ -524,6 +532,9 @@ class Evaluator:
             return value.args[0] if value.args else None
         if isinstance(value, TupleOf):
             return union(value.items) if value.items else None
+        if isinstance(value, AwaitableObject) and not self._certainly_lacks(value.instance, "__iter__"):
+            self.keep(value)
+            return self.iterated(value.instance, at)
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext | Awaitable):
             self.misuse(value, "iteration", at)
             return None
@@ -541,6 +552,9 @@ class Evaluator:
         if isinstance(value, AsyncGenerator):
             self.keep(value)
             return value.evaluate()
+        if isinstance(value, AwaitableObject):
+            self.keep(value)
+            return self.iterated_async(value.instance, at)
         if isinstance(value, Coroutine):
             self.misuse(value, "async iteration", at)
             return None
@@ -560,6 +574,8 @@ class Evaluator:
             return union([self.entered(m, is_async=is_async) for m in value.members if not isinstance(m, Nothing)])
         if isinstance(value, AsyncContext):
             return value.evaluate()
+        if isinstance(value, AwaitableObject):
+            return self.entered(value.instance, is_async=is_async)
         if isinstance(value, External):
             return value
         if isinstance(value, Builtin) and value.name in {"context", "async context"}:
@@ -772,6 +788,13 @@ def _builtin_method(base: Value, name: str) -> LibraryFunction:
     if found is None:
         found = _builtins[key] = LibraryFunction(f"builtins.{key}", ("", "", {}))
     return found
+
+
+def _says_little(value: Value | None) -> bool:
+    """Whether nothing is known of a callable but that it is one."""
+    if isinstance(value, CallableType):
+        return value.result is None
+    return value is None or (isinstance(value, Instance) and value.cls.name == "FunctionType")
 
 
 def _is_looked_into(value: Value, name: str) -> bool:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
+from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
+from troth.analysis.program.conventions import response_of
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import _at_of
 from troth.analysis.program.holding import (
@@ -230,7 +231,7 @@ class Flow(Narrowing):
                 or not is_promise(value)
                 or looks_like_keeper(target[2])
                 or target[2] in {"side_effect", "return_value"}  # of a mock
-                or not isinstance(base, Instance)
+                or not (base is None or isinstance(base, Instance))
             ):
                 self.keep(value)
             else:
@@ -379,10 +380,15 @@ class Flow(Narrowing):
                 self.misuse(promise, "returned inside", statement[2])
         elif any(has_dict(m) for m in members):
             self.hand_over(value, "a dict that is returned", statement[2])
-        elif self.function.is_async and any(is_mixed(m) for m in members):
+        elif self.function.is_async and (any(is_mixed(m) for m in members) or self._promises_results()):
             self.hand_over(value, "a collection that is returned", statement[2])
         else:
             self.keep(value)
+
+    def _promises_results(self) -> bool:
+        """Whether the annotation of the result says nothing of promises, though not what its items are."""
+        returns = self.function.facts.returns
+        return returns is not None and not mentions_awaitable(returns)
 
     def _declared_otherwise(self) -> bool:
         """Whether the annotation of the result says what its items are, and that they are no promises."""
@@ -510,6 +516,8 @@ class Flow(Narrowing):
             value = self.value(node)
             self._check_with(value, node, at, is_async=is_async)
             entered = self.entered(value, is_async=is_async)
+            if is_async and target is not None and (entered is None or isinstance(entered, External)):
+                entered = response_of(self.program, node) or entered
             if target is not None:
                 self._assign(target, entered) if not holds_promise(entered) else self._assign_item(target, entered)
             if target is not None and target[0] == "name" and not is_async:

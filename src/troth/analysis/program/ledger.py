@@ -33,6 +33,7 @@ from troth.analysis.program.values import (
     FunctionValue,
     Instance,
     Nothing,
+    Table,
     Union,
     Value,
     members_of,
@@ -168,10 +169,14 @@ class Ledger(Evaluator):
 
     def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
         """Something is wrong with the promise made at `site`."""
-        if site.function is not self.function:
-            return  # told of where it was made
+        if site.function is not self.function or (site.is_quiet and kind not in _RAISING and not self._is_proven(site)):
+            return  # told of where it was made, or an object that works by itself
         masked = self._masks[-1] if self._masks and kind in _RAISING else 0
         self.incidents[site.at, kind] = Incident(kind, site, site.at, detail, variable, sure and site.sure, masked, ())
+
+    def _is_proven(self, site: Site) -> bool:
+        """Whether something was asked of a promise that only its result has."""
+        return any(misuse.kind in _RAISING for misuse in self.misuses.get(site, ()))
 
     def settle(self, value: Value | None, at: At) -> None:
         for member in members_of(value):
@@ -277,7 +282,7 @@ class Ledger(Evaluator):
                         value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
                     )
                 continue
-            if self.program.consumers.may_await(func, node, position, name):
+            if not _is_mixed_dict(value) and self.program.consumers.may_await(func, node, position, name):
                 self.keep(value)
                 if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][0] == "name":
                     self.env[node[2][position][1]] = None  # what it is, is found out at run time
@@ -386,6 +391,11 @@ class Ledger(Evaluator):
         self.env[node[1]] = value
         self._hold(node[1], value)
         return value
+
+
+def _is_mixed_dict(value: Value) -> bool:
+    """Whether it is a dict with a promise among other things: nobody unpacks that in order to await."""
+    return isinstance(value, Table) and not all(map(is_promise, value.values))
 
 
 def _takes_out(func: Value | None) -> bool:

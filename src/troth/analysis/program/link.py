@@ -11,6 +11,7 @@ from troth.analysis.program.calling import Calling
 from troth.analysis.program.calls import Calls
 from troth.analysis.program.classes import Classes
 from troth.analysis.program.consumers import Consumers, mentions_awaitable, never_awaitable
+from troth.analysis.program.conventions import given_by_framework
 from troth.analysis.program.effects import Effects
 from troth.analysis.program.entities import Class, Function, Module
 from troth.analysis.program.evaluate import Evaluator, Plain
@@ -127,6 +128,7 @@ class Program:
         self.reasons = Reasons(self)
         self.consumers = Consumers(self)
         self.evidence = Evidence(self)
+        self._imported: dict[str, bool] = {}
         self.calling = Calling(self)
         self.passed = Passed(self)
         self.glance = Glance(self)
@@ -206,8 +208,22 @@ class Program:
         if value is None and annotation is None and _takes_fixtures(function):
             value = self._fixture_value(function, name)
         if value is None and (annotation is None or annotation == ("name", "Any")):
-            value = (self._as_elsewhere(owner, name) if owner is not None else None) or self.by_convention(name)
+            value = (
+                (self._as_elsewhere(owner, name) if owner is not None else None)
+                or self.by_convention(name)
+                or given_by_framework(function, name)
+            )
         return value
+
+    def imports(self, top_level: str) -> bool:
+        """Whether some file of the project imports that library."""
+        if top_level not in self._imported:
+            self._imported[top_level] = any(
+                not i.level and i.module.partition(".")[0] == top_level
+                for module in self.own_modules()
+                for i in module.facts.imports
+            )
+        return self._imported[top_level]
 
     def _as_elsewhere(self, owner: Class, name: str) -> Value | None:
         """The class that every annotated parameter of that name has in the methods of a class, where they agree."""
@@ -384,6 +400,9 @@ class Program:
         if any(m.kind in {"async with", "async iteration"} for m in flow.misuses.get(site, ())):
             return "kept"  # it wants something to enter or to loop over
         incident = flow.incidents.get(((0, 0, 0, 0), "never awaited"))
+        asked = any(m.kind in {"attribute", "subscript"} for m in flow.misuses.get(site, ()))
+        if asked and incident is not None and not _looks_before(function):
+            return "lost"  # no promise has what it asks for, whatever it does with it afterwards
         if incident is None or flow.exits.get(site, 0) & (KEPT | AWAITED):
             return "kept"
         return "handed over" if incident.detail else "lost"
@@ -562,6 +581,11 @@ class Program:
             text.column(end_line, end_column) + 1,
             cell,
         )
+
+
+def _looks_before(function: Function) -> bool:
+    """Whether a function finds out what it was given before it uses it."""
+    return not {"hasattr", "getattr", "callable", "isinstance", "type"}.isdisjoint(function.facts.calls)
 
 
 def _takes_fixtures(function: Function) -> bool:

@@ -48,6 +48,7 @@ _ALWAYS = frozenset(
         "__anext__",
         "__aenter__",
         "__aexit__",
+        "call_next",
     }
 )
 _INDIRECT = frozenset({"[]", "()"})  # calls of what a table holds, or of what another call gives
@@ -164,7 +165,7 @@ class Suspicion:
                     return True
             elif last in self._generators and last not in self._coroutines:
                 return True
-        return False
+        return bool(facts.flags & 1) and any(param[0] == "receive" for param in facts.params)  # of ASGI
 
     def _is_async_slot(self, function: Function, name: str) -> bool:
         """Whether a parameter, here or around, is a callable that gives promises, or was asked if it is one."""
@@ -219,10 +220,13 @@ class Suspicion:
                 )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
+            if self._program.evidence.speaks_for("", callee, function):
+                return False  # what a plain function gives may be awaitable all the same
             returns = called.facts.returns
             return name not in self.returners and (returns is None or not mentions_awaitable(returns))
         if isinstance(value, ClassObject):
-            return self._program.classes.has(value.cls, "__aenter__") is not True
+            classes = self._program.classes
+            return classes.has(value.cls, "__aenter__") is not True and classes.has(value.cls, "__await__") is not True
         if isinstance(value, External):
             return not self._program.evidence.speaks_for("", callee, function)
         if isinstance(value, Instance):
