@@ -16,12 +16,14 @@ from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
     Builtin,
     ClassObject,
+    External,
     FunctionValue,
     Instance,
     Nothing,
     TupleOf,
     Union,
     Value,
+    members_of,
 )
 
 if TYPE_CHECKING:
@@ -133,14 +135,30 @@ class Consumers:
         del value
         return ""
 
-    def may_await(self, func: Value | None, node: Node, position: int, keyword: str | None) -> bool:
-        """Whether somebody who is not known to drop its argument looks like one that runs or keeps it."""
+    def wants_results(self, func: Value | None, position: int, name: str | None) -> bool:
+        """Whether a parameter of the project is declared as a collection of things that are no promises."""
+        if not isinstance(func, FunctionValue) or not isinstance(func.function, Function):
+            return False
+        param = self._param_of(func, func.function, position, name)
+        declared = None if param is None or param[1] is None else self._program.parameter(func.function, param)
+        real = [m for m in members_of(declared) if not isinstance(m, Nothing)]
+        return bool(real) and all(
+            isinstance(m, Builtin) and bool(m.args) and never_awaitable(m.args[-1], self._program) for m in real
+        )
+
+    def may_await(
+        self, func: Value | None, node: Node, position: int, keyword: str | None, *, by_keyword: bool
+    ) -> bool:
+        """Whether somebody who is not known to drop its argument looks like one that runs or keeps it.
+
+        With `by_keyword` the name of an argument says what it is for, rather than the name of who takes it.
+        """
         if keyword is not None:
             if keyword in {"*", "**"} or _KEEPING_KEYWORD.search(keyword):
                 return True
-            if not isinstance(func, FunctionValue) or isinstance(func.function, LibraryFunction):
+            if by_keyword and (not isinstance(func, FunctionValue) or isinstance(func.function, LibraryFunction)):
                 made = func if isinstance(func, ClassObject) and isinstance(func.cls, Class) else None
-                if made is None:  # what an argument is for is said by its name rather than by who takes it
+                if made is None:
                     return _KEEPER_OF_ANY.search(callee_text(node[1])) is not None
         if isinstance(func, FunctionValue):
             function = func.function
@@ -307,8 +325,22 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
     if isinstance(value, Instance):
         if isinstance(value.cls, LibraryClass):
             return library.member(value.cls.qualified, "__await__") is None
-        return program.classes.has(value.cls, "__await__") is False
-    return False
+        known = program.classes.has(value.cls, "__await__")
+        return known is False or (known is None and not _sounds_awaitable(value.cls))
+    return isinstance(value, External) and _CLASS_NAME.search(value.path) is not None
+
+
+_AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|promise|result|response|query|run|job")
+# The last name of a class of a library, unless it sounds like something to be awaited.
+_CLASS_NAME = re.compile(
+    r"(?:^|\.)_?(?!\w*(?:[Aa]wait|[Aa]sync|Maybe|Futur|Task|Coro|Deferred|Promise|Result|Response|Query|Run|Job|Any|App"
+    r"|Call|Handler|Type|Object))[A-Z]+[a-z]\w{2,}\(\)$"
+)
+
+
+def _sounds_awaitable(cls: Class) -> bool:
+    """Whether a class with an unknown base is called, or derives from something called, as if it could be awaited."""
+    return any(_AWAITABLE_NAME.search(text) for text in (cls.name, *map(callee_text, cls.facts.bases)))
 
 
 def _param(params: list[Param], position: int, name: str | None) -> Param | None:

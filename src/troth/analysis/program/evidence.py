@@ -18,7 +18,7 @@ from troth.analysis.program.conventions import is_asgi_call
 from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.siblings import Siblings
-from troth.analysis.program.values import AwaitableObject, Coroutine, Instance, Value
+from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, Instance, Value
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
@@ -95,6 +95,9 @@ class Evidence:
         if callee[0] == "attr" and callee[2] in BY_PROTOCOL:
             why = Reason(f"`{callee[2]}` gives an awaitable, whatever has it")
             return Coroutine(scope.site("", node[-1], text, "coroutine", lambda: (why,), sure=True), lambda: None)
+        if callee[0] == "attr" and callee[2] == "run_in_executor":
+            why = Reason("`run_in_executor` of an event loop gives a future")
+            return Awaitable(None, "future", scope.site("", node[-1], text, "future", lambda: (why,), sure=False))
         if scope.function.is_async and (is_asgi_call(node) or _is_own_super(callee, scope.function)):
             why = Reason(_ASGI_CALL if is_asgi_call(node) else _OVERRIDDEN.format(scope.function.qualname))
             return Coroutine(scope.site("", node[-1], text, "coroutine", lambda: (why,), sure=False), lambda: None)
@@ -104,8 +107,8 @@ class Evidence:
         reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
-        if reason is None and not external and callee[0] == "attr" and scope.function.is_async:
-            reason = self._by_library(callee[2], path)
+        if reason is None and callee[0] == "attr" and scope.function.is_async:
+            reason = self._by_library(callee[2], path, external)
         witness = None
         if reason is None and scope.function.is_async:
             witness = self.siblings.speak_of(text, scope.function, external)
@@ -139,11 +142,12 @@ class Evidence:
 
     def speaks_for(self, name: str, callee: str, function: Function) -> bool:
         """Whether `call` might have something to say about that callee; `name` is "" for one from a library."""
-        if callee.rpartition(".")[2] in BY_PROTOCOL:
+        if callee.rpartition(".")[2] in {*BY_PROTOCOL, "run_in_executor"}:
             return True
         if name and self._by_name(name, function.module.path) is not None:
             return True
-        if name and function.is_async and self._by_library(name, function.module.path) is not None:
+        last = callee.rpartition(".")[2]
+        if "." in callee and function.is_async and self._by_library(last, function.module.path) is not None:
             return True
         return function.is_async and self.siblings.speak_of(callee, function) is not None
 
@@ -179,11 +183,14 @@ class Evidence:
         verb = "is" if count == 1 else "are"
         return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
 
-    def _by_library(self, name: str, asking: str) -> Reason | None:
-        """The name of a method that a library which the file imports has, only as a coroutine function."""
+    def _by_library(self, name: str, asking: str, external: str = "") -> Reason | None:
+        """The name of a method that a library which the file imports has, only as a coroutine function.
+
+        Of something that comes from a library, in another version than the one that is known, only that one speaks.
+        """
         if name in GENERIC or len(name) < _TELLING or any(self.colors(name)) or self._is_plain_elsewhere(name, asking):
             return None
-        for top in sorted(self._imported[asking]):
+        for top in [external.partition(".")[0]] if external else sorted(self._imported[asking]):
             if name in library.async_methods(top):
                 return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
         return None

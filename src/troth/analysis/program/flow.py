@@ -16,6 +16,7 @@ from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitab
 from troth.analysis.program.conventions import response_of
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import _at_of
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.holding import (
     has_dict,
     holds_promise,
@@ -87,8 +88,9 @@ _PLAINEST = {
         ]
     )
 }
-# What `gather` and `shield` are called for is to wait; `run_in_executor` is also used to start something and go on.
+# What `gather` and `shield` are called for is to wait; a plain function may start something in an executor and go on.
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
+_LOST_IN_ASYNC = frozenset({"run_in_executor", "wrap_future"})
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
 
@@ -231,7 +233,7 @@ class Flow(Narrowing):
                 or not is_promise(value)
                 or looks_like_keeper(target[2])
                 or target[2] in {"side_effect", "return_value"}  # of a mock
-                or not (base is None or isinstance(base, Instance))
+                or not (isinstance(base, Instance) or (base is None and not is_test(self.module.path)))
             ):
                 self.keep(value)
             else:
@@ -344,7 +346,7 @@ class Flow(Narrowing):
         ):
             self._returned_result = True
         arms = statement[1][1] if statement[1][0] == "or" else statement[1][2:4] if statement[1][0] == "ifexp" else ()
-        if any(arm[0] == "await" for arm in arms):
+        if any(arm[0] in {"await", "const", "dict", "list", "fstr"} and arm != ("const", "None") for arm in arms):
             self._returned_result = True
         promised = [m for m in members if isinstance(m, Coroutine) or is_future(m)]
         if not promised:
@@ -749,7 +751,8 @@ def _is_made_by_plain_function(value: Value) -> bool:
 
 
 def _is_lost_when_dropped(site: Site) -> bool:
-    return site.promise == "task" or last_part(site.callee) in _LOST_WHEN_DROPPED
+    name = last_part(site.callee)
+    return site.promise == "task" or name in _LOST_WHEN_DROPPED or (site.function.is_async and name in _LOST_IN_ASYNC)
 
 
 def _is_broad(types: Node | None) -> bool:

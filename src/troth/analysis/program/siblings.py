@@ -88,6 +88,8 @@ class Siblings:
         name = text.rpartition(".")[2]
         if "…" in text or not self._awaited_names[name]:
             return None
+        if "." not in text and _is_local(text, function):
+            return None  # a parameter, or a function around has it: another one in each
         if text.rpartition(".")[0].rpartition(".")[2] in _QUEUEING:
             return None  # what a pipeline is told is done when it is executed
         return (
@@ -143,6 +145,9 @@ class Siblings:
             fewest = max(fewest, _FEWEST_OF_GENERIC)
         if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(name):
             fewest = 1  # the class is called async, and somebody awaits this method of it
+            if _RESOURCE.search(external) and not _PLAIN_BY_NAME.match(name):
+                place = self._all_of(name).places[_ANY]  # `client.users.create`: somebody awaits a `create`
+                return Witness(Reason(f"`{external}` belongs to a class that is called async", *place), False)
         if not count.mostly(fewest, _FEW):
             return None
         place = self._awaited_places[key]
@@ -159,7 +164,7 @@ class Siblings:
         if self._awaited_names[name] < _FEWEST_OF_NAME:
             return None
         named = self._all_of(name)
-        if not named.of(_ANY).mostly(_FEWEST_OF_NAME, _VERY_FEW) or any(self._program.evidence.colors(name)):
+        if not named.of(_ANY).mostly(_FEWEST_OF_NAME, _VERY_FEW) or self._program.evidence.colors(name)[1]:
             return None
         if name == function.name:
             return None  # a wrapper that hands the call on: its own color says nothing of the other's
@@ -251,7 +256,8 @@ _ANY = "*"
 _PLAIN_BY_NAME = re.compile(
     r"(?:_*)(?:is|has|get|set|on|add|remove|register|unregister|build|make|create|to|from|as|can|should|with)_|on[A-Z]"
 )
-_ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:Async|Aio)[A-Z]\w*\(\)\.\w+$")
+_ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.\w+)+$")
+_RESOURCE = re.compile(r"(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.[a-z]\w*){2,}$")
 _QUEUEING = frozenset({"pipe", "pipeline", "batch"})
 # Names of receivers that every other library's objects have.
 _COMMON_RECEIVERS = frozenset(
