@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.link import Program
     from troth.analysis.program.sites import Promise, Site
 
-__all__ = ["BUILTIN_FUNCTIONS", "Evaluator"]
+__all__ = ["BUILTIN_FUNCTIONS", "OF_FUTURES", "Evaluator"]
 
 # Builtin functions and what they give; none of them awaits anything.
 BUILTIN_FUNCTIONS = {
@@ -280,7 +280,7 @@ class Evaluator:
             isinstance(base, Awaitable)
             and base.site is not None
             and base.kind
-            and name not in _OF_FUTURES
+            and name not in OF_FUTURES
             and name[0] != "_"
         ):
             self.misuse(base, "attribute", at, name)
@@ -749,7 +749,7 @@ _OF_COROUTINES = frozenset(
         "ag_frame",
     ]
 )
-_OF_FUTURES = frozenset(
+OF_FUTURES = frozenset(
     [
         "result",
         "exception",

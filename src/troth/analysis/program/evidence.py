@@ -130,6 +130,8 @@ class Evidence:
             return instance
         text = callee_text(node[1])
         witness = self.siblings.speak_of(text, scope.function, instance.cls.name)
+        if witness is not None and self.siblings.is_left_alone(text.rpartition(".")[2]):
+            witness = None
         if _asks_for_color(scope.function) or (witness is None and not isinstance(instance.cls, Class)):
             return instance
         why = Reason(f"it gives a `{instance.cls.name}`, which is to be awaited")

@@ -28,7 +28,7 @@ from troth.analysis.program.holding import (
 )
 from troth.analysis.program.ledger import LOOKING_INSIDE, State, dotted, last_part
 from troth.analysis.program.narrowing import Narrowing, asks_for_method
-from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Site
+from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
 from troth.analysis.program.values import (
     AsyncContext,
     AsyncGenerator,
@@ -488,7 +488,7 @@ class Flow(Narrowing):
                 continue
             name = self.variables.get(site, "")
             if all(
-                pending.get(site) == AWAITED and isinstance(held := env.get(name), Coroutine) and held.site is site
+                pending.get(site) == AWAITED and type(held := env.get(name)) is Coroutine and held.site is site
                 for env, pending in ends
             ):
                 at = self._awaits[site]
@@ -695,10 +695,7 @@ class Flow(Narrowing):
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
                 tested = status & WEAK and not isinstance(site.target, Function)
                 if not status & (AWAITED | KEPT) and (broken or tested):
-                    self.incident("never awaited", site, variable=variable, sure=not status & WEAK)
-                    self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(
-                        site, misuses, variable
-                    )
+                    self._never_awaited(site, variable, misuses, sure=not status & WEAK)
                 continue
             if not status & AWAITED and (broken or (not status & KEPT and status & (PENDING | WEAK))):
                 if any(m.kind == "iteration" for m in misuses) and site.promise == "generator":
@@ -709,12 +706,17 @@ class Flow(Narrowing):
                     continue
                 in_dict = any(m.text == "a dict that is returned" for m in misuses)
                 detail = "" if proven or in_dict else "handed over"
-                self.incident("never awaited", site, variable=variable, sure=proven, detail=detail)
-                self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(site, misuses, variable)
+                self._never_awaited(site, variable, misuses, sure=proven, detail=detail)
             elif status & PENDING and status & AWAITED and not status & (KEPT | MAYBE):
                 self.incident("sometimes awaited", site, variable=variable, sure=False)
 
         self._tell_once()
+
+    def _never_awaited(self, site: Site, variable: str, misuses: list[Misuse], *, sure: bool, detail: str = "") -> None:
+        self.incident("never awaited", site, variable=variable, sure=sure, detail=detail)
+        told = self.incidents.get((site.at, "never awaited"))
+        if told is not None:
+            told.more = self.program.reasons.of_misuses(site, misuses, variable)
 
     def _tell_once(self) -> None:
         """One promise is lost once, however many ways show it; the first of the kinds is the plainest."""

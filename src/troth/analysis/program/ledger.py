@@ -28,6 +28,7 @@ from troth.analysis.program.values import (
     AsyncGenerator,
     Awaitable,
     AwaitableContext,
+    AwaitableObject,
     Builtin,
     Coroutine,
     External,
@@ -187,7 +188,7 @@ class Ledger(Evaluator):
                 site = member.site
                 status = self.pending.get(site)
                 if status is not None:
-                    if status == AWAITED and not isinstance(value, Union):
+                    if status == AWAITED and not isinstance(value, Union | AwaitableObject):
                         self.incidents[at, "twice"] = Incident(
                             "twice", site, at, "", self.variables.get(site, ""), True
                         )

@@ -14,7 +14,7 @@ from troth.analysis.program.consumers import Consumers, looks_like_keeper, menti
 from troth.analysis.program.conventions import given_by_framework
 from troth.analysis.program.effects import Effects
 from troth.analysis.program.entities import Class, Function, Module
-from troth.analysis.program.evaluate import Evaluator, Plain
+from troth.analysis.program.evaluate import OF_FUTURES, Evaluator, Plain
 from troth.analysis.program.evidence import Evidence
 from troth.analysis.program.flow import Flow
 from troth.analysis.program.glance import Glance
@@ -413,7 +413,10 @@ class Program:
         if any(m.kind in {"async with", "async iteration"} for m in flow.misuses.get(site, ())):
             return "kept"  # it wants something to enter or to loop over
         incident = flow.incidents.get(((0, 0, 0, 0), "never awaited"))
-        asked = any(m.kind in {"attribute", "subscript"} for m in flow.misuses.get(site, ()))
+        asked = any(
+            m.kind == "subscript" or (m.kind == "attribute" and m.text not in OF_FUTURES)
+            for m in flow.misuses.get(site, ())
+        )
         if asked and incident is not None and not _looks_before(function):
             return "lost"  # no promise has what it asks for, whatever it does with it afterwards
         if incident is None or flow.exits.get(site, 0) & (KEPT | AWAITED):

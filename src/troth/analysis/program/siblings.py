@@ -83,6 +83,10 @@ class Siblings:
         """Whether a callee of that last name is awaited anywhere."""
         return self._awaited_names[name] > 0
 
+    def is_left_alone(self, name: str) -> bool:
+        """Whether callees of that last name are often called without `await`: they may do their work by themselves."""
+        return not self._all_of(name).of(_ANY).mostly(1, _VERY_FEW)
+
     def speak_of(self, text: str, function: Function, external: str = "") -> Witness | None:
         """Why a callee, as it is written in `function`, is believed to give a promise."""
         name = text.rpartition(".")[2]
