@@ -75,7 +75,7 @@ CATALOGUE: tuple[Entry, ...] = (
     _entry("pydantic_ai pydantic-ai-slim", extra=("openai", "anthropic", "mcp")),
     _entry("agents openai-agents"),
     _entry("websockets"),
-    _entry("aiofiles"),
+    _entry("aiofiles", extra=("types-aiofiles",)),
     _entry("psycopg", extra=("psycopg-binary", "psycopg-pool")),
     _entry("psycopg_pool psycopg-pool", extra=("psycopg", "psycopg-binary")),
     _entry("pymongo"),

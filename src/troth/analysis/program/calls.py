@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.program import library
+from troth.analysis.program.conventions import PAIRS
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
@@ -262,7 +263,10 @@ class Calls:
         if function.name in TO_COROUTINE and values:
             return self._made_async(values[0][1])
         if "o" in flags:  # it may be awaited or not; what is entered is known all the same
-            return self._library_result(function, func) if "m" in flags else None
+            either = self._library_result(function, func)
+            if "m" in flags or either is None:
+                return either
+            return self._awaitable(either, node, scope) if _is_awaitable_object(either) else None
         at, text = node[-1], callee_text(node[1])
 
         def reasons() -> tuple[Reason, ...]:
@@ -294,13 +298,19 @@ class Calls:
                 made = result
                 site = scope.site(function, at, text, "coroutine", reasons, sure=not _guessed(func.receiver))
                 return AwaitableContext(site, lambda: scope.entered(made, is_async=True))
-            return result if result is not None else Awaitable(None)
+            return self._awaitable(result, node, scope) if result is not None else Awaitable(None)
         if name in _PASSING and values:
             value = values[-1][1]
             return value if name != "typing.cast" else self._cast(node, scope, value)
         if name in {"functools.partial", "functools.partialmethod"}:
             return values[0][1] if values and isinstance(values[0][1], FunctionValue | Lambda | ClassObject) else None
         return result
+
+    def _awaitable(self, value: Value, node: Node, scope: Evaluator) -> Value:
+        """What a library gives to be awaited; where it is an object of its own, it may be more than a promise."""
+        if not isinstance(value, Instance) or not _is_awaitable_object(value):
+            return value
+        return self._program.evidence.awaitable_object(value, node, scope, None)
 
     def _made_by_future(self, function: LibraryFunction, values: Arguments, scope: Evaluator) -> Value | None:
         """What a future of the loop gives in the end, by what it was made of."""
@@ -335,6 +345,9 @@ class Calls:
                 if isinstance(func.receiver, Instance)
                 else (Instance(func.receiver.cls) if isinstance(func.receiver, ClassObject) else None)
             )
+        if function.returns.endswith("[typing.Self]") and isinstance(func.receiver, Instance | ClassObject):
+            made = self._program.types.written(function.returns.removesuffix("[typing.Self]"))
+            return Instance(made.cls, (Instance(func.receiver.cls),)) if isinstance(made, Instance) else made
         return self._program.types.written(function.returns)
 
     def _builtin(
@@ -453,6 +466,8 @@ class Calls:
                 return (
                     values[0][1] if values and isinstance(values[0][1], FunctionValue | Lambda | ClassObject) else None
                 )
+            if cls.qualified in PAIRS:
+                return TupleOf(tuple(Instance(library.library_class(one), (), why) for one in PAIRS[cls.qualified]))
             return self._program.types.instance(cls, (), why)
         made = Instance(cls, (), why)
         if self._program.classes.has(cls, "__await__"):

@@ -372,6 +372,9 @@ class Evaluator:
         """An object with `__await__` mostly gives what it is made of, or itself: `pool = await Pool()`."""
         if not self.program.classes.has(value.cls, "__await__"):
             return None
+        found = library.member(value.cls.qualified, "__await__") if isinstance(value.cls, LibraryClass) else None
+        if found is not None and found.sig is not None and found.sig[1] == "typing.Self":
+            return value
         if value.args and value.args[0] is not None:
             return value.args[0]
         if isinstance(value.cls, LibraryClass):  # its table says what awaiting it gives

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from troth.analysis.findings import Reason
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.conventions import is_asgi_call
+from troth.analysis.program.conventions import ASYNC_BY_NAME, is_asgi_call
 from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.siblings import Siblings
@@ -109,6 +109,8 @@ class Evidence:
             reason = None
         if reason is None and callee[0] == "attr" and scope.function.is_async:
             reason = self._by_library(callee[2], path, external)
+        if reason is None and callee[0] == "attr" and scope.function.is_async and self._is_async_twin(callee[2]):
+            reason = Reason(f"`{callee[2]}` is how the async twin of a method is called")
         witness = None
         if reason is None and scope.function.is_async:
             witness = self.siblings.speak_of(text, scope.function, external)
@@ -149,6 +151,8 @@ class Evidence:
         if name and self._by_name(name, function.module.path) is not None:
             return True
         last = callee.rpartition(".")[2]
+        if "." in callee and function.is_async and self._is_async_twin(last):
+            return True
         if "." in callee and function.is_async and self._by_library(last, function.module.path) is not None:
             return True
         return function.is_async and self.siblings.speak_of(callee, function) is not None
@@ -196,6 +200,10 @@ class Evidence:
             if name in library.async_methods(top):
                 return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
         return None
+
+    def _is_async_twin(self, name: str) -> bool:
+        """Whether a method is called as async twins are, and nothing in the project is called so otherwise."""
+        return ASYNC_BY_NAME.match(name) is not None and not any(self.colors(name))
 
     def _is_plain_elsewhere(self, name: str, asking: str) -> bool:
         """Whether a library that the asking file imports has a plain method of that name."""

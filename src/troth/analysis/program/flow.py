@@ -690,10 +690,16 @@ class Flow(Narrowing):
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            broken = any(m.kind in _PROVING or f"text:{m.text}" in LOOKING_INSIDE for m in misuses)
+            broken = any(
+                m.kind in _PROVING
+                or f"text:{m.text}" in LOOKING_INSIDE
+                or (m.kind == "argument" and m.text.endswith("is no awaitable"))
+                for m in misuses
+            )
             if site.promise == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
-                tested = status & WEAK and not isinstance(site.target, Function)
+                taken = any(m.kind == "argument" or m.text.startswith("`json.") for m in misuses)
+                tested = (status & WEAK or taken) and not isinstance(site.target, Function)
                 if not status & (AWAITED | KEPT) and (broken or tested):
                     self._never_awaited(site, variable, misuses, sure=not status & WEAK)
                 continue

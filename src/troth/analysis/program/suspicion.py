@@ -12,6 +12,7 @@ from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
+from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS, asks_for_function
 from troth.analysis.program.glance import binds
 from troth.analysis.program.library import LibraryFunction
@@ -32,7 +33,7 @@ from troth.analysis.program.values import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
 __all__ = ["Suspicion"]
@@ -200,6 +201,8 @@ class Suspicion:
         scope = self._program.glance.scope(function, callee)
         if scope is None:
             return False
+        if rest and scope is function.module and isinstance(function.module.bindings[root][-1], Function):
+            return False  # hardly an attribute of the function of that name: a variable that is called so too
         key = (scope, callee)
         if key not in self._cleared:
             value = self._program.glance.value(function, callee, scope)
