@@ -801,9 +801,12 @@ def _says_little(value: Value | None) -> bool:
 
 
 def _is_looked_into(value: Value, name: str) -> bool:
-    """Whether a private attribute is read of what only its siblings say is a promise: its author knows better."""
+    """Whether its author knows better what it is, where only its siblings say that it is a promise.
+
+    A private attribute of it is read, or what its method gives is awaited: `await User.get(1).prefetch("posts")`.
+    """
     site = value.site if isinstance(value, Coroutine) else None
-    return site is not None and site.by_siblings and name.startswith("_")
+    return site is not None and site.by_siblings and (name[0] == "_" or f"().{name}" in site.function.facts.awaited)
 
 
 def _by_type_argument(result: Value | None, of: Instance) -> Value | None:

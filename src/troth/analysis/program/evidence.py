@@ -134,7 +134,7 @@ class Evidence:
         witness = self.siblings.speak_of(text, scope.function, instance.cls.name)
         if witness is not None and self.siblings.is_left_alone(text.rpartition(".")[2]):
             witness = None
-        if _asks_for_color(scope.function) or (witness is None and not isinstance(instance.cls, Class)):
+        if _asks_for_color(scope.function) or (witness is None and not _gives_something_else(instance)):
             return instance
         why = Reason(f"it gives a `{instance.cls.name}`, which is to be awaited")
         reason = why if witness is None else witness.reason
@@ -285,6 +285,14 @@ def _is_own_super(callee: Node, function: Function) -> bool:
 
 
 _TELLING = 5  # letters; shorter names mean many things
+
+
+def _gives_something_else(instance: Instance) -> bool:
+    """Whether a class of the project says of itself that it stands for a result: `class Run(Awaitable[R])`."""
+    if not isinstance(instance.cls, Class):
+        return False
+    bases = [base[1] if base[0] == "index" else base for base in instance.cls.facts.bases]
+    return any(callee_text(base).rpartition(".")[2] in {"Awaitable", "Coroutine"} for base in bases)
 
 
 def _asks_for_color(function: Function) -> bool:

@@ -553,7 +553,7 @@ class Program:
         """Coroutines set as attributes that the class never awaits nor gives away."""
         for function in sorted(self._walked, key=lambda f: (f.module.path, f.index)):
             for target, value in self.summary(function).stored:
-                if isinstance(value, Coroutine) and value.site is not None:
+                if isinstance(value, Coroutine) and value.site is not None and not value.site.is_quiet:
                     owner = function.class_around
                     if owner is None:
                         continue
