@@ -16,6 +16,7 @@ logging.Handler | emit handle | calls
 logging.Filter | filter | calls
 http.server.BaseHTTPRequestHandler | do_* | calls
 socketserver.BaseRequestHandler | handle setup finish | calls
+html.parser.HTMLParser | handle_starttag handle_endtag handle_data handle_startendtag handle_comment | calls
 ast.NodeVisitor | visit_* generic_visit | calls
 cmd.Cmd | do_* | calls
 argparse.Action | __call__ | calls

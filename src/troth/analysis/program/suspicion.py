@@ -12,6 +12,7 @@ from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
+from troth.analysis.program.entering import Entering
 from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS, asks_for_function
 from troth.analysis.program.glance import binds
 from troth.analysis.program.library import LibraryFunction
@@ -140,6 +141,7 @@ class Suspicion:
                     and value[1 if value[0] == "name" else 2] in self.names
                 ):
                     self.names.add(name)
+        self._entering = Entering(modules)
         self._slots = _async_types(modules)
         self.names |= _async_attributes(modules, self._slots)
         self._generators = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3}
@@ -155,6 +157,8 @@ class Suspicion:
                     return True
             elif "." not in callee and callee not in function.module.bindings and self._is_async_slot(function, callee):
                 return True
+        if self._entering.falls_on(function):
+            return True
         for callee in facts.awaited:
             last = callee.rpartition(".")[2]
             if " " in callee:
