@@ -217,6 +217,9 @@ class Classes:
                     return scope.value(("call", given, (), (), node[-1]))
                 if keyword == "default":
                     return scope.value(given)
+                if keyword == "type":
+                    return self._program.types.annotated(given, cls.module, None, cls)
+            return None
         return scope.value(node)
 
     def arguments(self, value: Instance, owner: Class) -> dict[str, Value | None]:

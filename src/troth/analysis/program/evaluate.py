@@ -67,9 +67,9 @@ BUILTIN_FUNCTIONS = {
     **dict.fromkeys(["len", "ord", "hash", "id", "abs", "round"], "int"),
     **dict.fromkeys(["isinstance", "issubclass", "callable", "hasattr", "any", "all"], "bool"),
     **dict.fromkeys(["sorted"], "list"),
+    **dict.fromkeys(["print", "setattr", "delattr"], "None"),
     **dict.fromkeys(
         [
-            "print",
             "sum",
             "min",
             "max",
@@ -81,8 +81,6 @@ BUILTIN_FUNCTIONS = {
             "iter",
             "next",
             "getattr",
-            "setattr",
-            "delattr",
             "open",
         ],
         "",
