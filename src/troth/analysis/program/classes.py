@@ -119,7 +119,7 @@ class Classes:
         if isinstance(cls, LibraryClass):
             return library.is_only_async(cls.qualified, how)
         plain = {"__aenter__": "__enter__", "__aiter__": "__iter__"}[how]
-        if self.has(cls, how) is not True or self.has(cls, "__getitem__") is True or self.has(cls, "__getattr__") is True:
+        if self.has(cls, how) is not True or any(self.has(cls, one) is True for one in ("__getitem__", "__getattr__")):
             return False
         if self.has(cls, plain) is False:
             return True

@@ -1,7 +1,7 @@
 """Knows which functions may enter or loop over something plainly that can only be entered or looped over with `async`.
 
-No call need stand there (`with self.lock:`), so the names of callees do not tell; what does is the names of classes that
-know `async with` or `async for` alone, of those who make their objects, and of what holds these.
+No call need stand there (`with self.lock:`), so the names of callees do not tell; what does is the names of classes
+that know `async with` or `async for` alone, of those who make their objects, and of what holds these.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Entering:
         self._mentioned: dict[Module, frozenset[bytes]] = {}
 
     def _held(self, module: Module) -> list[str]:
-        """The attributes and variables of a file that hold such an object, by what they are set to or annotated with."""
+        """The attributes and variables of a file that hold such an object, by their value or annotation."""
         found = [name for name, annotation, value in module.facts.variables if self._is_one(annotation, value)]
         for c in module.facts.classes:
             found += [name for name, _, annotation, value in c.self_attributes if self._is_one(annotation, value)]
@@ -63,7 +63,8 @@ class Entering:
 
     def _holders_in(self, module: Module) -> frozenset[bytes]:
         if module not in self._mentioned:
-            self._mentioned[module] = frozenset(name.encode() for name in self._holders.intersection(module.facts.mentions))
+            held = self._holders.intersection(module.facts.mentions)
+            self._mentioned[module] = frozenset(name.encode() for name in held)
         return self._mentioned[module]
 
     def _takes_plainly(self, facts: FunctionFacts, *, anything: bool) -> bool:

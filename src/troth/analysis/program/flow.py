@@ -48,6 +48,7 @@ from troth.analysis.program.values import (
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
+    from troth.analysis.program.sites import Promise
 
 __all__ = ["Flow"]
 
@@ -557,10 +558,15 @@ class Flow(Narrowing):
     def _taken_plainly(self, kind: str, taken: Instance, node: Node, at: At) -> None:
         """`with` or `for` on an object that knows only `async with` or `async for`."""
         how = "__aenter__" if kind == "plain with" else "__aiter__"
-        promise = "context" if kind == "plain with" else "iterable"
-        reasons = self.program.reasons
+        promise: Promise = "context" if kind == "plain with" else "iterable"
         site = Site(
-            self.function, at, callee_text(node), None, promise, not taken.guess, lambda: reasons.of_only_async(taken, how)
+            self.function,
+            at,
+            callee_text(node),
+            None,
+            promise,
+            not taken.guess,
+            lambda: self.program.reasons.of_only_async(taken, how),
         )
         self.incidents[at, kind] = Incident(kind, site, at)
 

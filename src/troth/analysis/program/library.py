@@ -137,7 +137,7 @@ def is_only_async(qualified: str, how: str) -> bool:
 
 @cache
 def only_async_names(top_level: str) -> frozenset[str]:
-    """The last names of a package's classes that are entered or looped over asynchronously alone, and of their makers."""
+    """The last names of a package's classes that only `async` can enter or loop over, and of those who make them."""
     tables = _tables()
     library = None if tables is None else tables.load(top_level)
     if library is None:
@@ -146,7 +146,7 @@ def only_async_names(top_level: str) -> frozenset[str]:
     found = {name for name, known in bases.items() if not _PLAIN_TWINS.keys().isdisjoint(known.get("m", ()))}
     todo = bool(found)
     while todo:
-        below = {name for name, known in bases.items() if name not in found and not found.isdisjoint(known.get("b", ()))}
+        below = {name for name, known in bases.items() if not found.isdisjoint(known.get("b", ()))} - found
         found |= below
         todo = bool(below)
     only = {name for name in found if any(is_only_async(name, how) for how in _PLAIN_TWINS)}

@@ -12,7 +12,16 @@ from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.required import keeps_color
-from troth.analysis.program.values import Builtin, Coroutine, FunctionValue, Instance, Nothing, Table, TupleOf, members_of
+from troth.analysis.program.values import (
+    Builtin,
+    Coroutine,
+    FunctionValue,
+    Instance,
+    Nothing,
+    Table,
+    TupleOf,
+    members_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +44,8 @@ _WITHOUT_PROMISES = frozenset(
     | {"builtins", "genericpath", "posixpath", "ntpath", "logging", "platform", "secrets", "binascii", "itertools"}
 )
 # These hand on whatever they are given or find.
-_OPEN = frozenset(f"builtins.{name}" for name in ("anext", "aiter", "getattr", "next", "super", "eval", "min", "max", "sum"))
+_HANDING_ON = ("anext", "aiter", "getattr", "next", "super", "eval", "min", "max", "sum")
+_OPEN = frozenset(f"builtins.{name}" for name in _HANDING_ON)
 
 
 def gives_no_promise(program: Program, function: Function) -> bool:

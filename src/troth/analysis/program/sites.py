@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["AWAITED", "KEPT", "MAYBE", "PENDING", "WEAK", "Incident", "KeyAsked", "Misuse", "Promise", "Site"]
 
 # A "task" runs whether somebody awaits it or not; a "future" (`gather`, `run_in_executor`) gives its result only so.
-Promise = Literal["coroutine", "generator", "context", "task", "future"]
+Promise = Literal["coroutine", "generator", "context", "task", "future", "iterable"]
 
 # What may have become of a promise on the paths that lead to a point; a union of these.
 PENDING = 1

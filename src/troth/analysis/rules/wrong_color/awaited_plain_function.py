@@ -146,7 +146,9 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
     is_async, plain = program.evidence.colors(name)
     scope = program.glance.scope(function, callee)
     if scope is None:
-        return _can_be_plain(program, name) if plain else not is_async and ("." in callee or callee in BUILTIN_FUNCTIONS)
+        return (
+            _can_be_plain(program, name) if plain else not is_async and ("." in callee or callee in BUILTIN_FUNCTIONS)
+        )
     found = members_of(program.glance.value(function, callee, scope))
     if found == (None,):
         return not is_async and plain > 0 and _can_be_plain(program, name)
