@@ -59,6 +59,7 @@ OF_A_LIBRARY = {
     ("T404", "a hook that is awaited"),
     ("T405", "a plain `__anext__`"),
     ("T501", "the color of it"),
+    ("T604", "the loop of a thread"),
 }
 
 

@@ -174,6 +174,8 @@ class ExpressionReader:
     def _subscript(self, node: ast.Subscript) -> Node:
         if type(node.value) is ast.Name and type(node.slice) is ast.Constant and type(node.slice.value) is str:
             self.keyed.add(node.value.id)
+        elif type(node.value) is ast.Await:
+            self.keyed.add("await")
         return ("index", self.expr(node.value), self.expr(node.slice))
 
     def _many(self, nodes: list[Any]) -> tuple[Node, ...]:

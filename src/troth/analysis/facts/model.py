@@ -41,7 +41,7 @@ __all__ = [
     "speaks_of",
 ]
 
-FACTS_VERSION = 4
+FACTS_VERSION = 5
 
 Node = tuple[Any, ...]
 At = tuple[int, int, int, int]
@@ -81,7 +81,7 @@ class FunctionFacts(NamedTuple):
     decorators: tuple[Node, ...]
     calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
     awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
-    keyed: tuple[str, ...]  # variables of which a key is asked by a string: `user["name"]`
+    keyed: tuple[str, ...]  # variables of which a key is asked by a string: `user["name"]`; "await" for `(await f())[…]`
     body: bytes
 
 

@@ -131,7 +131,9 @@ def library_gives_no_promise(program: Program, function: LibraryFunction) -> boo
     if _PROMISING & set(function.flags):
         return False
     if not function.returns:
-        top = function.qualname.partition(".")[0]
+        top, _, rest = function.qualname.partition(".")
+        if top == "builtins" and "." in rest:
+            return False  # a method; that of an async iterator, say
         return top in _WITHOUT_PROMISES and function.qualname not in _OPEN and not function.roles
     result = program.types.written(function.returns)
     members = members_of(result)

@@ -74,9 +74,9 @@ class Incident:
 
 
 class KeyAsked(NamedTuple):
-    """A variable that holds an object of a class is asked for a key: `x["k"]`, or by a `get` that the class lacks."""
+    """An object of a class is asked for a key: `x["k"]`, or by a `get` that the class lacks."""
 
-    variable: str
+    variable: str  # that holds the object; empty for `(await f())["k"]`
     key: str | None  # None for `get`
     base: Instance
-    at: At | None  # of the attribute `get`; a subscript has no place of its own
+    at: At | None  # of the attribute `get`, or of the `await`; a subscript of a variable has no place of its own
