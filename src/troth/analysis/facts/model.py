@@ -81,7 +81,7 @@ class FunctionFacts(NamedTuple):
     decorators: tuple[Node, ...]
     calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
     awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
-    keyed: tuple[str, ...]  # variables that are asked for a key by a string: `user["name"]`; "await" for `(await f())[…]`
+    keyed: tuple[str, ...]  # variables that are asked for a key: `user["name"]`; "await" for `(await f())[…]`
     body: bytes
 
 

@@ -183,8 +183,8 @@ def _promises_wanted(call: Call) -> Iterator[tuple[int, int, int, int]]:
         return
     known = semantics().spawners
     spawner = next((known[name] for name in names_of(call.callee) if name in known), None)
-    if spawner is None or spawner.takes != "coroutine":
-        return
+    if spawner is None or spawner.takes != "coroutine" or "fs" in spawner.parameter:
+        return  # or a collection of them is wanted
     for position, node in enumerate(call.node[2]):
         if node[0] == "call" and ("*" in spawner.parameter or str(position) in spawner.parameter):
             yield node[-1]

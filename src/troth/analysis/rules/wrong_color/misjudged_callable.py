@@ -18,7 +18,8 @@ from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutine, definition_of
-from troth.analysis.program.entities import Function
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.required import is_protocol
 from troth.analysis.program.taking import called_body
 from troth.analysis.program.values import FunctionValue, Instance, Lambda
 from troth.analysis.rules.registry import Case, rule
@@ -63,6 +64,10 @@ CASES = [
     Case(
         "its `__call__`",
         good="import inspect\nclass Handler:\n    async def __call__(self): ...\ndef is_async(handler: Handler):\n    return inspect.iscoroutinefunction(handler.__call__)\n",
+    ),
+    Case(
+        "what a protocol asks for",
+        good="import inspect\nfrom typing import Protocol\nclass Handler(Protocol):\n    async def __call__(self): ...\ndef is_async(handler: Handler):\n    return inspect.iscoroutinefunction(handler)\n",
     ),
     Case("anything", good="import inspect\ndef main(f):\n    return inspect.iscoroutinefunction(f)\n"),
     Case(
@@ -153,6 +158,8 @@ def _misjudged(program: Program, value: Value | None) -> str:
     if not calling_makes_a_coroutine(program, value):
         return ""
     if isinstance(value, Instance):
+        if isinstance(value.cls, Class) and is_protocol(value.cls):
+            return ""  # a coroutine function is one of these too
         return f"an object of `{value.cls.name}`"
     if isinstance(value, Lambda):
         return "a lambda"

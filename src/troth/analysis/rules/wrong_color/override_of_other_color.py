@@ -27,7 +27,7 @@ from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import Node
+    from troth.analysis.facts.model import At, Node
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
 
@@ -58,6 +58,10 @@ CASES = [
     Case(
         "nobody calls it through the base",
         good="class Client:\n    def get(self):\n        return 1\nclass AsyncClient(Client):\n    async def get(self):\n        return await self.fetch()\n",
+    ),
+    Case(
+        "a base that hands on what it gets",
+        good="class Commands:\n    def execute(self, name):\n        return name\n    def sizes(self, names):\n        return [self.execute(name) for name in names]\nclass Client(Commands):\n    async def execute(self, name):\n        return await self.ask(name)\n",
     ),
     Case(
         "a base that takes both",
@@ -136,7 +140,10 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
         called = (*caller.facts.calls, *caller.facts.awaited)
         if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called) or _looks_at_results(program, caller):
             continue
+        handed_on = set(_returned_calls(body_of(caller.facts)))
         for call in program.calling.of(caller):
+            if not call.is_awaited and call.at in handed_on:
+                continue  # whoever called it gets the coroutine, and may await it
             for one in members_of(call.callee):
                 target = one.function if isinstance(one, FunctionValue) else None
                 if (
@@ -154,6 +161,17 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
             for function in functions:
                 if not _is_a_twin(seen, function):
                     yield _told(program, function, base, seen)
+
+
+def _returned_calls(node: Any, *, is_returned: bool = False) -> Iterator[At]:
+    """The places of the calls whose results are given back, by themselves or in a list."""
+    if not isinstance(node, tuple) or not node:
+        return
+    if is_returned and node[0] == "call" and len(node) == 5:
+        yield node[-1]
+    is_returned = is_returned or node[0] in ("return", "yield", "yieldfrom")
+    for part in node:
+        yield from _returned_calls(part, is_returned=is_returned)
 
 
 def _looks_at_results(program: Program, caller: Function) -> bool:
