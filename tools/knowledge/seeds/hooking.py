@@ -89,7 +89,7 @@ langchain_core.retrievers.BaseRetriever | _get_relevant_documents | calls
 langchain_core.embeddings.Embeddings | aembed_documents aembed_query | awaits
 langchain_core.embeddings.Embeddings | embed_documents embed_query | calls
 langchain_core.callbacks.AsyncCallbackHandler | on_* | awaits
-langchain_core.callbacks.BaseCallbackHandler | on_* | calls
+langchain_core.callbacks.BaseCallbackHandler | on_* | either
 langchain_core.runnables.Runnable | ainvoke abatch astream atransform | awaits
 langchain_core.runnables.Runnable | invoke batch stream transform | calls
 langchain_core.chat_history.BaseChatMessageHistory | aget_messages aadd_messages aclear | awaits

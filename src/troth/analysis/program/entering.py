@@ -13,7 +13,7 @@ from troth.analysis.facts.names import last_name
 from troth.analysis.program import library
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from troth.analysis.facts.model import ClassFacts, FunctionFacts, Node
     from troth.analysis.program.entities import Function, Module
@@ -26,9 +26,9 @@ _TWINS = (("__aenter__", "__enter__"), ("__aiter__", "__iter__"))
 class Entering:
     """The names by which such objects are made and held in a project."""
 
-    def __init__(self, modules: Sequence[Module]) -> None:
+    def __init__(self, modules: Sequence[Module], packages: Collection[str]) -> None:
         self._makers: set[str] = set()
-        for top in {i.module.partition(".")[0] for m in modules for i in m.facts.imports if not i.level and i.module}:
+        for top in packages:
             self._makers |= library.only_async_names(top)
         for module in modules:
             self._makers.update(c.name for c in module.facts.classes if _is_only_async(c))

@@ -199,6 +199,8 @@ class Flow(Narrowing):
                 kind = "dropped generator" if isinstance(member, AsyncGenerator) else "dropped context"
                 kind = "dropped" if isinstance(member, AwaitableContext) else kind
                 self.incident(kind, member.site)
+            elif isinstance(member, Awaitable) and member.site is not None and member.kind == "lazy":
+                self.incident("dropped", member.site)
             elif isinstance(member, Awaitable) and member.site is not None and _is_lost_when_dropped(member.site):
                 self.incident("dropped task", member.site, sure=False)
 

@@ -12,7 +12,7 @@ How sure the fix is: none is offered; which loop shall run it is for the author 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -140,8 +140,18 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 @cache
+def _slots() -> dict[str, Mapping[str, str]]:
+    """What slots want, and what those who run plain functions in threads do, by full name."""
+    known = semantics()
+    runners = {
+        name: dict.fromkeys(one.parameter, "plain") for name, one in known.spawners.items() if one.takes == "plain"
+    }
+    return runners | {name: slot.wants for name, slot in known.slots.items()}
+
+
+@cache
 def _names() -> frozenset[str]:
-    return frozenset(n.rpartition(".")[2] for n, s in semantics().slots.items() if "plain" in s.wants.values())
+    return frozenset(name.rpartition(".")[2] for name, wants in _slots().items() if "plain" in wants.values())
 
 
 def _may_hand_over(program: Program, node: Any) -> bool:
@@ -170,13 +180,13 @@ def _judge(program: Program, call: Call) -> Iterator[Finding]:
     names = tuple(names_of(call.callee))
     if call.callee is None and call.text.rpartition(".")[2] in _BY_NAME:
         names = (_BY_NAME[call.text.rpartition(".")[2]],)
-    known = semantics().slots
+    known = _slots()
     found = next((name for name in names if name in known), None) or _of_unknown_maker(call.callee)
     if found is None or found in _HANDING_ON:
         return
     if found == "builtins.map" and not _is_taken_for_results(program, call):
         return  # a list of coroutines, which somebody may gather
-    wants = known[found].wants
+    wants = known[found]
     for slot, node, value in arguments_of(call):
         if wants.get(slot) == "plain" and calling_makes_a_coroutine(program, value):
             yield _told(program, call, node, value, found)
@@ -188,7 +198,7 @@ def _of_unknown_maker(callee: Value | None) -> str | None:
     if not isinstance(callee, External) or "()." not in callee.path:
         return None
     top, last = callee.path.partition(".")[0], callee.path.rpartition(".")[2]
-    slots = semantics().slots
+    slots = _slots()
     known = [name for name in slots if name.startswith(f"{top}.") and name.endswith(f".{last}")]
     return known[0] if known and all(slots[name] == slots[known[0]] for name in known) else None
 

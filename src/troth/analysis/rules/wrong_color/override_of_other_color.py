@@ -22,7 +22,7 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.results import gives_no_promise, is_harmless
-from troth.analysis.program.values import FunctionValue, members_of
+from troth.analysis.program.values import External, FunctionValue, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -237,26 +237,31 @@ def _told(program: Program, function: Function, base: Function, call: Call) -> F
     return _finding(program, function, message, reasons, sure=False)
 
 
-def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]:
-    """A method that a library calls by its name."""
+def _library_base(program: Program, cls: Class) -> str:
+    """The nearest base that is a library's, by its full name; of one that has no table, the name it is imported by."""
     nearest = next(
         (one for one in program.classes.order(cls)[1:] if one is None or isinstance(one, LibraryClass)), None
     )
-    if (
-        nearest is None
-        or nearest.qualified in _SHAPELESS
-        or function.name.startswith("test")
-        or function.facts.decorators
-    ):
+    if nearest is not None:
+        return nearest.qualified
+    values = [program.static(cls.module).value(base) for base in cls.facts.bases if base[0] in {"name", "attr"}]
+    return next((value.path for value in values if isinstance(value, External)), "")
+
+
+def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]:
+    """A method that a library calls by its name."""
+    base = _library_base(program, cls)
+    if not base or base in _SHAPELESS or function.name.startswith("test") or function.facts.decorators:
         return
-    verb = semantics().hook(nearest.qualified, function.name)
-    if nearest.qualified.startswith("unittest"):
+    verb = semantics().hook(base, function.name)
+    if base.startswith("unittest"):
         return  # the rule about tests tells of these
+    name = base.rpartition(".")[2]
     library = Reason(
-        f"`{nearest.qualified}` {'awaits' if verb == 'awaits' else 'calls'} `{function.name}`{'' if verb == 'awaits' else ' and never awaits it'}"
+        f"`{base}` {'awaits' if verb == 'awaits' else 'calls'} `{function.name}`{'' if verb == 'awaits' else ' and never awaits it'}"
     )
     if verb == "calls" and function.is_async:
-        message = f"`{nearest.name}` calls `{function.qualname}` and drops its coroutine, so its body never runs"
+        message = f"`{name}` calls `{function.qualname}` and drops its coroutine, so its body never runs"
         yield _finding(
             program,
             function,
@@ -265,7 +270,9 @@ def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]
             sure=True,
         )
     elif verb == "awaits" and gives_no_promise(program, function):
-        message = f"`{nearest.name}` awaits `{function.qualname}`, which is plain: it runs, and then the `await` raises TypeError"
+        message = (
+            f"`{name}` awaits `{function.qualname}`, which is plain: it runs, and then the `await` raises TypeError"
+        )
         yield _finding(
             program,
             function,

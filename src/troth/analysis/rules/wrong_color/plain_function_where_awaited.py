@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from troth.analysis.program import Program
     from troth.analysis.program.awaited_parameters import AwaitedParameter
     from troth.analysis.program.calling import Call
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.values import Value
 
 CASES = [
@@ -102,6 +103,7 @@ def check(program: Program) -> Iterator[Finding]:
         for index, facts in enumerate(module.facts.functions):
             called = {callee.rpartition(".")[2] for callee in (*facts.calls, *facts.awaited)}
             names = {name for name in called if name in _slots() or _awaits_what_it_is_given(program, name)}
+            names |= {c.rpartition(".")[2] for c in facts.calls if c.startswith("web.") and _knows_aiohttp(module)}
             if not names:
                 continue
             for call in program.calling.of(module.function(index)):
@@ -115,6 +117,11 @@ def _slots() -> frozenset[str]:
     """The last names of library functions that await what they are given, but for those that name much else as well."""
     known = {name.rpartition(".")[2] for name, slot in semantics().slots.items() if "async" in slot.wants.values()}
     return frozenset(known) - _COMMON
+
+
+def _knows_aiohttp(module: Module) -> bool:
+    """Whether `web.get` means a route here, and not a request."""
+    return any(one.local == "web" and one.module == "aiohttp" for one in module.facts.imports)
 
 
 def _awaits_what_it_is_given(program: Program, name: str) -> bool:
