@@ -45,7 +45,7 @@ Arguments = list[tuple[str | None, Value | None]]
 
 # Functions that give back what they are given, as far as promises go.
 _PASSING = frozenset({"typing.cast", "copy.copy", "copy.deepcopy", "functools.wraps"})
-# Objects of these packages are requests that are sent when they are awaited; a handler may return one to have that done.
+# Objects of these packages are requests that are sent when they are awaited; a handler may return one for that.
 _LAZY = ("aiogram.methods.",)
 # Functions that start what they are given; the task they return is held by nobody else.
 SPAWNERS = frozenset(
