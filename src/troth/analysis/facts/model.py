@@ -82,6 +82,7 @@ class FunctionFacts(NamedTuple):
     calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
     awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
     keyed: tuple[str, ...]  # variables that are asked for a key: `user["name"]`; "await" for `(await f())[…]`
+    taken: tuple[str, ...]  # what plain `with`, `for` and comprehensions take: "lock", ".lock" of anything, "connect()"
     origins: tuple[tuple[str, str], ...]  # variables bound in one way only: "a.b()", "await a.b()" or "dict", say
     body: bytes
 

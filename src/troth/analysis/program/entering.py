@@ -6,16 +6,15 @@ that know `async with` or `async for` alone, of those who make their objects, an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.program import library
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from troth.analysis.facts.model import ClassFacts, FunctionFacts, Node
+    from troth.analysis.facts.model import ClassFacts, Node
     from troth.analysis.program.entities import Function, Module
 
 __all__ = ["Entering"]
@@ -33,7 +32,6 @@ class Entering:
         for module in modules:
             self._makers.update(c.name for c in module.facts.classes if _is_only_async(c))
         self._holders = {name for module in modules for name in self._held(module)} if self._makers else set()
-        self._mentioned: dict[Module, frozenset[bytes]] = {}
 
     def _held(self, module: Module) -> list[str]:
         """The attributes and variables of a file that hold such an object, by their value or annotation."""
@@ -51,47 +49,25 @@ class Entering:
     def falls_on(self, function: Function) -> bool:
         """Whether the function may take one of them plainly."""
         facts = function.facts
-        body = facts.body
-        if not self._makers or (b"with" not in body and b"for" not in body and b"comp" not in body):
+        if not facts.taken or not self._makers:
             return False
-        makes = any(callee.rpartition(".")[2] in self._makers for callee in facts.calls) or any(
-            param[1] is not None and self._is_one(param[1], None) for param in facts.params
+        named: list[str] = []
+        for taken in facts.taken:
+            if taken[-1] == ")":
+                if taken[:-2] in self._makers:
+                    return True
+            elif taken.removeprefix(".") in self._holders:
+                return True
+            elif taken[0] != ".":
+                named.append(taken)
+        if not named:
+            return False
+        return any(callee.rpartition(".")[2] in self._makers for callee in facts.calls) or any(
+            name in named and annotation is not None and self._is_one(annotation, None)
+            for name, annotation, _, _ in facts.params
         )
-        if not makes and not any(name in body for name in self._holders_in(function.module)):
-            return False
-        return self._takes_plainly(facts, anything=makes)
-
-    def _holders_in(self, module: Module) -> frozenset[bytes]:
-        if module not in self._mentioned:
-            held = self._holders.intersection(module.facts.mentions)
-            self._mentioned[module] = frozenset(name.encode() for name in held)
-        return self._mentioned[module]
-
-    def _takes_plainly(self, facts: FunctionFacts, *, anything: bool) -> bool:
-        return any(self._may_be_one(node, anything=anything) for node in _taken(body_of(facts)))
-
-    def _may_be_one(self, node: Node, *, anything: bool) -> bool:
-        if node[0] == "call":
-            return last_name(node[1]) in self._makers
-        if node[0] == "await":
-            return anything and self._may_be_one(node[1], anything=False)
-        return node[0] in {"name", "attr"} and ((anything and node[0] == "name") or last_name(node) in self._holders)
 
 
 def _is_only_async(facts: ClassFacts) -> bool:
     methods = {name for name, _ in facts.methods}
     return any(one in methods and other not in methods for one, other in _TWINS)
-
-
-def _taken(node: Any) -> list[Node]:
-    """What the plain `with`, `for` and comprehensions among the statements take."""
-    if not isinstance(node, tuple) or not node:
-        return []
-    found = [one for part in node for one in _taken(part)]
-    if node[0] == "with" and node[1] is False:
-        found += [item[0] for item in node[2]]
-    elif node[0] == "for" and node[1] is False:
-        found.append(node[3])
-    elif node[0] == "comp" and len(node) == 5:
-        found += [iterable for is_async, _, iterable, _ in node[3] if not is_async]
-    return found

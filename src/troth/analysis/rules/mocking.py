@@ -62,7 +62,7 @@ def mocking_functions(module: Module) -> Iterator[Function]:
     if module.path.endswith(".ipynb") or not imports_mocks(module):
         return
     for index, facts in enumerate(module.facts.functions):
-        if index and any(callee.rpartition(".")[2] in _PLAIN | {"AsyncMock"} for callee in facts.calls):
+        if index and any(callee.endswith("Mock") for callee in facts.calls):
             yield module.function(index)
 
 
@@ -78,8 +78,15 @@ def tree_of(program: Program, function: Function) -> ast.AST:
     return ast.increment_lineno(ast.parse(f"if True:\n{body}"), first - 2)  # an indented function cannot stand alone
 
 
-def mock_uses(program: Program, function: Function) -> Iterator[MockUse]:
-    """The calls in a function of the mocks it made, where their color is known."""
+def mock_uses(program: Program, function: Function) -> list[MockUse]:
+    """The calls in a function of the mocks it made, where their color is known; looked for once."""
+    known: dict[Function, list[MockUse]] = program.__dict__.setdefault("_mock_uses", {})
+    if function not in known:
+        known[function] = list(_uses(program, function))
+    return known[function]
+
+
+def _uses(program: Program, function: Function) -> Iterator[MockUse]:
     tree = tree_of(program, function)
     made = _made(tree)
     if not made:

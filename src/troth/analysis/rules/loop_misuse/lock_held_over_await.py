@@ -62,8 +62,10 @@ def check(program: Program) -> Iterator[Finding]:
     """Locks of threads that are held while something else runs on the loop."""
     for path in program.asked:
         module = program.module(path)
+        if not any(one.module.partition(".")[0] in _HOMES for one in module.facts.imports):
+            continue
         for index, facts in enumerate(module.facts.functions):
-            if not (facts.flags & ASYNC and facts.flags & WAITS) or b"with" not in facts.body:
+            if not (facts.flags & ASYNC and facts.flags & WAITS) or not facts.taken:
                 continue
             for entered, at in _held(body_of(facts)):
                 made = _maker(program, module, module.function(index), entered)

@@ -135,7 +135,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
             by_base.setdefault(base, []).append(function)
     if not by_base:
         return
-    calls: dict[Function, Call] = {}
+    calls: dict[Function, list[Call]] = {}
     for caller in program.calling.functions_naming(base.name for base in by_base):
         called = (*caller.facts.calls, *caller.facts.awaited)
         if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called) or _looks_at_results(program, caller):
@@ -154,13 +154,12 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
                     and not _is_super(call)
                     and not _is_made_here(call, target)
                 ):
-                    calls.setdefault(target, call)
+                    calls.setdefault(target, []).append(call)
     for base, functions in by_base.items():
-        seen = calls.get(base)
-        if seen is not None:
-            for function in functions:
-                if not _is_a_twin(seen, function):
-                    yield _told(program, function, base, seen)
+        for function in functions:
+            seen = next((call for call in calls.get(base, ()) if not _is_a_twin(program, call, function)), None)
+            if seen is not None:
+                yield _told(program, function, base, seen)
 
 
 def _returned_calls(node: Any, *, is_returned: bool = False) -> Iterator[At]:
@@ -214,13 +213,15 @@ def _last_of(node: Node) -> str:
     return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
 
 
-def _is_a_twin(call: Call, function: Function) -> bool:
-    """Whether the class writes the calling method anew as well: a surface of its own, in the other color."""
-    owner = function.owner
+def _is_a_twin(program: Program, call: Call, function: Function) -> bool:
+    """Whether the class has the calling method anew as well: a surface of its own, in the other color."""
+    owner, calling = function.owner, call.caller.owner
     assert owner is not None
-    return (call.caller.owner is not None and call.caller.name in owner.methods) or any(
-        word in owner.name for word in ("Async", "Aio", "Sync")
-    )
+    if any(word in owner.name for word in ("Async", "Aio", "Sync")):
+        return True
+    order = program.classes.order(owner)
+    first = next((one for one in order if isinstance(one, Class) and call.caller.name in one.methods), None)
+    return calling is not None and (call.caller.name in owner.methods or (calling in order and first is not calling))
 
 
 def _told(program: Program, function: Function, base: Function, call: Call) -> Finding:
