@@ -67,6 +67,7 @@ class ExpressionReader:
         self.calls: set[str] = set()
         self.awaited: set[str] = set()
         self.keyed: set[str] = set()
+        self.taken: set[str] = set()
         self.origins: dict[str, str] = {}  # of each variable; "?" where there is none that is simple, or several
         self.mentions: set[str] = set()
         self._mention = self.mentions.add
@@ -224,6 +225,8 @@ class ExpressionReader:
     def _subscript(self, node: ast.Subscript) -> Node:
         if type(node.value) is ast.Name and type(node.slice) is ast.Constant and type(node.slice.value) is str:
             self.keyed.add(node.value.id)
+        elif type(node.value) is ast.Await:
+            self.keyed.add("await")
         return ("index", self.expr(node.value), self.expr(node.slice))
 
     def _many(self, nodes: list[Any]) -> tuple[Node, ...]:
@@ -279,7 +282,27 @@ class ExpressionReader:
         )
         for generator in found:
             self.bind(generator[1])
+        for generator in node.generators:
+            if not generator.is_async:
+                self.take(generator.iter)
         return found
+
+    def take(self, node: Any) -> None:
+        """Note what a plain `with`, `for` or comprehension takes: `lock`, `.lock` of anything, `connect()`."""
+        kind = type(node)
+        if kind is ast.Await:
+            node = node.value
+            kind = type(node)
+        if kind is ast.Name:
+            self.taken.add(node.id)
+        elif kind is ast.Attribute:
+            self.taken.add(f".{node.attr}")
+        elif kind is ast.Call:
+            func = node.func
+            if type(func) is ast.Name:
+                self.taken.add(f"{func.id}()")
+            elif type(func) is ast.Attribute:
+                self.taken.add(f"{func.attr}()")
 
     def _comprehension(self, node: Any) -> Node:
         kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")

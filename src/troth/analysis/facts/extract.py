@@ -110,6 +110,7 @@ class _FileReader(ExpressionReader):
             tuple(sorted(self.calls)),
             tuple(sorted(self.awaited)),
             tuple(sorted(self.keyed)),
+            tuple(sorted(self.taken)),
             (),
             marshal.dumps(body),
         )
@@ -201,7 +202,11 @@ class _FileReader(ExpressionReader):
     def _for(self, node: Any) -> Node:
         target = self.expr(node.target)
         self.bind(target)
-        iterated = self._consumed(node.iter, "for") if type(node) is ast.AsyncFor else self.expr(node.iter)
+        if type(node) is ast.AsyncFor:
+            iterated = self._consumed(node.iter, "for")
+        else:
+            iterated = self.expr(node.iter)
+            self.take(node.iter)
         if self._function == 0 and self._class is None and target[0] == "name":
             self._variables.append((target[1], None, ("index", iterated, ("const", "int"))))
         is_async = type(node) is ast.AsyncFor
@@ -224,7 +229,11 @@ class _FileReader(ExpressionReader):
             self.waits = True
         for item in node.items:
             entered = item.context_expr
-            value = self._consumed(entered, "with") if type(node) is ast.AsyncWith else self.expr(entered)
+            if type(node) is ast.AsyncWith:
+                value = self._consumed(entered, "with")
+            else:
+                value = self.expr(entered)
+                self.take(entered)
             target = None if item.optional_vars is None else self.expr(item.optional_vars)
             if target is not None:
                 is_async = type(node) is ast.AsyncWith
@@ -314,6 +323,7 @@ class _FileReader(ExpressionReader):
         params = self.params(node.args)
         returns = None if node.returns is None else self.expr(node.returns)
         saved = (self._function, self._prefix, self._class, self._self, self.calls, self.awaited, self.keyed)
+        taken, self.taken = self.taken, set()
         generator, waits = self.generator, self.waits
         self._around.append(self.origins)
         wanted, self._wanted = self._wanted, set()
@@ -347,12 +357,14 @@ class _FileReader(ExpressionReader):
             tuple(sorted(self.calls)),
             tuple(sorted(self.awaited)),
             tuple(sorted(self.keyed)),
+            tuple(sorted(self.taken)),
             self._told_origins(),
             marshal.dumps(body),
         )
         self.origins = self._around.pop()
         self._wanted |= wanted
         self._function, self._prefix, self._class, self._self, self.calls, self.awaited, self.keyed = saved
+        self.taken = taken
         self.generator, self.waits = generator, waits
         return ("def", index)
 

@@ -143,7 +143,7 @@ def _by_name(modules: Iterable[Module]) -> _ByName:
 
 
 def names_of(value: Value | None) -> Iterator[str]:
-    """The full names under which tables may know what is called: as defined, and for a method by each ancestor."""
+    """The full names under which tables may know what is called: for a method by each ancestor, the nearest first."""
     for one in members_of(value):
         if isinstance(one, External):
             yield one.path
@@ -152,8 +152,8 @@ def names_of(value: Value | None) -> Iterator[str]:
         elif isinstance(one, ClassObject) and isinstance(one.cls, library.LibraryClass):
             yield one.cls.qualified
         elif isinstance(one, FunctionValue) and isinstance(one.function, LibraryFunction):
-            yield one.function.qualname
             receiver = one.receiver
             if isinstance(receiver, Instance | ClassObject) and isinstance(receiver.cls, library.LibraryClass):
                 for ancestor in library.lineage(receiver.cls.qualified):
                     yield f"{ancestor}.{one.function.name}"
+            yield one.function.qualname
