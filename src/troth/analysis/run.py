@@ -255,19 +255,13 @@ def _walk(program: Program, paths: list[str], jobs: int, rules: Sequence[Rule]) 
 
         return work
 
-    findings: list[Finding] = []
-    returning: set[str] = set()
-    walked: dict[str, list[int]] = {}
-    for found, names, done in in_processes([piece(share) for share in shares]):
-        findings += found
-        returning |= names
-        walked.update(done)
-    while count > 1 and program.learn(returning):  # one share may call what another found to return promises
-        names, done = program.walk(paths, beyond=walked)
+    told = in_processes([piece(share) for share in shares])
+    findings = [f for found, _, _ in told for f in found]
+    returning = {name for _, names, _ in told for name in names}
+    if any(names != returning for _, names, _ in told):  # one share may call what another found to return promises
+        program.learn(returning)
+        program.walk(paths, beyond={path: done for _, _, walked in told for path, done in walked.items()})
         findings += [f for rule in rules for f in rule.check(program)]
-        returning |= names
-        for path, indices in done.items():
-            walked[path] = [*walked.get(path, []), *indices]
     own = frozenset(program.paths)
     return _once(f for f in findings if f.span.path in own)  # what is wrong inside a library is not ours to tell
 

@@ -464,7 +464,7 @@ class Program:
         Returned are the names of the plain functions that were found to return promises, and the functions walked.
         """
         self.prepare()
-        self.asked = tuple(paths)
+        self.asked = tuple(paths) if beyond is None else ()  # else all but the promises was told of these files before
         assert self._suspicion is not None
         suspicion = self._suspicion
         met: list[Incident] = []
@@ -497,11 +497,11 @@ class Program:
         self._walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
         return returning, walked
 
-    def learn(self, returning: set[str]) -> bool:
-        """Take in that these plain functions return promises; False where that was known."""
+    def learn(self, returning: set[str]) -> None:
+        """Take in that these plain functions return promises."""
         self.prepare()
         assert self._suspicion is not None
-        return self._suspicion.grow(returning)
+        self._suspicion.grow(returning)
 
     def incidents(self) -> tuple[Incident, ...]:
         """Everything that went wrong with promises on the last walk."""

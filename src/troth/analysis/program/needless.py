@@ -15,7 +15,7 @@ from troth.analysis.program.required import is_required
 from troth.analysis.program.values import ClassObject, External, FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from troth.analysis.facts.model import At, Node
     from troth.analysis.program.awaited_parameters import AwaitedParameter
@@ -74,10 +74,14 @@ def needless(program: Program, *, of_surfaces: bool = False) -> tuple[Needless, 
     `of_surfaces` leaves out all but the methods of classes that never wait at all, and the handlers of dispatchers: the
     others cost a look at every call of theirs.
     """
+    if not program.asked:
+        return ()
     known: dict[bool, tuple[tuple[str, ...], tuple[Needless, ...]]] = program.__dict__.setdefault("_needless", {})
-    if of_surfaces not in known or known[of_surfaces][0] != program.asked:
-        known[of_surfaces] = program.asked, tuple(_find(program, of_surfaces=of_surfaces))
-    return known[of_surfaces][1]
+    paths = program.asked if of_surfaces else program.paths  # one that waits for such a one in another file is another
+    if of_surfaces not in known or known[of_surfaces][0] != paths:
+        known[of_surfaces] = paths, tuple(_find(program, paths, of_surfaces=of_surfaces))
+    asked = frozenset(program.asked)
+    return tuple(one for one in known[of_surfaces][1] if one.function.module.path in asked)
 
 
 def pulled(program: Program, handlers: Collection[Function]) -> set[Function]:
@@ -97,7 +101,7 @@ def never_waits(cls: Class) -> bool:
 def handed_over(program: Program) -> tuple[Function, ...]:
     """Those that are async for nothing but for somebody whom they are handed to, and who may await what they give."""
     handlers = _handlers(program)
-    candidates = [one for one in _idle(program) if one not in handlers and not is_required(program, one)]
+    candidates = [one for one in _idle(program, program.asked) if one not in handlers and not is_required(program, one)]
     families = _families(program, candidates)
     names = mentioned(program, {function.name for function in candidates})
     twins = _with_waiting_twins(program, candidates)
@@ -111,11 +115,11 @@ def handed_over(program: Program) -> tuple[Function, ...]:
     )
 
 
-def _idle(program: Program) -> list[Function]:
-    """The async functions of the asked files that never wait."""
+def _idle(program: Program, paths: Sequence[str]) -> list[Function]:
+    """The async functions of these files that never wait."""
     return [
         module.function(index)
-        for module in map(program.module, program.asked)
+        for module in map(program.module, paths)
         for index, facts in enumerate(module.facts.functions)
         if index and facts.flags & (ASYNC | GENERATOR | WAITS) == ASYNC
     ]
@@ -132,8 +136,8 @@ def _may_be_handlers(program: Program, functions: list[Function]) -> bool:
     return bool(mentioned(program, {one.name for one in functions}))
 
 
-def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
-    idle = _idle(program)
+def _find(program: Program, paths: Sequence[str], *, of_surfaces: bool) -> list[Needless]:
+    idle = _idle(program, paths)
     if of_surfaces:
         apart = [one for one in idle if one.owner is None or not never_waits(one.owner)]
         handlers = _handlers(program) if _may_be_handlers(program, apart) else set()
@@ -237,17 +241,16 @@ def _is_awaitable(annotation: Any) -> bool:
 
 
 def _waiting_only_for(program: Program, freed: dict[Function, Needless]) -> dict[Function, tuple[Function, ...]]:
-    """The async functions of the asked files that wait for nothing but calls of `freed` ones."""
+    """The async functions that wait for nothing but calls of `freed` ones."""
     targets: dict[tuple[Function, At], Function] = {}
     for one in freed.values():
         if not one.is_pulled or one.slot is not None:
             for call in one.awaited:
                 if call.is_awaited and len(members_of(call.callee)) == 1:
                     targets[call.caller, call.at] = one.function
-    asked = frozenset(program.asked)
     found: dict[Function, tuple[Function, ...]] = {}
     for caller in dict.fromkeys(caller for caller, _ in targets):
-        if caller in freed or not caller.is_async or caller.is_generator or caller.module.path not in asked:
+        if caller in freed or not caller.is_async or caller.is_generator or not caller.module.own:
             continue
         awaits = awaited_calls(caller)
         if awaits and all((caller, at) in targets for at in awaits):
