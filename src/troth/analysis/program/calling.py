@@ -7,16 +7,16 @@ asks about it, and rules ask by the names a function mentions; most functions of
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
+from troth.analysis.program.index import called_in
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance, Value, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from troth.analysis.facts.model import At, Node
     from troth.analysis.program.entities import Class, Function
@@ -60,61 +60,26 @@ class Calling:
 
     def is_named(self, name: str) -> bool:
         """Whether some function of the project calls and awaits something of that name."""
-        return name in self._awaited_names
-
-    @cached_property
-    def _awaited_names(self) -> frozenset[str]:
-        return frozenset(
-            callee.rpartition(".")[2]
-            for module in self.program.own_modules()
-            for facts in module.facts.functions
-            for callee in facts.awaited
-        )
+        return self.program.index.is_awaited(name)
 
     def functions_naming(self, names: Iterable[str]) -> Iterator[Function]:
         """The functions of the project in which a callee's last name is one of `names`."""
-        by_name = self._by_name
-        found = {place for name in names for place in by_name.get(name, ())}
-        modules = self.program.paths
-        for number, index in sorted(found):
-            yield self.program.module(modules[number]).function(index)
+        return self.program.index.functions_naming(names)
+
+    def asked_naming(self, names: Collection[str]) -> Iterator[Function]:
+        """Those of them that stand in the asked files."""
+        for module in map(self.program.module, self.program.asked):
+            for index, facts in enumerate(module.facts.functions):
+                if not called_in(facts).isdisjoint(names):
+                    yield module.function(index)
 
     def functions_named(self, name: str) -> list[Function]:
         """The functions and methods of the project that are called `name`."""
-        paths = self.program.paths
-        return [self.program.module(paths[number]).function(index) for number, index in self._defined.get(name, ())]
+        return self.program.index.functions_named(name)
 
     def constructors_of(self, name: str) -> list[Function]:
         """The `__init__` of each class of the project that is called `name`."""
-        return [cls.module.function(cls.methods["__init__"][-1]) for cls in self._classes.get(name, ())]
-
-    @cached_property
-    def _classes(self) -> dict[str, list[Class]]:
-        known: dict[str, list[Class]] = {}
-        for one in self.functions_named("__init__"):
-            if one.owner is not None:
-                known.setdefault(one.owner.name, []).append(one.owner)
-        return known
-
-    @cached_property
-    def _defined(self) -> dict[str, list[tuple[int, int]]]:
-        known: dict[str, list[tuple[int, int]]] = {}
-        for number, module in enumerate(self.program.own_modules()):
-            for index, facts in enumerate(module.facts.functions):
-                known.setdefault(facts.name, []).append((number, index))
-        return known
-
-    @cached_property
-    def _by_name(self) -> dict[str, list[tuple[int, int]]]:
-        """The functions, as the number of the file and their own, by the last names of what they call."""
-        known: dict[str, list[tuple[int, int]]] = {}
-        for number, module in enumerate(self.program.own_modules()):
-            for index, facts in enumerate(module.facts.functions):
-                place = (number, index)
-                for callee in (*facts.calls, *facts.awaited):
-                    last = callee.rpartition(".")[2]
-                    known.setdefault(last if "." in callee else callee.rpartition(" ")[2], []).append(place)
-        return known
+        return self.program.index.constructors_of(name)
 
 
 def names_of(value: Value | None) -> Iterator[str]:

@@ -9,21 +9,21 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from troth.analysis.facts.model import ASYNC, GENERATOR
 from troth.analysis.findings import Reason
 from troth.analysis.program.always import always_called
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.entities import Function
+from troth.analysis.program.parts import part
 from troth.analysis.program.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from troth.analysis.facts.model import FileFacts
     from troth.analysis.program.calling import Call
-    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
-__all__ = ["Chains", "Link", "plain_target"]
+__all__ = ["Chains", "Link", "chains_of", "plain_target"]
 
 _LONGEST = 8  # links of a chain; longer ones tell a reader nothing
 
@@ -77,6 +77,7 @@ class Chains:
     def __init__(
         self,
         program: Program,
+        kind: str,
         ends: Iterable[str],
         is_end: Callable[[Call], bool],
         *,
@@ -84,18 +85,19 @@ class Chains:
         whoever: Collection[str] = (),
         up_to: Collection[str] = (),
     ) -> None:
-        """`ends` are the full names of the calls it is about; `stops` tells functions that see to it themselves.
+        """`kind` is what to call them by; `ends` are the full names of the calls it is about; `stops` tells functions that see to it themselves.
 
         Of the names in `whoever` every call may be one, whatever it is called on. Only calls that a function always
         makes lead on; with `up_to`, only those before its first way out of such a kind.
         """
         self._program = program
+        self._kind = kind
         self._ends = frozenset(ends)
         self._is_end = is_end
         self._stops = stops
         self._whoever = frozenset(whoever)
         self._up_to = up_to
-        self._ways: dict[Function, Link | None] = {}
+        self._ways: dict[Function, Link | None] = program.answers()
         self._packages: dict[str, set[str]] = {}  # the packages that have such a call, by its last name
         for end in self._ends:
             self._packages.setdefault(end.rpartition(".")[2], set()).add(end.partition(".")[0])
@@ -112,16 +114,16 @@ class Chains:
             scope = self._program.glance.scope(function, callee)
             value = None if scope is None else self._program.glance.value(function, callee, scope)
             if value is None:
-                imported = _imported(function.module) if scope is None else self._imported
+                imported = function.module.packages if scope is None else self._imported
                 if not packages.isdisjoint(imported):
                     return True
             elif any(name in self._ends for name in names_of(value)):
                 return True
         return False
 
-    @cached_property
+    @property
     def _imported(self) -> set[str]:
-        return {package for module in self._program.own_modules() for package in _imported(module)}
+        return {package for packages in self._program.said("imported packages").values() for package in packages}
 
     def _async_functions(self) -> Iterator[Function]:
         for path in self._program.asked:
@@ -155,17 +157,20 @@ class Chains:
         return any(callee.rpartition(".")[2] in self._reaching for callee in function.facts.calls)
 
     @cached_property
-    def _reaching(self) -> set[str]:
+    def _reaching(self) -> Collection[str]:
         """The names of plain functions that lead to such a call, as far as names tell."""
-        callers = _callers(self._program)
+        return self._program.names_found(f"reaching {self._kind}", self._reach)
+
+    def _reach(self) -> set[str]:
+        index = self._program.index
         found: set[str] = set()
-        for name in {*self._whoever, *self._packages} & callers.keys():
-            for function in callers[name]:
+        for name in {*self._whoever, *self._packages}:
+            for function in index.plain_callers(name):
                 if function.name not in found and self._may_end(function):
                     found.add(function.name)
         todo = list(found)
         while todo:
-            new = {one.name for one in callers.get(todo.pop(), ())} - found
+            new = index.names_of_plain_callers(todo.pop()) - found
             found |= new
             todo += new
         return found
@@ -194,21 +199,14 @@ class Chains:
         return shortest
 
 
-def _imported(module: Module) -> set[str]:
-    return {imported.module.partition(".")[0] for imported in module.facts.imports if not imported.level}
+@part("imported packages")
+def _packages_in(file: FileFacts) -> frozenset[str]:
+    return frozenset(one.module.partition(".")[0] for one in file.imports if not one.level)
 
 
-def _callers(program: Program) -> dict[str, list[Function]]:
-    """The plain functions of the project by the last names of what they call, worked out once for a program."""
-    known: dict[str, list[Function]] | None = getattr(program, "_plain_callers", None)
+def chains_of(program: Program, kind: str, make: Callable[[], Chains]) -> Chains:
+    """Those of a kind, made once for a program: what is found for one file serves the next."""
+    known = program.chains.get(kind)
     if known is None:
-        known = {}
-        for module in program.own_modules():
-            for index, facts in enumerate(module.facts.functions):
-                if facts.flags & (ASYNC | GENERATOR) or facts.decorators or not facts.calls:
-                    continue
-                function = module.function(index)
-                for name in {callee.rpartition(".")[2] for callee in facts.calls}:
-                    known.setdefault(name, []).append(function)
-        program._plain_callers = known  # type: ignore[attr-defined]
+        known = program.chains[kind] = make()
     return known

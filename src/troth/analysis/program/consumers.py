@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
@@ -112,7 +111,7 @@ class Consumers:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._fates: dict[tuple[Function, str], str] = {}
+        self._fates: dict[tuple[Function, str], str] = program.answers()
 
     def drops(self, func: Value | None, node: Node, position: int, name: str | None, value: Value) -> str:
         """Who it is that never awaits the argument, as text for a message; "" for anybody who may."""
@@ -252,7 +251,7 @@ def _takes_promises_by_name(function: Function) -> bool:
     for name, annotation, _, kind in function.facts.params:
         if kind == "**" and (looks_like_keeper(name) or (annotation is not None and mentions_awaitable(annotation))):
             return True
-    return function.is_async and _awaits_a_value(body_of(function.facts))
+    return function.is_async and _awaits_a_value(function.body())
 
 
 def _awaits_a_value(node: object) -> bool:

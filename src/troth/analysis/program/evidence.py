@@ -16,16 +16,18 @@ from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
+from troth.analysis.program.reads import Table, Tally, Words
 from troth.analysis.program.values import Coroutine, Value
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import Node
+    from troth.analysis.facts.model import FunctionFacts, Node
     from troth.analysis.program.entities import Function
     from troth.analysis.program.evaluate import Evaluator
     from troth.analysis.program.link import Program
+    from troth.analysis.program.reads import Reads
     from troth.analysis.program.sites import Site
 
-__all__ = ["Evidence", "asks_for_color"]
+__all__ = ["Evidence", "asks_for_color", "counted"]
 
 
 class Evidence:
@@ -38,16 +40,16 @@ class Evidence:
         self._rehearsed: Counter[str] = Counter()  # of these, the ones in tests and in functions: fakes and examples
         self._owners: dict[str, set[str]] = {}  # the classes that have them, in lower case
         self._plain: Counter[str] = Counter()
-        self._overriding: dict[str, bool] = {}
-        self._imported: dict[str, set[str]] = {}  # the libraries that a file imports
+        self._overriding: dict[str, bool] = _kept(program)
+        self._imported: dict[str, set[str]] = _kept(program)  # the libraries that a file imports
         self._places: dict[str, tuple[str, int]] = {}
         self._awaited: Counter[str] = Counter()
         self._awaited_here: Counter[tuple[str, str]] = Counter()
-        self._bare: dict[str, tuple[Counter[tuple[str, str]], Counter[str]]] = {}  # calls that are not awaited, by name
+        self._bare: dict[str, tuple[Counter[tuple[str, str]], Counter[str]]] = _kept(program)  # calls that are not awaited, by name
         self._awaited_names: Counter[str] = Counter()
         self._awaited_places: dict[str, tuple[str, int]] = {}
         self._generators: set[str] = set()  # names of async generators: calling one gives no coroutine
-        self.has_remote_objects = False  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
+        self._remote: set[str] = set()  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
         self.awaited_twice: set[str] = set()  # functions whose result is awaited as well
 
     def count(self, path: str, functions: tuple[tuple[object, ...], ...]) -> None:
@@ -55,7 +57,7 @@ class Evidence:
         for f in functions:
             parent = cast("int", f[2])
             if f[4] & 1 and parent > 0 and functions[parent][0] == "__getattr__":  # type: ignore[operator]
-                self.has_remote_objects = True
+                self._remote.add("")
             name, flags, at, awaited = f[0], f[4], f[5], f[10]
             if flags & 1:  # type: ignore[operator]
                 if flags & 2:  # type: ignore[operator]
@@ -81,6 +83,25 @@ class Evidence:
                 self._awaited_names[key.rpartition(".")[2]] += 1
                 self._awaited_places.setdefault(key, (path, at[0]))  # type: ignore[index]
 
+    def note(self, reads: Reads) -> None:
+        """From now on, when all files are counted, note who reads what of it."""
+        for name in _COUNTED:
+            counted = getattr(self, name)
+            kind = f"evidence {name}"
+            if isinstance(counted, Counter):
+                tally: Tally[Any] = Tally(reads, kind)
+                dict.update(tally, counted)
+                setattr(self, name, tally)
+            elif isinstance(counted, dict):
+                setattr(self, name, Table(reads, kind, counted))
+            else:
+                setattr(self, name, Words(reads, kind, counted))
+
+    @property
+    def has_remote_objects(self) -> bool:
+        """Whether a `__getattr__` makes async methods of any name: `await rpc.anything()`."""
+        return "" in self._remote
+
     def _not_awaited(self, name: str) -> tuple[Counter[tuple[str, str]], Counter[str]]:
         """How often callees of that last name are called without `await`: each where it stands, and anywhere."""
         known = self._bare.get(name)
@@ -90,8 +111,7 @@ class Evidence:
             for function in self._program.calling.functions_naming({name}):
                 for callee in function.facts.calls:
                     if callee.rpartition(".")[2] == name:
-                        functions = function.module.facts.functions
-                        here[_home(function.module.path, function.facts, functions, callee), callee] += 1
+                        here[_home_of(function, callee), callee] += 1
                         anywhere[_tail(callee)] += 1
             known = self._bare[name] = (here, anywhere)
         return known
@@ -180,7 +200,7 @@ class Evidence:
         """The name of a method that a library which the file imports has, only as a coroutine function."""
         if name in GENERIC or len(name) < _TELLING or any(self.colors(name)) or self._is_plain_elsewhere(name, asking):
             return None
-        for top in sorted(self._imported[asking]):
+        for top in sorted(self._program.module(asking).packages):
             if name in library.async_methods(top):
                 return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
         return None
@@ -188,8 +208,7 @@ class Evidence:
     def _is_plain_elsewhere(self, name: str, asking: str) -> bool:
         """Whether a library that the asking file imports has a plain method of that name."""
         if asking not in self._imported:
-            facts = self._program.module(asking).facts
-            self._imported[asking] = {i.module.partition(".")[0] for i in facts.imports if not i.level and i.module}
+            self._imported[asking] = self._program.module(asking).packages
         return any(name in library.plain_methods(top) for top in self._imported[asking])
 
     def _may_override_a_library(self, name: str) -> bool:
@@ -202,10 +221,11 @@ class Evidence:
         known = self._overriding.get(name)
         if known is None:
             module = self._program.module(self._places[name][0])
-            owner = next((f.owner for f in module.facts.functions if f.name == name and f.owner >= 0), -1)
+            methods = self._program.calling.functions_named(name)
+            owner = next((f.owner for f in methods if f.module is module and f.owner is not None), None)
             known = False
-            if owner >= 0 and None in self._program.classes.order(module.cls(owner)):
-                facts = module.facts.classes[owner]
+            if owner is not None and None in self._program.classes.order(owner):
+                facts = owner.facts
                 kind = _last_word(facts.name)
                 known = any(_last_word(callee_text(b).rpartition(".")[2]) == kind for b in facts.bases if kind)
             self._overriding[name] = known
@@ -251,7 +271,7 @@ class Evidence:
         if "…" in text:
             return None
         path, key = function.module.path, _tail(text)
-        home = _home(path, function.facts, function.module.facts.functions, text)
+        home = _home_of(function, text)
         if self._awaited_here[home, text] < _FEWEST_HERE and self._awaited[key] < _FEWEST_ANYWHERE:
             return None
         here, anywhere = self._not_awaited(text.rpartition(".")[2])
@@ -279,6 +299,37 @@ class Evidence:
         return Reason(f"`{text}(…)` is awaited in {awaited} other functions {where}", *place)
 
 
+# What is counted over all files; the places of witnesses are told, and nothing follows from them.
+_COUNTED = (
+    "_async",
+    "_methods",
+    "_rehearsed",
+    "_owners",
+    "_plain",
+    "_places",
+    "_awaited",
+    "_awaited_here",
+    "_awaited_names",
+    "_awaited_places",
+    "_generators",
+    "_remote",
+    "awaited_twice",
+)
+
+
+def counted(path: str, functions: tuple[FunctionFacts, ...]) -> dict[tuple[str, object], object]:
+    """What one file adds to the counts, by what is counted and its name; without lines, which only tell."""
+    alone = Evidence(None)  # type: ignore[arg-type]
+    alone.count(path, functions)
+    found: dict[tuple[str, object], object] = {}
+    for name in _COUNTED:
+        known = getattr(alone, name)
+        for key in known:
+            said = known[key] if isinstance(known, dict) and not name.endswith("places") else True
+            found[f"evidence {name}", key] = said
+    return found
+
+
 # How many functions have to await the same words: two in one file know what they do; elsewhere the same words may
 # mean another object, so three, and nobody who does otherwise. The `sock` whose `send` is called may even be another in
 # each function of a file, unless it belongs to the module or to `self`.
@@ -294,22 +345,33 @@ _FEWEST_ANYWHERE = 3
 _FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
 
 
+def _kept(program: Program | None) -> dict[Any, Any]:
+    return {} if program is None else program.answers()
+
+
 def _home(path: str, f: Any, functions: Any, callee: str) -> str:
     """The place in which the same words mean the same object: the file, or for `self` the class."""
     if not callee.startswith(("self.", "cls.")):
         return path
     while f[3] == -1 and f[2] > 0:
         f = functions[f[2]]
-    return f"{path} {f[3]}"
+    return f"{path} {f[1].rpartition('.')[0] if f[3] != -1 else ''}"
+
+
+def _home_of(function: Function, callee: str) -> str:
+    """The same of a function that is at hand."""
+    path = function.module.path
+    if not callee.startswith(("self.", "cls.")):
+        return path
+    while function.owner is None and function.parent is not None:
+        function = function.parent
+    return f"{path} {function.qualname.rpartition('.')[0] if function.owner is not None else ''}"
 
 
 def _is_local(text: str, function: Function) -> bool:
     """Whether the receiver is a variable of the function, not one of the module or of an object."""
     name = text.partition(".")[0]
-    facts = function.module.facts
-    return name not in {"self", "cls"} and not any(
-        name == known for known in (*(i.local for i in facts.imports), *(v[0] for v in facts.variables))
-    )
+    return name not in {"self", "cls"} and not function.module.binds_anywhere(name)
 
 
 def _asks_for_color(function: Function) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import FileFacts, ImportFacts, body_of, speaks_of
 from troth.analysis.findings import Span
@@ -19,8 +20,11 @@ from troth.analysis.program.flow import Flow
 from troth.analysis.program.glance import Glance
 from troth.analysis.program.holding import holds_promise
 from troth.analysis.program.imports import ModuleFinder
+from troth.analysis.program.index import Index
 from troth.analysis.program.names import Names
+from troth.analysis.program.parts import PARTS
 from troth.analysis.program.passed import Passed
+from troth.analysis.program.reads import EVERYTHING, Answers, Reads, Words
 from troth.analysis.program.reasons import Reasons
 from troth.analysis.program.sites import AWAITED, KEPT, PENDING, Incident, KeyAsked, Site
 from troth.analysis.program.suspicion import Suspicion
@@ -40,10 +44,12 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from troth.analysis.facts.model import At, Node, Param
     from troth.analysis.program.calling import Call
+    from troth.analysis.program.chains import Chains
     from troth.analysis.program.installed import Installed
     from troth.analysis.program.library import LibraryClass
     from troth.analysis.source.text import Text
@@ -109,8 +115,13 @@ class Program:
         text_of: Callable[[str], Text],
         cell_of: Callable[[str, int], tuple[int | None, int]] = lambda _path, _line: (None, 0),
         installed: Installed | None = None,
+        reads: Reads | None = None,
     ) -> None:
         self._installed = installed
+        self.reads = reads
+        self._answers: dict[str, dict[Any, Any]] = {}
+        self.places = {path: number for number, path in enumerate(paths)}
+        self.index = Index(self)
         self._text_of = text_of
         self._cell_of = cell_of
         self.paths = tuple(paths)
@@ -130,20 +141,27 @@ class Program:
         self.calling = Calling(self)
         self.passed = Passed(self)
         self.glance = Glance(self)
-        self._summaries: dict[Function, Summary] = {}
+        self._summaries: dict[Function, Summary] = self.answers()
+        self.picking: dict[str, list[str]] | None = None
+        self.picked: dict[str, frozenset[str]] = {}
+        """What the dispatchers of files pick; of those that stayed as they were it is known from an earlier run."""
+        self.chains: dict[str, Chains] = {}
+        self.shared: dict[str, frozenset[str]] = {}
+        self.returning: dict[str, set[str]] = {}
+        """The plain functions of files that were seen to return promises."""
+        self._said: dict[str, dict[str, Any]] = {}
         self._walking: set[Function] = set()
         self._early: set[Function] = set()  # those that asked too early what their callers give
         self._again: set[Function] = set()
-        self._parameters: dict[tuple[Function, str], Value | None] = {}
-        self._fixtures: dict[tuple[str, str], Function | None] = {}
+        self._parameters: dict[tuple[Function, str], Value | None] = self.answers()
+        self._fixtures: dict[tuple[str, str], Function | None] = self.answers()
         self._incidents: tuple[Incident, ...] = ()
         self._walked: set[Function] = set()
         self._asked: tuple[str, ...] = ()
         self.asked: tuple[str, ...] = tuple(paths)  # the files that the last walk was about
         self._suspicion: Suspicion | None = None
         self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
-        self._elsewhere: dict[tuple[Class, str], Value | None] = {}
-        self._by_name: dict[str, list[Class]] | None = None
+        self._elsewhere: dict[tuple[Class, str], Value | None] = self.answers()
 
     # -- modules -------------------------------------------------------------------------------------------------------
 
@@ -152,19 +170,57 @@ class Program:
         found = self._modules.get(path)
         if found is None:
             facts = self._facts_of(path)
-            found = self._modules[path] = Module(path, self.finder.name_of(path), facts or _EMPTY)
+            found = self._modules[path] = Module(
+                path, self.finder.name_of(path), facts or _EMPTY, log=None if self.reads is None else self.reads.log
+            )
         return found
 
     def take_over(self, earlier: Program | None) -> None:
         """Go on with the modules of an earlier program, those whose facts are the same: they know nothing of others."""
         for path, module in earlier._modules.items() if earlier is not None else ():
-            if module.facts is self._facts_of(path) and module.name == self.finder.name_of(path):
+            if module._facts is self._facts_of(path) and module.name == self.finder.name_of(path):
+                module.log = None if self.reads is None else self.reads.log
                 self._modules[path] = module
 
     def own_modules(self) -> Iterator[Module]:
-        """The modules of the project."""
+        """The modules of the project; whoever goes through them depends on all that any file says."""
+        if self.reads is not None:
+            self.reads.log.append(EVERYTHING)
         for path in self.paths:
             yield self.module(path)
+
+    def all_facts(self) -> Iterator[tuple[int, FileFacts]]:
+        """The facts of the project's files with their numbers, for tables of what all say under a name."""
+        for number, path in enumerate(self.paths):
+            facts = self._facts_of(path)
+            if facts is not None:
+                yield number, facts
+
+    def answers(self) -> dict[Any, Any]:
+        """A place to keep answers in, which knows what they were read from."""
+        return {} if self.reads is None else Answers(self.reads)
+
+    def answers_to(self, question: str) -> dict[Any, Any]:
+        """The place where the answers to one question are kept."""
+        known = self._answers.get(question)
+        if known is None:
+            known = self._answers[question] = self.answers()
+        return known
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Inside, what all files together say is put together; who reads it is noted under the name he asks for."""
+        return nullcontext() if self.reads is None else self.reads.aside()
+
+    def said(self, kind: str) -> Mapping[str, Any]:
+        """What files say of one kind (`program.parts`), by their paths, without those that say nothing of it."""
+        if self.reads is not None:
+            self.reads.log.append((kind,))
+        known = self._said.get(kind)
+        if known is None:
+            part = PARTS[kind]
+            every = ((self.paths[number], part(facts)) for number, facts in self.all_facts())
+            known = self._said[kind] = {path: one for path, one in every if one}
+        return known
 
     def installed(self, dotted: str) -> Module | None:
         """The module of an installed package, read from its source."""
@@ -215,10 +271,9 @@ class Program:
         if key not in self._elsewhere:
             self._elsewhere[key] = None
             found: set[Class | LibraryClass] = set()
-            for index, f in enumerate(module.facts.functions):
-                for param in f.params if f.owner == owner.index else ():
+            for function in (module.function(index) for indexes in owner.methods.values() for index in indexes):
+                for param in function.facts.params:
                     if param[0] == name and param[1] is not None and param[1] != ("name", "Any"):
-                        function = module.function(index)
                         known = [m for m in members_of(self.parameter(function, param)) if m is not NONE]
                         if len(known) != 1 or not isinstance(known[0], Instance):
                             return None
@@ -289,13 +344,7 @@ class Program:
         words = name.strip("_")
         if "_" not in words:
             return None
-        if self._by_name is None:
-            self._by_name = {}
-            for module in self.own_modules():
-                for index, c in enumerate(module.facts.classes):
-                    if c.parent == 0:
-                        self._by_name.setdefault(c.name.strip("_").lower(), []).append(module.cls(index))
-        found = self._by_name.get(words.replace("_", "").lower(), [])
+        found = self.index.classes_like(words.replace("_", "").lower())
         if len(found) != 1:
             return None
         cls = found[0]
@@ -416,10 +465,31 @@ class Program:
     def prepare(self) -> None:
         """Take in what all files say about names, so that walks can begin."""
         if self._suspicion is None:
-            modules = list(self.own_modules())
-            for module in modules:
-                self.evidence.count(module.path, module.facts.functions)
-            self._suspicion = Suspicion(self, modules)
+            with self.aside():
+                modules = list(self.own_modules())
+                for module in modules:
+                    self.evidence.count(module.path, module.facts.functions)
+                self._suspicion = Suspicion(self, modules)
+            if self.reads is not None:
+                self.evidence.note(self.reads)
+
+    def names_found(self, question: str, find: Callable[[], Collection[str]]) -> Collection[str]:
+        """Names that were worked out for the whole project, and may be known from an earlier run."""
+        known = self.shared.get(question)
+        if known is None:
+            if self.reads is None:
+                known = frozenset(find())
+            else:
+                with self.reads.for_file(question):
+                    known = frozenset(find())
+            self.shared[question] = known
+        return known if self.reads is None else Words(self.reads, question, known)
+
+    def is_suspect(self, function: Function) -> bool:
+        """Whether a walk goes through that function."""
+        self.prepare()
+        assert self._suspicion is not None
+        return self._suspicion.falls_on(function)
 
     def walk(
         self, paths: Sequence[str], beyond: Mapping[str, Sequence[int]] | None = None
@@ -445,13 +515,16 @@ class Program:
         left = dict.fromkeys(waiting)
         while True:
             for function in waiting:
-                if not suspicion.falls_on(function):
-                    continue
+                path = function.module.path
+                with nullcontext() if self.reads is None else self.reads.for_file(path):
+                    if not suspicion.falls_on(function):
+                        continue
+                    summary = self.summary(function)
+                    if not function.is_async and holds_promise(summary.returns):
+                        returning.add(function.name)
+                        self.returning.setdefault(path, set()).add(function.name)
                 del left[function]
-                walked.setdefault(function.module.path, []).append(function.index)
-                summary = self.summary(function)
-                if not function.is_async and holds_promise(summary.returns):
-                    returning.add(function.name)
+                walked.setdefault(path, []).append(function.index)
                 met += summary.incidents
             new = returning - suspicion.returners
             if not suspicion.grow(returning):
@@ -530,9 +603,9 @@ class Program:
         if owner is None:
             return False
         uses: set[str] = set()
-        for f in owner.module.facts.functions:
-            if f.owner == owner.index and speaks_of(f, (name,)):
-                collect_uses(body_of(f), name, uses, inside=True)
+        for method in (owner.module.function(index) for indexes in owner.methods.values() for index in indexes):
+            if speaks_of(method.facts, (name,)):
+                collect_uses(method.body(), name, uses, inside=True)
         return bool(uses & {"awaited", "other"})
 
     def _attribute_is_lost(self, cls: Class, name: str) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from troth.analysis.facts.model import ASYNC, GENERATOR, WAITS, body_of
+from troth.analysis.facts.model import ASYNC, GENERATOR, WAITS
 from troth.analysis.program.awaits import awaited_calls
-from troth.analysis.program.dispatch import dispatchers
+from troth.analysis.program.dispatch import dispatchers_of
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.handed import handed
 from troth.analysis.program.mentions import mentioned
@@ -96,8 +96,9 @@ def never_waits(cls: Class) -> bool:
 
 def handed_over(program: Program) -> tuple[Function, ...]:
     """Those that are async for nothing but for somebody whom they are handed to, and who may await what they give."""
-    handlers = _handlers(program)
-    candidates = [one for one in _idle(program) if one not in handlers and not is_required(program, one)]
+    idle = _idle(program)
+    handlers = _handlers(program, idle)
+    candidates = [one for one in idle if one not in handlers and not is_required(program, one)]
     families = _families(program, candidates)
     names = mentioned(program, {function.name for function in candidates})
     twins = _with_waiting_twins(program, candidates)
@@ -121,22 +122,18 @@ def _idle(program: Program) -> list[Function]:
     ]
 
 
-def _handlers(program: Program) -> set[Function]:
-    return {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
+def _handlers(program: Program, functions: Collection[Function]) -> set[Function]:
+    """Those that dispatchers pick."""
+    return {handler for one in dispatchers_of(program, functions) for handler in one.handlers}
 
 
-def _may_be_handlers(program: Program, functions: list[Function]) -> bool:
-    """Whether a dispatcher may have one of `functions`: in a table, where it is mentioned, or by a name it makes."""
-    if any("getattr" in facts.calls for one in functions if one.owner for facts in one.module.facts.functions):
-        return True
-    return bool(mentioned(program, {one.name for one in functions}))
 
 
 def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
     idle = _idle(program)
     if of_surfaces:
         apart = [one for one in idle if one.owner is None or not never_waits(one.owner)]
-        handlers = _handlers(program) if _may_be_handlers(program, apart) else set()
+        handlers = _handlers(program, apart)
         idle = [one for one in idle if one in handlers or (one.owner is not None and never_waits(one.owner))]
     found = _freed(program, idle, {})
     if of_surfaces:
@@ -159,7 +156,7 @@ def _freed(
     if not candidates:
         return []
     pulling: dict[Function, list[Call]] = defaultdict(list)
-    for dispatcher in dispatchers(program) if _may_be_handlers(program, candidates) else ():
+    for dispatcher in dispatchers_of(program, candidates):
         for handler in dispatcher.handlers:
             pulling[handler].append(dispatcher.call)
     families = _families(program, candidates)
@@ -260,7 +257,7 @@ def _hands_on(program: Program, call: Call, *, is_awaited: bool) -> bool:
 
     One that an async function returns or yields, though other calls of the same are awaited, is lost rather than given.
     """
-    body = body_of(call.caller.facts)
+    body = call.caller.body()
     around = _around(body, call.node, ())
     if not around or around[0] in _USED_UP:
         return False
@@ -327,12 +324,10 @@ def _with_waiting_twins(program: Program, functions: list[Function]) -> set[Func
     """The methods that another class of the same shape has too, and waits in: one surface, written twice."""
     names = {function.name for function in functions if function.owner is not None}
     waiting: dict[str, list[Class]] = defaultdict(list)
-    for module in program.own_modules():
-        for index in range(len(module.facts.classes)):
-            cls = module.cls(index)
-            for name in names & cls.methods.keys():
-                if any(module.function(method).waits for method in cls.methods[name]):
-                    waiting[name].append(cls)
+    for name in names:
+        for one in program.calling.functions_named(name):
+            if one.owner is not None and one.waits:
+                waiting[name].append(one.owner)
     return {
         function
         for function in functions

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
@@ -49,7 +48,7 @@ def gives_no_promise(program: Program, function: Function) -> bool:
             return is_no_promise(declared, program) and not _may_hand_on_a_promise(program, function)
         if mentions_awaitable(returns, _AWAITABLES):
             return False
-    body = body_of(function.facts)
+    body = function.body()
     if not _returns_something(body):
         return bool(body[-1][0] != "raise")  # one that never comes back gives nothing at all
     return is_no_promise(program.inferred(function), program)
@@ -62,7 +61,7 @@ def _may_hand_on_a_promise(program: Program, function: Function) -> bool:
     """
     inferred = program.inferred(function)
     if inferred is None:
-        return _returns_a_call(body_of(function.facts))
+        return _returns_a_call(function.body())
     return any(isinstance(m, Coroutine) for m in members_of(inferred))
 
 

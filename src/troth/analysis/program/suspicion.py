@@ -15,6 +15,7 @@ from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS, asks_for_function
 from troth.analysis.program.glance import binds
 from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.reads import Words
 from troth.analysis.program.values import (
     Builtin,
     ClassObject,
@@ -143,7 +144,25 @@ class Suspicion:
         self._slots = _async_types(modules)
         self.names |= _async_attributes(modules, self._slots)
         self._generators = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3}
-        self._cleared: dict[tuple[object, str], bool] = {}
+        self.sets = {
+            "names": frozenset(self.names),
+            "coroutines": frozenset(self._coroutines),
+            "generators": frozenset(self._generators),
+            "own": frozenset(self._own),
+            "slots": self._slots,
+        }
+        if program.reads is not None:
+            self.names = Words(program.reads, "suspicion names", self.names)
+            self.returners = Words(program.reads, "suspicion returners")
+            self._coroutines = Words(program.reads, "suspicion coroutines", self._coroutines)
+            self._generators = Words(program.reads, "suspicion generators", self._generators)
+            self._own = Words(program.reads, "suspicion own", self._own)
+        self._cleared: dict[tuple[object, str], bool] = program.answers()
+
+    def _slot_names(self) -> frozenset[str]:
+        if self._program.reads is not None:
+            self._program.reads.log.append(("suspicion slots",))
+        return self._slots
 
     def falls_on(self, function: Function) -> bool:
         """Whether `function` may lose a promise."""
@@ -172,7 +191,7 @@ class Suspicion:
         while around is not None:
             param = around.params.get(name)
             if param is not None:
-                if param[1] is not None and _mentions(param[1], self._slots):
+                if param[1] is not None and _mentions(param[1], self._slot_names()):
                     return True
                 if any(map(asks_for_function, around.facts.calls)):
                     return True

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
-from troth.analysis.program.chains import Chains
+from troth.analysis.program.chains import Chains, chains_of
 from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio
 from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
 from troth.analysis.rules.registry import Case, rule
@@ -179,7 +179,13 @@ def check(program: Program) -> Iterator[Finding]:
         return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
 
     names = {*known, "subprocess.Popen"}
-    direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True, whoever=_FILES)
+    direct = chains_of(
+        program,
+        "blocking",
+        lambda: Chains(
+            program, "blocking", names, lambda call: kind(call) is not None, stops=lambda _: True, whoever=_FILES
+        ),
+    )
     connections: set[tuple[Function, str]] = set()
     for call in direct.direct():
         if not call.is_awaited:
@@ -194,12 +200,17 @@ def check(program: Program) -> Iterator[Finding]:
             if "subprocess.Popen" in names_of(call.callee):
                 what = "holds up the loop while the program starts, and so will whoever waits for its end"
             yield _told(program, call, found, f"`{call.text}(…)` {what}", ())
-    chained = Chains(
+    chained = chains_of(
         program,
-        [name for name in known if _reaches(known[name])],
-        lambda call: not call.text.endswith("Popen") and _reaches(kind(call)),
-        stops=_is_for_a_thread,
-        up_to=("return",),
+        "blocking at a distance",
+        lambda: Chains(
+            program,
+            "blocking at a distance",
+            [name for name in known if _reaches(known[name])],
+            lambda call: not call.text.endswith("Popen") and _reaches(kind(call)),
+            stops=_is_for_a_thread,
+            up_to=("return",),
+        ),
     )
     told: set[tuple[Function, Function, At]] = set()
     for link in chained.indirect():
@@ -293,7 +304,7 @@ def _also(program: Program, call: Call) -> Blocking | None:
 
 def _has_async_paths(function: Function) -> bool:
     """Whether the file knows paths whose methods are awaited."""
-    return any(one.module.partition(".")[0] in {"anyio", "aiopath", "trio"} for one in function.module.facts.imports)
+    return not function.module.packages.isdisjoint({"anyio", "aiopath", "trio"})
 
 
 def _is_perhaps_done(call: Call) -> bool:

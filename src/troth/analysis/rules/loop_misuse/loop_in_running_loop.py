@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
-from troth.analysis.program.chains import Chains
+from troth.analysis.program.chains import Chains, chains_of
+from troth.analysis.program.parts import part
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import span
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import FileFacts
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Function
@@ -96,7 +98,10 @@ def check(program: Program) -> Iterator[Finding]:
     def starts(call: Call) -> bool:
         return any(name in starters for name in names_of(call.callee))
 
-    chains = Chains(program, starters, starts, stops=_asks, up_to=("return", "raise"))
+    def make() -> Chains:
+        return Chains(program, "loops", starters, starts, stops=_asks, up_to=("return", "raise"))
+
+    chains = chains_of(program, "loops", make)
     for call in chains.direct():
         if not _looks_whether_one_runs(call.caller):
             message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"
@@ -122,7 +127,12 @@ def _looks_whether_one_runs(function: Function) -> bool:
 
 def _allows_nesting(program: Program) -> bool:
     """Whether the project patches asyncio so that loops may be nested."""
-    return any(one.module == "nest_asyncio" for module in program.own_modules() for one in module.facts.imports)
+    return bool(program.said("nested loops"))
+
+
+@part("nested loops")
+def _nests(file: FileFacts) -> bool:
+    return any(one.module == "nest_asyncio" for one in file.imports)
 
 
 def _asks(function: Function) -> bool:

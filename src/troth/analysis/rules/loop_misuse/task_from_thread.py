@@ -63,14 +63,11 @@ def check(program: Program) -> Iterator[Finding]:
     """Tasks made where no loop runs."""
     known = semantics().slots
     asked = frozenset(program.asked)
-    making = {
-        function.name
-        for function in program.calling.functions_naming(name.rpartition(".")[2] for name in _NEEDING)
-        if function.module.path in asked and not function.is_async
-    }
+    needing = {name.rpartition(".")[2] for name in _NEEDING}
+    making = {function.name for function in program.calling.asked_naming(needing) if not function.is_async}
     started: dict[Function, Call] = {}
     for caller in program.calling.functions_naming(_THREADS) if making else ():
-        if making.isdisjoint(caller.module.facts.mentions):
+        if making.isdisjoint(caller.module.mentions):
             continue
         for call in program.calling.of(caller):
             if call.text.rpartition(".")[2] not in _THREADS:
@@ -82,7 +79,9 @@ def check(program: Program) -> Iterator[Finding]:
                 continue
             for slot, _, value in arguments_of(call):
                 function = definition_of(value)
-                if function is not None and known[name].wants.get(slot) == "plain" and not function.is_async:
+                if function is None or function.name not in caller.module.mentions:
+                    continue
+                if known[name].wants.get(slot) == "plain" and not function.is_async:
                     started.setdefault(function, call)
     for function, start in started.items():
         if function.name not in making or function.module.path not in asked:

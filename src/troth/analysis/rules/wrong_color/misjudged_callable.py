@@ -57,13 +57,8 @@ _QUESTIONS = frozenset(
 @rule("T409", "misjudged-callable", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Questions that get the wrong answer."""
-    asked = frozenset(program.asked)
-    for caller in program.calling.functions_naming({"iscoroutinefunction"}):
-        if (
-            caller.module.path not in asked
-            or any("__call__" in callee for callee in caller.facts.calls)
-            or _is_test(caller)
-        ):
+    for caller in program.calling.asked_naming({"iscoroutinefunction"}):
+        if any("__call__" in callee for callee in caller.facts.calls) or _is_test(caller):
             continue
         for call in program.calling.of(caller):
             if call.given and any(name in _QUESTIONS for name in names_of(call.callee)):

@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.entities import Class, Function
@@ -178,7 +177,7 @@ def _is_made_here(call: Call, target: Function) -> bool:
         return _last_of(receiver[1]) == maker
     made = [
         statement[2]
-        for statement in _statements(body_of(call.caller.facts))
+        for statement in _statements(call.caller.body())
         if statement[0] == "assign" and any(target == receiver for target in statement[1])
     ]
     return bool(made) and all(one[0] == "call" and _last_of(one[1]) == maker for one in made)
