@@ -13,9 +13,12 @@ from troth.analysis.facts.model import AllFacts, FileFacts
 from troth.analysis.findings import Finding, Span
 from troth.analysis.memory import Memory
 from troth.analysis.parallel import in_processes
-from troth.analysis.program import Program
+from troth.analysis.program import Program, changes
+from troth.analysis.program.changes import Token
+from troth.analysis.program.imports import importers
 from troth.analysis.program.installed import Installed, packages_of
-from troth.analysis.program.interface import callers_of, changed_names, face, importers
+from troth.analysis.program.reads import Reads
+from troth.analysis.program.trace import Trace, traced
 from troth.analysis.rules import Rule, all_rules
 from troth.analysis.source.notebook import read_notebook
 from troth.analysis.source.project import Project
@@ -114,32 +117,57 @@ def _analyse(
     said = {**overlay, **{path: memory.whole[path] for path in typing}} if memory is not None else overlay
     linked = AllFacts({**told, **typing}) if typing else facts
     changed = set(read) | (set(old) - set(project.files))
-    program = memory.program if memory is not None and kept is not None and not changed else None
-    if program is None:
-        installed = memory.installed(packages) if memory is not None else Installed(packages)
-        program = _link(project, linked, said, installed)
-        program.take_over(memory.program if memory is not None else None)
-    program.unread = frozenset(path for path, p in problems.items() if p.newer_syntax)
+    unread = frozenset(path for path, p in problems.items() if p.newer_syntax)
+    # Rules on request may ask about all files at once; and nothing is certain of what depends on an unread file.
+    trace = None if unread or not all(rule.is_default for rule in rules) else _trace(kept, project.files)
+    installed = memory.installed(packages) if memory is not None else Installed(packages)
+    reads = (cache is not None or memory is not None) and all(rule.is_default for rule in rules)
 
+    def make() -> Program:
+        made = _link(project, linked, said, installed, Reads() if reads else None)
+        made.take_over(memory.program if memory is not None else None)
+        made.unread = unread
+        return made
+
+    is_same = memory is not None and memory.program is not None and kept is not None and not changed
+    program = memory.program if is_same and memory is not None and memory.program is not None else make()
     asked: set[str] | None = None
-    findings: list[Finding] = []
-    if kept is not None and not program.unread:
+    again: set[str] = set()
+    if trace is not None and kept is not None:
         if hurry and memory is not None:
             asked = changed
             memory.owed.update({path: before.get(path) for path in changed if path not in memory.owed})
         else:
-            asked = _outdated(kept, changed, linked, program, memory)
-        findings = [f for f in kept.findings if f.span.path not in asked and f.span.path in facts]
-    walked = [p for p in project.files if p in facts and (asked is None or p in asked)]
-    fresh = in_notebooks(
-        _walk(program, walked, jobs, rules),
-        lambda path: overlay[path] if path in overlay else (project.root / path).read_bytes(),
-    )
+            asked, again = _outdated(kept, trace, changed, linked, program, memory)
+    while True:
+        walked = [p for p in project.files if p in facts and (asked is None or p in asked)]
+        if trace is not None:
+            trace.hand_over(program, walked, again)
+            for question in again:
+                program.names_found(question)
+        fresh, found_out = _walk(program, walked, jobs, rules, trace)
+        if trace is None or asked is None or found_out is None or hurry:
+            break
+        mask = trace.reading(trace.differing(found_out, walked))
+        if trace.files(mask) <= asked and trace.questions(mask) <= again:
+            break
+        asked |= trace.files(mask)
+        again |= trace.questions(mask)
+        program = make()
+    fresh = in_notebooks(fresh, lambda path: overlay[path] if path in overlay else (project.root / path).read_bytes())
+    findings = [] if asked is None or kept is None else kept.findings_beyond(asked, facts)
     findings = _once([*findings, *_doubted(fresh, program, facts)])
-    left = store.Kept(stamps, {path: problems.get(path) or facts.raw(path) for path in project.files}, tuple(findings))
+    if trace is not None and found_out is not None:
+        found_out = trace.updated(found_out, walked)
+    left = store.Kept(
+        stamps,
+        {path: problems.get(path) or facts.raw(path) for path in project.files},
+        tuple(findings),
+        None if found_out is None or unread else found_out,
+    )
     is_first = memory is None or memory.kept is None
     if cache is not None and not overlay and is_first and (read or kept is None or len(old) != len(project.files)):
-        store.save(cache, context, left)
+        store.save(cache, context, left if found_out is None or unread else replace(left, trace=found_out.packed()))
     if memory is not None:
         anew = project.files if is_first else read
         memory.keep(context, left, linked, program, {path: project.root / path for path in anew})
@@ -181,7 +209,11 @@ def _doubted(findings: Iterable[Finding], program: Program, facts: Mapping[str, 
 
 
 def _link(
-    project: Project, facts: Mapping[str, FileFacts], overlay: Mapping[str, bytes], installed: Installed
+    project: Project,
+    facts: Mapping[str, FileFacts],
+    overlay: Mapping[str, bytes],
+    installed: Installed,
+    reads: Reads | None,
 ) -> Program:
     texts: dict[str, Text] = {}
     own = frozenset(project.files)
@@ -199,33 +231,43 @@ def _link(
     def cell_of(path: str, line: int) -> tuple[int | None, int]:
         return read_notebook(data_of(path)).cell_of(line) if path.endswith(".ipynb") else (None, 0)
 
-    return Program(project.files, project.source_roots, facts.get, text_of, cell_of, installed)
+    return Program(project.files, project.source_roots, facts.get, text_of, cell_of, installed, reads)
+
+
+def _trace(kept: store.Kept | None, files: Sequence[str]) -> Trace | None:
+    """What an earlier run read, if it had the same files; one more may be what an old import means."""
+    if kept is None or kept.trace is None:
+        return None
+    trace = kept.trace if isinstance(kept.trace, Trace) else Trace(*kept.trace)
+    return trace if trace.paths == tuple(files) else None
 
 
 def _outdated(
-    kept: store.Kept, changed: set[str], facts: Mapping[str, FileFacts], program: Program, memory: Memory | None
-) -> set[str]:
-    """The files whose findings may have changed since the earlier run."""
+    kept: store.Kept,
+    trace: Trace,
+    changed: set[str],
+    facts: Mapping[str, FileFacts],
+    program: Program,
+    memory: Memory | None,
+) -> tuple[set[str], set[str]]:
+    """The files whose findings may have changed since the earlier run, and the questions to be asked again."""
     owed = memory.owed if memory is not None else {}
-    outdated = set(changed)
-    faces: set[str] = set()
-    names: set[str] = set()
-    for path in changed | owed.keys():
-        before = owed[path] if path in owed else _before(kept, path, memory)
-        after = facts.get(path)
-        names |= changed_names(before, after)
-        if before is None or after is None or face(before) != face(after):
-            faces.add(path)
-    if faces:
-        if memory is not None and kept.facts.keys() != facts.keys():
-            memory.targets.clear()  # a new file may be what an old import means
-        outdated |= importers(faces, facts, program.finder, memory.targets if memory is not None else None)
-    if names:
-        outdated.update(callers_of(names, facts))
-    # A finding elsewhere may point at a line that has moved.
     moved = changed | owed.keys()
-    outdated |= {f.span.path for f in kept.findings if any(r.path in moved for r in f.reasons)}
-    return outdated if changed else outdated - owed.keys()  # these were looked at in a hurry, and nothing came since
+    if not moved:
+        return set(), set()
+    tokens: set[Token] = set()
+    for path in moved:
+        before = owed[path] if path in owed else _before(kept, path, memory)
+        tokens |= changes.changed(path, before, facts.get(path))
+    if len(tokens) > len(moved):  # more than the texts
+        program.prepare()
+        tokens |= trace.of_sets(program.suspected)
+    mask = trace.reading(tokens)
+    outdated = changed | trace.files(mask)
+    # A finding elsewhere may point at a line that has moved.
+    outdated |= {f.span.path for f in kept.findings if not moved.isdisjoint(f.paths)}
+    # What was looked at in a hurry is up to date, unless something came since.
+    return (outdated if changed else outdated - owed.keys()), trace.questions(mask)
 
 
 def _before(kept: store.Kept, path: str, memory: Memory | None) -> FileFacts | None:
@@ -238,38 +280,59 @@ def _before(kept: store.Kept, path: str, memory: Memory | None) -> FileFacts | N
     return found if isinstance(found, FileFacts) else FileFacts.unpack(found)
 
 
-def _walk(program: Program, paths: list[str], jobs: int, rules: Sequence[Rule]) -> list[Finding]:
-    """What the rules find in `paths`, with the work spread over processes where that pays."""
+def _walk(
+    program: Program, paths: list[str], jobs: int, rules: Sequence[Rule], known: Trace | None
+) -> tuple[list[Finding], Trace | None]:
+    """What the rules find in `paths`, with the work spread over processes where that pays; and what was read for it."""
     if not paths:
         program.asked = ()
-        return []
+        return [], None if program.reads is None else traced(program, paths, known)
     program.prepare()
     functions = sum(len(program.module(path).facts.functions) for path in paths)
     count = max(1, min(jobs, functions // _WORTH_A_PROCESS))
     shares: list[list[str]] = [paths[start::count] for start in range(count)]
 
-    def piece(share: list[str]) -> Callable[[], tuple[list[Finding], set[str], dict[str, list[int]]]]:
-        def work() -> tuple[list[Finding], set[str], dict[str, list[int]]]:
+    def piece(share: list[str]) -> Callable[[], _Piece]:
+        def work() -> _Piece:
             returning, walked = program.walk(share)
-            return [f for rule in rules for f in rule.check(program)], returning, walked
+            found = _found(program, share, rules)
+            return found, returning, walked, None if program.reads is None else traced(program, share, known)
 
         return work
 
     findings: list[Finding] = []
     returning: set[str] = set()
     walked: dict[str, list[int]] = {}
-    for found, names, done in in_processes([piece(share) for share in shares]):
+    trace: Trace | None = None
+    for found, names, done, read in in_processes([piece(share) for share in shares]):
         findings += found
         returning |= names
         walked.update(done)
+        trace = read if trace is None or read is None else trace.joined(read)
     while count > 1 and program.learn(returning):  # one share may call what another found to return promises
         names, done = program.walk(paths, beyond=walked)
-        findings += [f for rule in rules for f in rule.check(program)]
+        findings += _found(program, list(done), rules)
         returning |= names
         for path, indices in done.items():
             walked[path] = [*walked.get(path, []), *indices]
+        if trace is not None:
+            trace = trace.joined(traced(program, list(done), known))
     own = frozenset(program.paths)
-    return _once(f for f in findings if f.span.path in own)  # what is wrong inside a library is not ours to tell
+    return _once(f for f in findings if f.span.path in own), trace  # what is wrong inside a library is not ours to tell
+
+
+_Piece = tuple[list[Finding], set[str], dict[str, list[int]], "Trace | None"]
+
+
+def _found(program: Program, paths: Sequence[str], rules: Sequence[Rule]) -> list[Finding]:
+    """What the rules say after a walk: file by file, so that what is read is read for the sake of one."""
+    if not all(rule.is_default for rule in rules):
+        return [f for rule in rules for f in rule.check(program)]
+    findings: list[Finding] = []
+    for path in paths:
+        with program.ask_about(path):
+            findings += [f for rule in rules for f in rule.check(program)]
+    return findings
 
 
 def _once(findings: Iterable[Finding]) -> list[Finding]:

@@ -10,10 +10,10 @@ import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from troth import __version__
 from troth.analysis.facts.model import FACTS_VERSION, FileFacts
@@ -42,6 +42,11 @@ class Kept:
     stamps: Mapping[str, Stamp]
     facts: Mapping[str, FileFacts | bytes | Problem]
     findings: tuple[Finding, ...]
+    trace: Any = None  # what was read for each file (`program.trace`), None where that is not known
+
+    def findings_beyond(self, asked: Collection[str], readable: Container[str]) -> list[Finding]:
+        """The findings of files that are not asked again and can still be read."""
+        return [f for f in self.findings if f.span.path not in asked and f.span.path in readable]
 
 
 def _key(context: str) -> str:
@@ -53,7 +58,7 @@ def load(folder: Path, context: str) -> Kept | None:
     try:
         data = (folder / _NAME).read_bytes()
         length = int.from_bytes(data[:8], "little")
-        key, index, problems, findings = marshal.loads(data[8 : 8 + length])  # noqa: S302  our own file
+        key, index, problems, findings, trace = marshal.loads(data[8 : 8 + length])  # noqa: S302  our own file
         if key != _key(context):
             return None
         view = memoryview(data)[8 + length :]
@@ -65,7 +70,7 @@ def load(folder: Path, context: str) -> Kept | None:
         for path, (changed, size, problem) in problems.items():
             stamps[path] = (changed, size)
             facts[path] = Problem(*problem)
-        return Kept(stamps, facts, pickle.loads(findings))  # noqa: S301  our own file
+        return Kept(stamps, facts, pickle.loads(findings), trace)  # noqa: S301  our own file
     except (OSError, ValueError, EOFError, TypeError, KeyError, AttributeError, pickle.UnpicklingError):
         return None  # absent, damaged or from another time: it is made anew
 
@@ -87,7 +92,7 @@ def save(folder: Path, context: str, kept: Kept) -> None:
         places[path] = (changed, size, position, position + len(blob))
         position += len(blob)
     findings = pickle.dumps(kept.findings, protocol=pickle.HIGHEST_PROTOCOL)
-    header = marshal.dumps((_key(context), places, problems, findings))
+    header = marshal.dumps((_key(context), places, problems, findings, kept.trace))
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         ignore = folder / ".gitignore"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program.entities import Class, Function
+    from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
 __all__ = ["Call", "Calling", "names_of"]

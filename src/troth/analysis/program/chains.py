@@ -6,7 +6,6 @@ the caller down, and every function is looked through once.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Reason
@@ -85,7 +84,9 @@ class Chains:
         whoever: Collection[str] = (),
         up_to: Collection[str] = (),
     ) -> None:
-        """`kind` is what to call them by; `ends` are the full names of the calls it is about; `stops` tells functions that see to it themselves.
+        """`kind` is what to call them by; `ends` are the full names of the calls it is about.
+
+        `stops` tells functions that see to it themselves.
 
         Of the names in `whoever` every call may be one, whatever it is called on. Only calls that a function always
         makes lead on; with `up_to`, only those before its first way out of such a kind.
@@ -154,14 +155,16 @@ class Chains:
 
     def _leads_on(self, function: Function) -> bool:
         """Whether the function calls something of a name by which the kind of call can be reached."""
-        return any(callee.rpartition(".")[2] in self._reaching for callee in function.facts.calls)
+        reaching = self._reaching
+        return any(callee.rpartition(".")[2] in reaching for callee in function.facts.calls)
 
-    @cached_property
+    @property
     def _reaching(self) -> Collection[str]:
         """The names of plain functions that lead to such a call, as far as names tell."""
-        return self._program.names_found(f"reaching {self._kind}", self._reach)
+        return self._program.names_found(f"reaching {self._kind}")
 
-    def _reach(self) -> set[str]:
+    def reach(self) -> set[str]:
+        """The names that `_reaching` keeps, worked out."""
         index = self._program.index
         found: set[str] = set()
         for name in {*self._whoever, *self._packages}:

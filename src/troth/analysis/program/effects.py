@@ -179,10 +179,7 @@ class Effects:
 
     def _read_returned(self, node: Node, decorator: Function, depth: int) -> str:
         """What the decorator gives back at one `return`."""
-        inner = {
-            f.name: decorator.module.function(i)
-            for i, f in decorator.module.functions_in(decorator.index)
-        }
+        inner = {f.name: decorator.module.function(i) for i, f in decorator.module.functions_in(decorator.index)}
         params = {p[0] for p in decorator.facts.params}
         while node[0] == "call":
             callee = node[1]

@@ -197,7 +197,7 @@ class _Bindings(dict[str, list[object]]):
         self._note(name)
         return super().__getitem__(name)
 
-    def get(self, name: str, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, name: str, default: Any = None) -> Any:
         """What the name is bound to, with a note."""
         self._note(name)
         return super().get(name, default)

@@ -45,7 +45,7 @@ class Evidence:
         self._places: dict[str, tuple[str, int]] = {}
         self._awaited: Counter[str] = Counter()
         self._awaited_here: Counter[tuple[str, str]] = Counter()
-        self._bare: dict[str, tuple[Counter[tuple[str, str]], Counter[str]]] = _kept(program)  # calls that are not awaited, by name
+        self._bare: dict[str, tuple[Counter[tuple[str, str]], Counter[str]]] = _kept(program)  # not awaited
         self._awaited_names: Counter[str] = Counter()
         self._awaited_places: dict[str, tuple[str, int]] = {}
         self._generators: set[str] = set()  # names of async generators: calling one gives no coroutine
@@ -270,7 +270,7 @@ class Evidence:
         """Sites that call the same by the same words: in this file, or anywhere if the words are telling."""
         if "…" in text:
             return None
-        path, key = function.module.path, _tail(text)
+        key = _tail(text)
         home = _home_of(function, text)
         if self._awaited_here[home, text] < _FEWEST_HERE and self._awaited[key] < _FEWEST_ANYWHERE:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import FileFacts, ImportFacts, body_of, speaks_of
@@ -22,7 +22,7 @@ from troth.analysis.program.holding import holds_promise
 from troth.analysis.program.imports import ModuleFinder
 from troth.analysis.program.index import Index
 from troth.analysis.program.names import Names
-from troth.analysis.program.parts import PARTS
+from troth.analysis.program.parts import PARTS, QUESTIONS
 from troth.analysis.program.passed import Passed
 from troth.analysis.program.reads import EVERYTHING, Answers, Reads, Words
 from troth.analysis.program.reasons import Reasons
@@ -158,6 +158,16 @@ class Program:
         self._incidents: tuple[Incident, ...] = ()
         self._walked: set[Function] = set()
         self._asked: tuple[str, ...] = ()
+        self._by_file: (
+            tuple[
+                tuple[Incident, ...],
+                tuple[str, ...],
+                set[Function],
+                dict[str, list[Incident]],
+                dict[str, set[Function]],
+            ]
+            | None
+        ) = None
         self.asked: tuple[str, ...] = tuple(paths)  # the files that the last walk was about
         self._suspicion: Suspicion | None = None
         self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
@@ -396,6 +406,11 @@ class Program:
         """The names of which something async is known, in the project or in what it imports."""
         return set() if self._suspicion is None else self._suspicion.names
 
+    @property
+    def suspected(self) -> Mapping[str, frozenset[str]]:
+        """The sets of names that suspicion rests on, by what they are, before any walk."""
+        return {} if self._suspicion is None else self._suspicion.sets
+
     def inferred(self, function: Function) -> Value | None:
         """What a function returns (or yields), by its body."""
         if function.is_abstract:
@@ -473,15 +488,12 @@ class Program:
             if self.reads is not None:
                 self.evidence.note(self.reads)
 
-    def names_found(self, question: str, find: Callable[[], Collection[str]]) -> Collection[str]:
-        """Names that were worked out for the whole project, and may be known from an earlier run."""
+    def names_found(self, question: str) -> Collection[str]:
+        """Names that are worked out for the whole project (`program.parts`), and may be known from an earlier run."""
         known = self.shared.get(question)
         if known is None:
-            if self.reads is None:
-                known = frozenset(find())
-            else:
-                with self.reads.for_file(question):
-                    known = frozenset(find())
+            with nullcontext() if self.reads is None else self.reads.for_file(question):
+                known = frozenset(QUESTIONS[question](self))
             self.shared[question] = known
         return known if self.reads is None else Words(self.reads, question, known)
 
@@ -534,6 +546,31 @@ class Program:
         self._asked = () if beyond is not None else tuple(paths)
         self._walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
         return returning, walked
+
+    def ask_about(self, path: str) -> AbstractContextManager[None]:
+        """Inside, the questions of rules are about that one of the files walked."""
+        if self._by_file is None or self._by_file[0] is not self._incidents:
+            incidents: dict[str, list[Incident]] = {}
+            functions: dict[str, set[Function]] = {}
+            for one in self._incidents:
+                incidents.setdefault(one.site.function.module.path, []).append(one)
+            for function in self._walked:
+                functions.setdefault(function.module.path, set()).add(function)
+            self._by_file = self._incidents, self._asked, self._walked, incidents, functions
+        return self._asking_about(path)
+
+    @contextmanager
+    def _asking_about(self, path: str) -> Iterator[None]:
+        assert self._by_file is not None
+        whole, asked, walked, incidents, functions = self._by_file
+        self.asked = (path,)
+        self._asked = (path,) if asked else ()
+        self._incidents, self._walked = tuple(incidents.get(path, ())), functions.get(path, set())
+        try:
+            with nullcontext() if self.reads is None else self.reads.for_file(path):
+                yield
+        finally:
+            self._incidents, self._asked, self._walked = whole, asked, walked
 
     def learn(self, returning: set[str]) -> bool:
         """Take in that these plain functions return promises; False where that was known."""
@@ -620,6 +657,8 @@ class Program:
 
     def text(self, path: str) -> Text:
         """The text of a file."""
+        if self.reads is not None:
+            self.reads.log.append(("text", path))
         return self._text_of(path)
 
     def span(self, path: str, at: At) -> Span:

@@ -127,8 +127,6 @@ def _handlers(program: Program, functions: Collection[Function]) -> set[Function
     return {handler for one in dispatchers_of(program, functions) for handler in one.handlers}
 
 
-
-
 def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
     idle = _idle(program)
     if of_surfaces:

@@ -129,7 +129,7 @@ class Answers(dict[K, V]):
         self._reads.log.append((self._number, key))
         return value
 
-    def get(self, key: K, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, key: K, default: Any = None) -> Any:
         """The answer, or that there is none yet."""
         if super().__contains__(key):
             self._reads.log.append((self._number, key))
@@ -171,9 +171,9 @@ class Tally(Counter[K]):
 
     def count_of(self, key: K) -> int:
         """The count, without a note."""
-        return dict.get(self, key, 0)  # type: ignore[arg-type]
+        return dict.get(self, key, 0)
 
-    def get(self, key: K, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, key: K, default: Any = None) -> Any:
         """The count, with a note."""
         self._reads.log.append((self._kind, key))
         return dict.get(self, key, default)
@@ -197,7 +197,7 @@ class Table(dict[K, V]):
         self._reads.log.append((self._kind, key))
         return super().__getitem__(key)
 
-    def get(self, key: K, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, key: K, default: Any = None) -> Any:
         """What is said under the name, with a note."""
         self._reads.log.append((self._kind, key))
         return super().get(key, default)

@@ -19,7 +19,7 @@ from troth.analysis.facts.names import decorator_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
-from troth.analysis.program.parts import part
+from troth.analysis.program.parts import part, question
 from troth.analysis.program.values import External
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
@@ -75,7 +75,7 @@ def check(program: Program) -> Iterator[Finding]:
         for index, facts in enumerate(module.facts.functions):
             if not (facts.flags & 1 and index and _asks_for_keys(facts)):
                 continue
-            giving = program.names_found("functions giving models", lambda: _giving_models(program))
+            giving = program.names_found("functions giving models")
             if any(callee.rpartition(".")[2] in giving for callee in (*facts.awaited, *facts.calls)):
                 yield from _judge(program, module, module.function(index))
 
@@ -89,6 +89,7 @@ def _asks_for_keys(facts: FunctionFacts) -> bool:
     return not asked <= {param[0] for param in facts.params}
 
 
+@question("functions giving models")
 def _giving_models(program: Program) -> set[str]:
     models = {name for found in program.said("models").values() for name in found}
     return {

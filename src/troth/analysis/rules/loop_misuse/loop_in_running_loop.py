@@ -20,7 +20,7 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains, chains_of
-from troth.analysis.program.parts import part
+from troth.analysis.program.parts import part, question
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import span
@@ -93,15 +93,7 @@ def check(program: Program) -> Iterator[Finding]:
     """Loops started where one runs."""
     if _allows_nesting(program):
         return
-    starters = {name for name, way in semantics().runs_a_loop.items() if way == "runs"}
-
-    def starts(call: Call) -> bool:
-        return any(name in starters for name in names_of(call.callee))
-
-    def make() -> Chains:
-        return Chains(program, "loops", starters, starts, stops=_asks, up_to=("return", "raise"))
-
-    chains = chains_of(program, "loops", make)
+    chains = _chains(program)
     for call in chains.direct():
         if not _looks_whether_one_runs(call.caller):
             message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"
@@ -118,6 +110,23 @@ def check(program: Program) -> Iterator[Finding]:
             (Reason(f"`{caller.qualname}` is `async def`, so a loop runs it", *caller.place), *(link.rest or link).reasons()),
             None, caller.qualname, link.call.text,
         )  # fmt: skip
+
+
+def _chains(program: Program) -> Chains:
+    starters = {name for name, way in semantics().runs_a_loop.items() if way == "runs"}
+
+    def starts(call: Call) -> bool:
+        return any(name in starters for name in names_of(call.callee))
+
+    def make() -> Chains:
+        return Chains(program, "loops", starters, starts, stops=_asks, up_to=("return", "raise"))
+
+    return chains_of(program, "loops", make)
+
+
+@question("reaching loops")
+def _reaching(program: Program) -> set[str]:
+    return _chains(program).reach()
 
 
 def _looks_whether_one_runs(function: Function) -> bool:
