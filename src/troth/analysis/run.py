@@ -18,7 +18,8 @@ from troth.analysis.program.changes import Token
 from troth.analysis.program.imports import importers
 from troth.analysis.program.installed import Installed, packages_of
 from troth.analysis.program.reads import Reads
-from troth.analysis.program.trace import Trace, traced
+from troth.analysis.program.tables import Tables
+from troth.analysis.program.trace import Readers, Trace, in_groups, traced
 from troth.analysis.rules import Rule, all_rules
 from troth.analysis.source.notebook import read_notebook
 from troth.analysis.source.project import Project
@@ -27,6 +28,8 @@ from troth.analysis.source.text import Text, decode
 
 __all__ = ["Analysis", "analyse"]
 
+_MANY = 40  # files; after so many have changed all are looked at again, to tell who reads what now
+_MANY_READ = 100_000  # things that files looked at again have read
 _WORTH_A_PROCESS = 3_000  # functions; walking through fewer takes less time than a second process needs to pay
 
 
@@ -94,7 +97,7 @@ def _analyse(
     kept = memory.last_look(context) if memory is not None else None
     if kept is None and cache is not None:
         kept = store.load(cache, context)
-    stamps = {path: (0, 0) if path in overlay else store.stamp(project.root / path) for path in project.files}
+    stamps = {path: (0, 0) if path in overlay else store.stamp(f"{project.root}/{path}") for path in project.files}
     old = kept.facts if kept is not None else {}
     known = {p: old[p] for p in project.files if p in old and kept is not None and kept.stamps[p] == stamps[p]}
     read = gather(
@@ -109,22 +112,24 @@ def _analyse(
         if isinstance(found, Problem):
             problems[path] = found
         else:
-            told[path] = before.raw(path) if path in known and path in before else found
+            told[path] = before.known(path) if path in known and path in before else found
     facts = AllFacts(told)
     typing = {
-        path: before.raw(path) for path in problems if memory is not None and path in before and path in memory.whole
+        path: before.known(path) for path in problems if memory is not None and path in before and path in memory.whole
     }
     said = {**overlay, **{path: memory.whole[path] for path in typing}} if memory is not None else overlay
     linked = AllFacts({**told, **typing}) if typing else facts
     changed = set(read) | (set(old) - set(project.files))
     unread = frozenset(path for path, p in problems.items() if p.newer_syntax)
     # Rules on request may ask about all files at once; and nothing is certain of what depends on an unread file.
-    trace = None if unread or not all(rule.is_default for rule in rules) else _trace(kept, project.files)
+    trace = None if unread or not all(rule.is_default for rule in rules) else _trace(kept, project.files, changed)
     installed = memory.installed(packages) if memory is not None else Installed(packages)
     reads = (cache is not None or memory is not None) and all(rule.is_default for rule in rules)
 
+    tables = _tables(kept, trace, changed, linked, memory) if memory is None else None
+
     def make() -> Program:
-        made = _link(project, linked, said, installed, Reads() if reads else None)
+        made = _link(project, linked, said, installed, Reads() if reads else None, tables)
         made.take_over(memory.program if memory is not None else None)
         made.unread = unread
         return made
@@ -139,7 +144,11 @@ def _analyse(
             memory.owed.update({path: before.get(path) for path in changed if path not in memory.owed})
         else:
             asked, again = _outdated(kept, trace, changed, linked, program, memory)
-    while True:
+    is_settled = trace is not None and asked is not None and not asked and not again
+    fresh: list[Finding] = []
+    found_out: Trace | None = trace
+    walked: list[str] = []
+    while not is_settled:
         walked = [p for p in project.files if p in facts and (asked is None or p in asked)]
         if trace is not None:
             trace.hand_over(program, walked, again)
@@ -157,17 +166,19 @@ def _analyse(
     fresh = in_notebooks(fresh, lambda path: overlay[path] if path in overlay else (project.root / path).read_bytes())
     findings = [] if asked is None or kept is None else kept.findings_beyond(asked, facts)
     findings = _once([*findings, *_doubted(fresh, program, facts)])
-    if trace is not None and found_out is not None:
+    if trace is not None and found_out is not None and not is_settled:
         found_out = trace.updated(found_out, walked)
     left = store.Kept(
         stamps,
         {path: problems.get(path) or facts.raw(path) for path in project.files},
         tuple(findings),
         None if found_out is None or unread else found_out,
+        None if kept is None or trace is None else kept.base,
+        () if kept is None or trace is None else {*kept.since, *changed},
     )
     is_first = memory is None or memory.kept is None
     if cache is not None and not overlay and is_first and (read or kept is None or len(old) != len(project.files)):
-        store.save(cache, context, left if found_out is None or unread else replace(left, trace=found_out.packed()))
+        _save(cache, context, left, program)
     if memory is not None:
         anew = project.files if is_first else read
         memory.keep(context, left, linked, program, {path: project.root / path for path in anew})
@@ -184,6 +195,19 @@ def _analyse(
         tuple(path for path, p in problems.items() if p.newer_syntax),
         program,
     )
+
+
+def _save(cache: Path, context: str, left: store.Kept, program: Program) -> None:
+    """Keep what was found out: on top of what the last full run left, or anew where this was one."""
+    trace = left.trace
+    if not isinstance(trace, Trace):
+        store.save(cache, context, left, ())
+    elif left.base is not None:
+        store.save(cache, context, replace(left, trace=trace.packed()), None)
+    else:
+        groups = in_groups(trace.readers.later)
+        packed = replace(trace, readers=Readers(_nothing, {})).packed()
+        store.save(cache, context, replace(left, trace=packed), [*program.tables_made(), *groups.items()])
 
 
 def _read_newer(read: Gathered, root: Path, overlay: Mapping[str, bytes], python: Path | None) -> None:
@@ -214,6 +238,7 @@ def _link(
     overlay: Mapping[str, bytes],
     installed: Installed,
     reads: Reads | None,
+    tables: Tables | None,
 ) -> Program:
     texts: dict[str, Text] = {}
     own = frozenset(project.files)
@@ -231,15 +256,47 @@ def _link(
     def cell_of(path: str, line: int) -> tuple[int | None, int]:
         return read_notebook(data_of(path)).cell_of(line) if path.endswith(".ipynb") else (None, 0)
 
-    return Program(project.files, project.source_roots, facts.get, text_of, cell_of, installed, reads)
+    return Program(project.files, project.source_roots, facts.get, text_of, cell_of, installed, reads, tables)
 
 
-def _trace(kept: store.Kept | None, files: Sequence[str]) -> Trace | None:
-    """What an earlier run read, if it had the same files; one more may be what an old import means."""
-    if kept is None or kept.trace is None:
+def _trace(kept: store.Kept | None, files: Sequence[str], changed: Collection[str]) -> Trace | None:
+    """What earlier runs read, if they had the same files: one more may be what an old import means.
+
+    Where much has changed since all files were looked at, that is done again.
+    """
+    if kept is None or kept.trace is None or len({*kept.since, *changed}) > _MANY:
         return None
-    trace = kept.trace if isinstance(kept.trace, Trace) else Trace(*kept.trace)
-    return trace if trace.paths == tuple(files) else None
+    if isinstance(kept.trace, Trace):
+        trace = kept.trace
+    else:
+        paths, later, *rest = kept.trace
+        trace = Trace(paths, Readers(_nothing if kept.base is None else kept.base.get, later), *rest)
+    is_too_much = len(trace.readers.later) > _MANY_READ and kept.base is not None
+    return trace if trace.paths == tuple(files) and not is_too_much else None
+
+
+def _nothing(_piece: str) -> None:
+    return None
+
+
+def _tables(
+    kept: store.Kept | None,
+    trace: Trace | None,
+    changed: Collection[str],
+    facts: Mapping[str, FileFacts],
+    memory: Memory | None,
+) -> Tables | None:
+    """The tables of an earlier run, if it had the same files and left any."""
+    if kept is None or trace is None or kept.base is None or not kept.base.pieces:
+        return None
+    places = {path: number for number, path in enumerate(trace.paths)}
+    then = kept.base.facts
+    since = {
+        places[path]: (FileFacts.unpack(then[path]) if path in then else None, facts.get(path))
+        for path in {*kept.since, *changed}
+    }
+    lately = {places[path]: (_before(kept, path, memory), facts.get(path)) for path in changed}
+    return Tables(kept.base.get, since, trace.sets, lately)
 
 
 def _outdated(

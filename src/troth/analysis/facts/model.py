@@ -20,6 +20,7 @@ The body of a function is kept as marshalled bytes and read only when somebody a
 """
 
 import marshal
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ __all__ = [
     "Param",
     "body_of",
     "speaks_of",
+    "without_places",
 ]
 
 FACTS_VERSION = 4
@@ -143,16 +145,22 @@ class AllFacts(Mapping[str, FileFacts]):
 
     def __init__(self, facts: Mapping[str, "FileFacts | bytes"]) -> None:
         self._facts = dict(facts)
+        self._read: dict[str, FileFacts] = {}
 
     def __getitem__(self, path: str) -> FileFacts:
-        found = self._facts[path]
-        if not isinstance(found, FileFacts):
-            found = self._facts[path] = FileFacts.unpack(found)
-        return found
+        known = self._read.get(path)
+        if known is None:
+            found = self._facts[path]
+            known = self._read[path] = found if isinstance(found, FileFacts) else FileFacts.unpack(found)
+        return known
 
     def raw(self, path: str) -> "FileFacts | bytes":
-        """The facts as they are now, read or not."""
+        """The facts as they came, packed or not: what came packed need not be packed again."""
         return self._facts[path]
+
+    def known(self, path: str) -> "FileFacts | bytes":
+        """The facts as they are now, read or not."""
+        return self._read.get(path) or self._facts[path]
 
     def __contains__(self, path: object) -> bool:
         return path in self._facts
@@ -162,6 +170,14 @@ class AllFacts(Mapping[str, FileFacts]):
 
     def __len__(self) -> int:
         return len(self._facts)
+
+
+_PLACE = re.compile(r"\(\d+, \d+, \d+, \d+\)")
+
+
+def without_places(value: object) -> str:
+    """Facts as text, without the places they stand at."""
+    return _PLACE.sub("@", repr(value))
 
 
 def speaks_of(function: FunctionFacts, names: Iterable[str]) -> bool:

@@ -6,10 +6,9 @@ are known by their qualified names, so that one that is put in between leaves th
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import FileFacts, body_of
+from troth.analysis.facts.model import FileFacts, body_of, without_places
 from troth.analysis.program.entities import Class, Function, Module
 from troth.analysis.program.evidence import counted
 from troth.analysis.program.index import class_keys, function_keys, said
@@ -25,7 +24,6 @@ __all__ = ["Token", "changed", "files_of", "tokens"]
 
 Token = tuple[Any, ...]
 _EMPTY = FileFacts((), (), (), (), None)
-_PLACE = re.compile(r"\(\d+, \d+, \d+, \d+\)")
 
 
 def changed(path: str, before: FileFacts | None, after: FileFacts | None) -> set[Token]:
@@ -47,11 +45,6 @@ def _differing(old: Mapping[Any, object], new: Mapping[Any, object]) -> set[Toke
     return {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
 
 
-def _plain(value: object) -> str:
-    """Facts without the places they stand at."""
-    return _PLACE.sub("@", repr(value))
-
-
 def _readable(path: str, file: FileFacts) -> dict[Token, object]:
     """What is read of functions but for their bodies, of classes and of names."""
     functions, classes = function_keys(file), class_keys(file)
@@ -66,7 +59,7 @@ def _readable(path: str, file: FileFacts) -> dict[Token, object]:
         return classes[index] if index >= 0 else ""
 
     for key, f in zip(functions, file.functions, strict=True):
-        words = _plain((f.name, function(f.parent), cls(f.owner), *f[4:5], *f[6:12]))
+        words = without_places((f.name, function(f.parent), cls(f.owner), *f[4:5], *f[6:12]))
         found["function", path, key] = words
         if f.owner == -1:
             if f.parent > 0:
@@ -76,7 +69,7 @@ def _readable(path: str, file: FileFacts) -> dict[Token, object]:
     for key, c in zip(classes, file.classes, strict=True):
         methods = [(name, [function(index) for index in indexes]) for name, indexes in c.methods]
         attributes = [(name, function(index), *rest) for name, index, *rest in c.self_attributes]
-        words = _plain((c[:2], function(c.parent), cls(c.outer), c[5:7], methods, c[8:10], attributes))
+        words = without_places((c[:2], function(c.parent), cls(c.outer), c[5:7], methods, c[8:10], attributes))
         found["class", path, key] = words
         if c.outer == -1:
             if c.parent > 0:
@@ -89,7 +82,7 @@ def _readable(path: str, file: FileFacts) -> dict[Token, object]:
         elif one.local and one.name != "*":
             names.setdefault(one.local, []).append(repr(one))
     for name, annotation, value in file.variables:
-        names.setdefault(name, []).append(_plain((annotation, value)))
+        names.setdefault(name, []).append(without_places((annotation, value)))
     for name, words_of in names.items():
         found["name", path, name] = words_of
     found["name", path, ""] = scopes
@@ -110,7 +103,7 @@ def _bodies(path: str, old: FileFacts, new: FileFacts) -> set[Token]:
 def _is_same(one: FunctionFacts | None, other: FunctionFacts | None) -> bool:
     if one is None or other is None or len(one.body) != len(other.body):
         return False  # a number has the same length, whichever line it is
-    return one.body == other.body or _plain(body_of(one)) == _plain(body_of(other))
+    return one.body == other.body or without_places(body_of(one)) == without_places(body_of(other))
 
 
 def tokens(readers: Mapping[object, int], bits: Mapping[str, int]) -> dict[Token, int]:

@@ -20,7 +20,9 @@ from troth.analysis.program.reads import Table, Tally, Words
 from troth.analysis.program.values import Coroutine, Value
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import FunctionFacts, Node
+    from collections.abc import Mapping
+
+    from troth.analysis.facts.model import FileFacts, FunctionFacts, Node
     from troth.analysis.program.entities import Function
     from troth.analysis.program.evaluate import Evaluator
     from troth.analysis.program.link import Program
@@ -83,6 +85,63 @@ class Evidence:
                 self._awaited_names[key.rpartition(".")[2]] += 1
                 self._awaited_places.setdefault(key, (path, at[0]))  # type: ignore[index]
 
+    def tables(self) -> dict[str, object]:
+        """All counts as plain data."""
+        found: dict[str, object] = {}
+        for name in _COUNTED:
+            known = getattr(self, name)
+            found[name] = dict(known) if isinstance(known, dict) else set(known)
+        return found
+
+    def restore(
+        self,
+        tables: Mapping[str, Any],
+        since: Mapping[int, tuple[FileFacts | None, FileFacts | None]],
+    ) -> bool:
+        """Take counts of an earlier run, and count what has changed since.
+
+        False where that cannot be done: somebody no longer says what others may or may not say as well.
+        """
+        counts = {name: tables[name] for name in _COUNTED}
+        for number, (before, now) in since.items():
+            path = self._program.paths[number]
+            old, new = Evidence(None), Evidence(None)  # type: ignore[arg-type]
+            for one, facts in ((old, before), (new, now)):
+                if facts is not None:
+                    one.count(path, facts.functions)
+            if not all(self._recount(counts[name], getattr(old, name), getattr(new, name), path) for name in _COUNTED):
+                return False
+        for name in _COUNTED:
+            known = getattr(self, name)
+            setattr(self, name, Counter(counts[name]) if isinstance(known, Counter) else counts[name])
+        return True
+
+    def _recount(self, count: Any, old: Any, new: Any, path: str) -> bool:
+        if isinstance(old, Counter):
+            for key in old.keys() | new.keys():
+                left = count.get(key, 0) + new[key] - old[key]
+                if left:
+                    count[key] = left
+                else:
+                    count.pop(key, None)
+            return True
+        if not isinstance(old, dict):
+            count |= new
+            return bool(old <= new)
+        places = self._program.places
+        for key in old.keys() | new.keys():
+            one = new.get(key)
+            if isinstance(one if one is not None else old[key], tuple):  # the first file that says it
+                if key not in count or (one is not None and places[path] <= places[count[key][0]]):
+                    count[key] = one
+                elif one is None and count[key][0] == path:
+                    return False
+            elif one is None or not old.get(key, set()) <= one:
+                return False
+            else:
+                count[key] = count.get(key, set()) | one
+        return True
+
     def note(self, reads: Reads) -> None:
         """From now on, when all files are counted, note who reads what of it."""
         for name in _COUNTED:
@@ -119,6 +178,10 @@ class Evidence:
     def colors(self, name: str) -> tuple[int, int]:
         """How many definitions of that name are async, and how many are not."""
         return self._async[name], self._plain[name]
+
+    def is_awaited(self, name: str) -> bool:
+        """Whether a callee of that last name is awaited somewhere."""
+        return self._awaited_names[name] > 0
 
     def async_names(self) -> set[str]:
         """Names with at least one async definition, and names that are awaited somewhere."""

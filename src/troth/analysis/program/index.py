@@ -1,21 +1,21 @@
 """Knows who of a project says a name: calls it, defines it, derives from it, is decorated with it, mentions it.
 
-Each of these is one look through all files, made when the first question comes. Whoever asks is noted as a reader of
-what all files say under that name; `said` gives what one file says under each, so that two versions of it can be
+Each of these is a table, made in one look through all files when the first question comes, or taken from an earlier
+run; a place in it is the number of the file and that of the function or class in one. Whoever asks is noted as a reader
+of what all files say under that name; `said` gives what one file says under each, so that two versions of it can be
 compared.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import ASYNC, GENERATOR
 from troth.analysis.facts.names import decorator_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts
     from troth.analysis.program.entities import Class, Function
@@ -24,188 +24,211 @@ if TYPE_CHECKING:
 __all__ = ["Index", "called_in", "class_keys", "function_keys", "said"]
 
 _ANY = "?"  # a base that is no name: what it means only a look at it can tell
+_BITS = 20  # for the number of a function or class in its file
+_WITHIN = (1 << _BITS) - 1
 
 
 class Index:
-    """Functions, classes and files by the names they say; places are the number of the file and their own."""
+    """Functions, classes and files by the names they say."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._tables: dict[str, dict[str, list[Any]]] = {}
+        self._since: dict[str, dict[str, list[Any]]] = {}
 
-    def _note(self, kind: str, name: str) -> None:
-        reads = self._program.reads
-        if reads is not None:
-            reads.log.append((kind, name))
+    def _look(self, kind: str, name: str) -> list[Any]:
+        """What files say under a name, in the order of files."""
+        program = self._program
+        if program.reads is not None:
+            program.reads.log.append((kind, name))
+        table = self._tables.get(kind)
+        if table is None:
+            table = self._tables[kind] = self._made(kind)
+        found = table.get(name, ())
+        since = self._since.get(kind)
+        if since is None:
+            return list(found)
+        assert program.tables is not None
+        changed = program.tables.since
+        return sorted([*(one for one in found if _file(one) not in changed), *since.get(name, ())])
+
+    def _made(self, kind: str) -> dict[str, list[Any]]:
+        tables = self._program.tables
+        known: dict[str, list[Any]] | None = None if tables is None else tables.get(f"index {kind}")
+        if known is None or tables is None:
+            return _table(kind, self._program.all_facts())
+        now = ((number, facts) for number, (_, facts) in tables.since.items() if facts is not None)
+        self._since[kind] = _table(kind, now)
+        return known
+
+    def tables(self) -> dict[str, dict[str, list[Any]]]:
+        """The tables that were made from all facts, for the next run."""
+        return {kind: table for kind, table in self._tables.items() if kind not in self._since}
 
     def functions_naming(self, names: Iterable[str]) -> Iterator[Function]:
         """The functions in which a callee's last name is one of `names`, in the order of files."""
-        found: set[tuple[int, int]] = set()
+        found: set[int] = set()
         for name in names:
-            self._note("calls", name)
-            found.update(self._calls.get(name, ()))
-        yield from self._functions(sorted(found))
+            found.update(self._look("calls", name))
+        return self._functions(sorted(found))
 
     def functions_named(self, name: str) -> list[Function]:
         """The functions and methods that are called `name`."""
-        self._note("defs", name)
-        return list(self._functions(self._defs.get(name, ())))
+        return list(self._functions(self._look("defs", name)))
 
     def plain_callers(self, name: str) -> Iterator[Function]:
         """The plain functions, no generators and not decorated, that call something of that last name."""
-        self._note("plain calls", name)
-        yield from self._functions(place for place, _ in self._plain_calls.get(name, ()))
+        return self._functions(one[0] for one in self._look("plain calls", name))
 
     def names_of_plain_callers(self, name: str) -> set[str]:
         """Their names alone."""
-        self._note("plain calls", name)
-        return {one for _, one in self._plain_calls.get(name, ())}
+        return {one[1] for one in self._look("plain calls", name)}
 
     def constructors_of(self, name: str) -> list[Function]:
         """The `__init__` of each class that is called `name`."""
-        self._note("inits", name)
-        return list(self._functions(self._inits.get(name, ())))
+        return list(self._functions(self._look("inits", name)))
 
     def decorated_with(self, name: str) -> list[Function]:
         """The functions with a decorator whose last name is `name`."""
-        self._note("decorated", name)
-        return list(self._functions(self._decorated.get(name, ())))
+        return list(self._functions(self._look("decorated", name)))
 
     def is_awaited(self, name: str) -> bool:
         """Whether some function calls and awaits something of that name."""
-        self._note("awaited", name)
-        return name in self._awaited
+        return bool(self._look("awaited", name))
 
     def classes_based_on(self, name: str) -> Iterator[Class]:
         """The classes that have a base of that last name, or one that is no name."""
-        self._note("bases", name)
-        self._note("bases", _ANY)
-        yield from self._classes_at(self._bases.get(name, ()))
-        yield from self._classes_at(self._bases.get(_ANY, ()))
+        return self._classes([*self._look("bases", name), *self._look("bases", _ANY)])
 
-    def other_names(self, name: str) -> Iterable[str]:
+    def other_names(self, name: str) -> set[str]:
         """The names under which something called `name` is imported or assigned somewhere."""
-        self._note("aliases", name)
-        return self._aliases.get(name, ())
+        return {one[1] for one in self._look("aliases", name)}
 
     def classes_like(self, word: str) -> list[Class]:
         """The classes at module level that are called `word`, whatever their case and underscores."""
-        self._note("convention", word)
-        return list(self._classes_at(self._conventional.get(word, ())))
-
-    def files_mentioning(self, names: Iterable[str]) -> list[str]:
-        """The files in which one of `names` stands as a value, not only as a callee."""
-        found: set[int] = set()
-        for name in names:
-            self._note("mentions", name)
-            found.update(self._mentions.get(name, ()))
-        return [self._program.paths[number] for number in sorted(found)]
+        return list(self._classes(self._look("convention", word)))
 
     def is_data(self, name: str) -> bool:
         """Whether some class keeps data under that name."""
-        self._note("data", name)
-        return name in self._data
+        return bool(self._look("data", name))
 
-    def _functions(self, places: Iterable[tuple[int, int]]) -> Iterator[Function]:
+    def files_mentioning(self, names: Iterable[str]) -> list[str]:
+        """The files in which one of `names` stands as a value, not only as a callee."""
+        found = {_file(one) for name in names for one in self._look("mentions", name)}
+        return [self._program.paths[number] for number in sorted(found)]
+
+    def _functions(self, places: Iterable[int]) -> Iterator[Function]:
         program = self._program
-        for number, index in places:
-            yield program.module(program.paths[number]).function(index)
+        for place in places:
+            yield program.module(program.paths[place >> _BITS]).function(place & _WITHIN)
 
-    def _classes_at(self, places: Iterable[tuple[int, int]]) -> Iterator[Class]:
+    def _classes(self, places: Iterable[int]) -> Iterator[Class]:
         program = self._program
-        for number, index in places:
-            yield program.module(program.paths[number]).cls(index)
+        for place in places:
+            yield program.module(program.paths[place >> _BITS]).cls(place & _WITHIN)
 
-    # -- one look each ---------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _calls(self) -> dict[str, list[tuple[int, int]]]:
-        known: dict[str, list[tuple[int, int]]] = {}
-        for number, file in self._program.all_facts():
-            for index, f in enumerate(file.functions):
-                place = (number, index)
-                for name in called_in(f):
-                    known.setdefault(name, []).append(place)
-        return known
+def _file(one: Any) -> int:
+    place: int = one if isinstance(one, int) else one[0]
+    return place >> _BITS
 
-    @cached_property
-    def _defs(self) -> dict[str, list[tuple[int, int]]]:
-        known: dict[str, list[tuple[int, int]]] = {}
-        for number, file in self._program.all_facts():
-            for index, f in enumerate(file.functions):
-                known.setdefault(f.name, []).append((number, index))
-        return known
 
-    @cached_property
-    def _plain_calls(self) -> dict[str, list[tuple[tuple[int, int], str]]]:
-        known: dict[str, list[tuple[tuple[int, int], str]]] = {}
-        for number, file in self._program.all_facts():
-            for index, f in enumerate(file.functions):
-                if _is_plain(f):
-                    place = (number, index), f.name
-                    for name in {callee.rpartition(".")[2] for callee in f.calls}:
-                        known.setdefault(name, []).append(place)
-        return known
+def _table(kind: str, files: Iterable[tuple[int, FileFacts]]) -> dict[str, list[Any]]:
+    known: dict[str, list[Any]] = {}
+    say = _SAYING[kind]
+    for number, file in files:
+        for name, one in say(file, number << _BITS):
+            known.setdefault(name, []).append(one)
+    return known
 
-    @cached_property
-    def _inits(self) -> dict[str, list[tuple[int, int]]]:
-        known: dict[str, list[tuple[int, int]]] = {}
-        for number, file in self._program.all_facts():
-            for c in file.classes:
-                for name, indexes in c.methods:
-                    if name == "__init__":
-                        known.setdefault(c.name, []).append((number, indexes[-1]))
-        return known
 
-    @cached_property
-    def _decorated(self) -> dict[str, list[tuple[int, int]]]:
-        known: dict[str, list[tuple[int, int]]] = {}
-        for number, file in self._program.all_facts():
-            for index, f in enumerate(file.functions):
-                for decorator in f.decorators:
-                    known.setdefault(decorator_name(decorator), []).append((number, index))
-        return known
+# -- what one file says; `start` is the place of its first function or class ---------------------------------------
 
-    @cached_property
-    def _awaited(self) -> frozenset[str]:
-        return frozenset(name for _, file in self._program.all_facts() for f in file.functions for name in _awaited(f))
 
-    @cached_property
-    def _bases(self) -> dict[str, list[tuple[int, int]]]:
-        known: dict[str, list[tuple[int, int]]] = {}
-        for number, file in self._program.all_facts():
-            for index, c in enumerate(file.classes):
-                for name in _based_on(c):
-                    known.setdefault(name, []).append((number, index))
-        return known
+def _calls(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
+    for place, f in enumerate(file.functions, start):
+        for name in called_in(f):
+            yield name, place
 
-    @cached_property
-    def _aliases(self) -> dict[str, set[str]]:
-        known: dict[str, set[str]] = {}
-        for _, file in self._program.all_facts():
-            for name, other in _renamed(file):
-                known.setdefault(name, set()).add(other)
-        return known
 
-    @cached_property
-    def _conventional(self) -> dict[str, list[tuple[int, int]]]:
-        known: dict[str, list[tuple[int, int]]] = {}
-        for number, file in self._program.all_facts():
-            for index, c in enumerate(file.classes):
-                if c.parent == 0:
-                    known.setdefault(_conventional(c), []).append((number, index))
-        return known
+def _plain_calls(file: FileFacts, start: int) -> Iterator[tuple[str, tuple[int, str]]]:
+    for place, f in enumerate(file.functions, start):
+        if f.calls and not (f.flags & (ASYNC | GENERATOR) or f.decorators):
+            one = (place, f.name)
+            for name in {callee.rpartition(".")[2] for callee in f.calls}:
+                yield name, one
 
-    @cached_property
-    def _data(self) -> frozenset[str]:
-        return frozenset(name for _, file in self._program.all_facts() for c in file.classes for name in _kept(c))
 
-    @cached_property
-    def _mentions(self) -> dict[str, list[int]]:
-        known: dict[str, list[int]] = {}
-        for number, file in self._program.all_facts():
-            for name in file.mentions:
-                known.setdefault(name, []).append(number)
-        return known
+def _defs(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
+    for place, f in enumerate(file.functions, start):
+        yield f.name, place
+
+
+def _decorated(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
+    for place, f in enumerate(file.functions, start):
+        for decorator in f.decorators:
+            yield decorator_name(decorator), place
+
+
+def _awaited(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
+    for name in {callee.rpartition(".")[2] for f in file.functions for callee in f.awaited}:
+        yield name, start
+
+
+def _inits(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
+    for c in file.classes:
+        for name, indexes in c.methods:
+            if name == "__init__":
+                yield c.name, start + indexes[-1]
+
+
+def _bases(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
+    for place, c in enumerate(file.classes, start):
+        for base in c.bases:
+            node = base[1] if base[0] == "index" else base
+            yield node[1] if node[0] == "name" else node[2] if node[0] == "attr" else _ANY, place
+
+
+def _aliases(file: FileFacts, start: int) -> Iterator[tuple[str, tuple[int, str]]]:
+    for imported in file.imports:
+        if imported.name is not None and imported.local != imported.name:
+            yield imported.name, (start, imported.local)
+    for name, _, value in file.variables:
+        if value is not None and value[0] in {"name", "attr"}:
+            yield value[1 if value[0] == "name" else 2], (start, name)
+
+
+def _convention(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
+    for place, c in enumerate(file.classes, start):
+        if c.parent == 0:
+            yield c.name.strip("_").lower(), place
+
+
+def _data(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
+    for name in {name for c in file.classes for name in _kept(c)}:
+        yield name, start
+
+
+def _mentions(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
+    for name in file.mentions:
+        yield name, start
+
+
+_SAYING: dict[str, Callable[[FileFacts, int], Iterator[tuple[str, Any]]]] = {
+    "calls": _calls,
+    "plain calls": _plain_calls,
+    "defs": _defs,
+    "decorated": _decorated,
+    "awaited": _awaited,
+    "inits": _inits,
+    "bases": _bases,
+    "aliases": _aliases,
+    "convention": _convention,
+    "data": _data,
+    "mentions": _mentions,
+}
+_OF_CLASSES = frozenset({"bases", "convention"})
+_OF_FILES = frozenset({"awaited", "data", "mentions"})
 
 
 def called_in(f: FunctionFacts) -> set[str]:
@@ -216,39 +239,11 @@ def called_in(f: FunctionFacts) -> set[str]:
     return names
 
 
-def _is_plain(f: FunctionFacts) -> bool:
-    return not (f.flags & (ASYNC | GENERATOR) or f.decorators or not f.calls)
-
-
-def _awaited(f: FunctionFacts) -> Iterator[str]:
-    for callee in f.awaited:
-        yield callee.rpartition(".")[2]
-
-
-def _based_on(c: ClassFacts) -> Iterator[str]:
-    for base in c.bases:
-        node = base[1] if base[0] == "index" else base
-        yield node[1] if node[0] == "name" else node[2] if node[0] == "attr" else _ANY
-
-
-def _renamed(file: FileFacts) -> Iterator[tuple[str, str]]:
-    for imported in file.imports:
-        if imported.name is not None and imported.local != imported.name:
-            yield imported.name, imported.local
-    for name, _, value in file.variables:
-        if value is not None and value[0] in {"name", "attr"}:
-            yield value[1 if value[0] == "name" else 2], name
-
-
 def _kept(c: ClassFacts) -> Iterator[str]:
     for name, _ in c.annotations:
         yield name
     for name, _, _, _ in c.self_attributes:
         yield name
-
-
-def _conventional(c: ClassFacts) -> str:
-    return c.name.strip("_").lower()
 
 
 def function_keys(file: FileFacts) -> list[str]:
@@ -270,31 +265,17 @@ def _numbered(names: Iterable[str]) -> list[str]:
     return keys
 
 
-def said(file: FileFacts) -> dict[tuple[str, str], list[str]]:
-    """What a file adds under each name, by the kind of question; places in it do not matter."""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for key, f in zip(function_keys(file), file.functions, strict=True):
-        for name in called_in(f):
-            found["calls", name].append(key)
-        if _is_plain(f):
-            for name in {callee.rpartition(".")[2] for callee in f.calls}:
-                found["plain calls", name].append(key)
-        found["defs", f.name].append(key)
-        for decorator in f.decorators:
-            found["decorated", decorator_name(decorator)].append(key)
-        for name in _awaited(f):
-            found["awaited", name] = [""]
-    for key, c in zip(class_keys(file), file.classes, strict=True):
-        for name in _based_on(c):
-            found["bases", name].append(key)
-        for name in _kept(c):
-            found["data", name] = [""]
-        if any(name == "__init__" for name, _ in c.methods):
-            found["inits", c.name].append(key)
-        if c.parent == 0:
-            found["convention", _conventional(c)].append(key)
-    for name, other in sorted(set(_renamed(file))):
-        found["aliases", name].append(other)
-    for name in file.mentions:
-        found["mentions", name] = [""]
+def said(file: FileFacts) -> dict[tuple[str, str], list[Any]]:
+    """What a file adds under each name, by the kind of question; where it stands in the file does not matter."""
+    functions, classes = function_keys(file), class_keys(file)
+    found: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for kind, say in _SAYING.items():
+        keys = classes if kind in _OF_CLASSES else functions
+        for name, one in say(file, 0):
+            if kind == "aliases":
+                found[kind, name].append(one[1])
+            elif kind in _OF_FILES:
+                found[kind, name].append("")
+            else:
+                found[kind, name].append(keys[one if isinstance(one, int) else one[0]])
     return found

@@ -27,7 +27,7 @@ from troth.analysis.program.passed import Passed
 from troth.analysis.program.reads import EVERYTHING, Answers, Reads, Words
 from troth.analysis.program.reasons import Reasons
 from troth.analysis.program.sites import AWAITED, KEPT, PENDING, Incident, KeyAsked, Site
-from troth.analysis.program.suspicion import Suspicion
+from troth.analysis.program.suspicion import Suspicion, restored, suspected
 from troth.analysis.program.types import Types
 from troth.analysis.program.values import (
     NONE,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.chains import Chains
     from troth.analysis.program.installed import Installed
     from troth.analysis.program.library import LibraryClass
+    from troth.analysis.program.tables import Tables
     from troth.analysis.source.text import Text
 
 __all__ = ["Program", "Summary"]
@@ -116,9 +117,11 @@ class Program:
         cell_of: Callable[[str, int], tuple[int | None, int]] = lambda _path, _line: (None, 0),
         installed: Installed | None = None,
         reads: Reads | None = None,
+        tables: Tables | None = None,
     ) -> None:
         self._installed = installed
         self.reads = reads
+        self.tables = tables
         self._answers: dict[str, dict[Any, Any]] = {}
         self.places = {path: number for number, path in enumerate(paths)}
         self.index = Index(self)
@@ -228,9 +231,24 @@ class Program:
         known = self._said.get(kind)
         if known is None:
             part = PARTS[kind]
-            every = ((self.paths[number], part(facts)) for number, facts in self.all_facts())
-            known = self._said[kind] = {path: one for path, one in every if one}
+            then = None if self.tables is None else self.tables.get(f"part {kind}")
+            if self.tables is not None and then is not None:
+                now = {self.paths[number]: facts for number, (_, facts) in self.tables.since.items()}
+                every = {path: one for path, one in then.items() if path not in now}
+                every |= {path: part(facts) for path, facts in now.items() if facts is not None}
+            else:
+                every = {self.paths[number]: part(facts) for number, facts in self.all_facts()}
+            known = self._said[kind] = {path: every[path] for path in self.paths if every.get(path)}
         return known
+
+    def tables_made(self) -> Iterator[tuple[str, Any]]:
+        """The tables over all files as they are now, for the next run: those that were needed."""
+        for kind, table in self.index.tables().items():
+            yield f"index {kind}", table
+        for kind, parts in self._said.items():
+            yield f"part {kind}", parts
+        if self._suspicion is not None:
+            yield "evidence", self.evidence.tables()
 
     def installed(self, dotted: str) -> Module | None:
         """The module of an installed package, read from its source."""
@@ -481,10 +499,14 @@ class Program:
         """Take in what all files say about names, so that walks can begin."""
         if self._suspicion is None:
             with self.aside():
-                modules = list(self.own_modules())
-                for module in modules:
-                    self.evidence.count(module.path, module.facts.functions)
-                self._suspicion = Suspicion(self, modules)
+                then = None if self.tables is None else self.tables.get("evidence")
+                sets = None
+                if self.tables is not None and then is not None and self.evidence.restore(then, self.tables.since):
+                    sets = restored(self, self.tables)
+                else:
+                    for number, facts in self.all_facts():
+                        self.evidence.count(self.paths[number], facts.functions)
+                self._suspicion = Suspicion(self, sets or suspected(self, list(self.own_modules())))
             if self.reads is not None:
                 self.evidence.note(self.reads)
 

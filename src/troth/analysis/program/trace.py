@@ -9,20 +9,66 @@ otherwise, whoever read it is looked at as well, until nothing new turns up.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from troth.analysis.program.changes import Token, files_of, tokens
 from troth.analysis.program.dispatch import picked_in
 from troth.analysis.program.parts import QUESTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from troth.analysis.program.link import Program
 
-__all__ = ["Trace", "traced"]
+__all__ = ["Readers", "Trace", "in_groups", "traced"]
 
 Names = frozenset[str]
+
+
+_OF_FILES = frozenset({"file", "text", "function", "body", "class", "name"})
+
+
+class Readers:
+    """What was read, and the files that came to it: in groups, of which only those asked for are unpacked.
+
+    What is read in later runs comes on top. A file that no longer reads something stays noted as its reader until all
+    files are looked at again: it is looked at for nothing then, which costs only time.
+    """
+
+    def __init__(self, load: Callable[[str], Any], later: Mapping[Token, int]) -> None:
+        self._load = load
+        self._groups: dict[str, Mapping[Token, int]] = {}
+        self.later = later
+
+    def get(self, token: Token) -> int:
+        """The bits of those that read it."""
+        group = group_of(token)
+        known = self._groups.get(group)
+        if known is None:
+            known = self._groups[group] = self._load(group) or {}
+        return known.get(token, 0) | self.later.get(token, 0)
+
+    def with_more(self, found: Mapping[Token, int]) -> Readers:
+        """The same, and what was read now."""
+        later = dict(self.later)
+        for token, mask in found.items():
+            later[token] = later.get(token, 0) | mask
+        more = Readers(self._load, later)
+        more._groups = self._groups
+        return more
+
+
+def group_of(token: Token) -> str:
+    """The name of the group in which something read is kept."""
+    return f"read of {token[1]}" if token[0] in _OF_FILES else f"read under {token[0]}"
+
+
+def in_groups(readers: Mapping[Token, int]) -> dict[str, dict[Token, int]]:
+    """All that was read, in groups."""
+    groups: dict[str, dict[Token, int]] = {}
+    for token, mask in readers.items():
+        groups.setdefault(group_of(token), {})[token] = mask
+    return groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +79,7 @@ class Trace:
     """
 
     paths: tuple[str, ...]
-    readers: Mapping[Token, int] = field(default_factory=dict)
+    readers: Readers
     sets: Mapping[str, Names] = field(default_factory=dict)
     shared: Mapping[str, Names] = field(default_factory=dict)
     picked: Mapping[str, Names] = field(default_factory=dict)
@@ -43,7 +89,7 @@ class Trace:
         """The bits of all that read something of what has changed."""
         mask = 0
         for token in changed:
-            mask |= self.readers.get(token, 0)
+            mask |= self.readers.get(token)
         return mask
 
     def files(self, mask: int) -> set[str]:
@@ -71,7 +117,8 @@ class Trace:
             for name in self.picked.get(path, frozenset()) ^ found.picked.get(path, frozenset()):
                 changed.add(("picked", name))
         old = {name for names in self.returning.values() for name in names}
-        new = {name for names in self.updated(found, looked_at).returning.values() for name in names}
+        new = {name for path, names in self.returning.items() if path not in looked_at for name in names}
+        new |= {name for names in found.returning.values() for name in names}
         for name in old ^ new:
             changed |= {("suspicion names", name), ("suspicion returners", name)}
         return changed
@@ -88,17 +135,10 @@ class Trace:
 
     def updated(self, found: Trace, looked_at: Collection[str]) -> Trace:
         """The same, with what a look at some files and questions found instead."""
-        bits = bits_of(self.paths)
-        gone = 0
-        for one in (*looked_at, *found.shared.keys()):
-            gone |= bits[one]
-        readers = {token: mask & ~gone for token, mask in self.readers.items() if mask & ~gone}
-        for token, mask in found.readers.items():
-            readers[token] = readers.get(token, 0) | mask
         seen = set(looked_at)
         return Trace(
             self.paths,
-            readers,
+            self.readers.with_more(found.readers.later),
             found.sets or self.sets,
             {**self.shared, **found.shared},
             {**{path: names for path, names in self.picked.items() if path not in seen}, **found.picked},
@@ -106,23 +146,24 @@ class Trace:
         )
 
     def packed(self) -> tuple[object, ...]:
-        """The same as plain data."""
-        return (self.paths, self.readers, self.sets, self.shared, self.picked, self.returning)
+        """The same as plain data, but for the readers that the last full run left."""
+        return (self.paths, dict(self.readers.later), self.sets, self.shared, self.picked, self.returning)
 
     def joined(self, other: Trace) -> Trace:
         """Both what this process and what another process found out."""
-        readers = dict(self.readers)
-        for token, mask in other.readers.items():
-            readers[token] = readers.get(token, 0) | mask
         returning = {path: self.returning.get(path, frozenset()) | names for path, names in other.returning.items()}
         return Trace(
             self.paths,
-            readers,
+            self.readers.with_more(other.readers.later),
             {**self.sets, **other.sets},
             {**self.shared, **other.shared},
             {**self.picked, **other.picked},
             {**self.returning, **returning},
         )
+
+
+def _nothing(_group: str) -> None:
+    return None
 
 
 def bits_of(paths: Sequence[str]) -> dict[str, int]:
@@ -142,7 +183,7 @@ def traced(program: Program, looked_at: Sequence[str], known: Trace | None) -> T
     mine = set(looked_at)
     return Trace(
         program.paths,
-        tokens(program.reads.readers(bits), bits),
+        Readers(_nothing, tokens(program.reads.readers(bits), bits)),
         program.suspected,
         {one: names for one, names in program.shared.items() if one in program.reads.of_file or one not in before},
         {path: names for path, names in program.picked.items() if path in mine or path not in told},
