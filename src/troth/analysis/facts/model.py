@@ -43,7 +43,7 @@ __all__ = [
     "without_places",
 ]
 
-FACTS_VERSION = 4
+FACTS_VERSION = 5
 
 Node = tuple[Any, ...]
 At = tuple[int, int, int, int]
@@ -84,6 +84,7 @@ class FunctionFacts(NamedTuple):
     calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
     awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
     keyed: tuple[str, ...]  # variables of which a key is asked by a string: `user["name"]`
+    origins: tuple[tuple[str, str], ...]  # variables bound in one way only: "a.b()", "await a.b()" or "dict", say
     body: bytes
 
 

@@ -59,7 +59,7 @@ def _readable(path: str, file: FileFacts) -> dict[Token, object]:
         return classes[index] if index >= 0 else ""
 
     for key, f in zip(functions, file.functions, strict=True):
-        words = without_places((f.name, function(f.parent), cls(f.owner), *f[4:5], *f[6:12]))
+        words = without_places((f.name, function(f.parent), cls(f.owner), f.flags, *f[6:-1]))
         found["function", path, key] = words
         if f.owner == -1:
             if f.parent > 0:
