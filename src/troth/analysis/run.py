@@ -4,12 +4,14 @@ import gc
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from troth.analysis.edits.in_notebook import in_notebooks
 from troth.analysis.facts import store
 from troth.analysis.facts.gather import Gathered, gather, source_of
 from troth.analysis.facts.model import AllFacts, FileFacts
+from troth.analysis.facts.seal import DamagedError
 from troth.analysis.findings import Finding, Span
 from troth.analysis.memory import Memory
 from troth.analysis.parallel import in_processes
@@ -46,6 +48,7 @@ class Analysis:
     checked: int
     unreadable: tuple[str, ...] = ()
     newer_syntax: tuple[str, ...] = ()
+    looked_at: tuple[str, ...] = field(default=(), repr=False, compare=False)
     program: Program | None = field(default=None, repr=False, compare=False)
 
 
@@ -74,7 +77,13 @@ def analyse(
     gc.disable()  # syntax trees have no cycles that matter, and looking for some costs a fifth of the time
     try:
         rules = [rule for rule in all_rules() if rule.is_default or rule.code in on_request]
-        return _analyse(project, python, jobs or _cores(), cache, overlay or {}, progress, rules, memory, hurry=hurry)
+        looking = partial(
+            _analyse, project, python, jobs or _cores(), cache, overlay or {}, progress, rules, memory, hurry=hurry
+        )
+        try:
+            return looking()
+        except DamagedError:
+            return looking(is_kept=False)
     finally:
         if collecting:
             gc.enable()
@@ -91,11 +100,13 @@ def _analyse(
     memory: Memory | None,
     *,
     hurry: bool,
+    is_kept: bool = True,
 ) -> Analysis:
     packages = packages_of(project.root, python)
-    context = f"{project.root} {project.source_roots} {packages} {[rule.code for rule in rules]}"
+    known_packages = [(folder, store.stamp(folder)) for folder in packages]  # a folder changes with what is installed
+    context = f"{project.root} {project.source_roots} {known_packages} {[rule.code for rule in rules]}"
     kept = memory.last_look(context) if memory is not None else None
-    if kept is None and cache is not None:
+    if kept is None and cache is not None and is_kept:
         kept = store.load(cache, context)
     stamps = {path: (0, 0) if path in overlay else store.stamp(f"{project.root}/{path}") for path in project.files}
     old = kept.facts if kept is not None else {}
@@ -193,6 +204,7 @@ def _analyse(
         len(project.files),
         tuple(path for path, p in problems.items() if not p.newer_syntax),
         tuple(path for path, p in problems.items() if p.newer_syntax),
+        tuple(walked),
         program,
     )
 

@@ -24,6 +24,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from troth.analysis.facts.seal import opened, sealed
+
 __all__ = [
     "ABSTRACT",
     "ASYNC",
@@ -116,21 +118,20 @@ class FileFacts(NamedTuple):
 
     def pack(self) -> bytes:
         """These facts as bytes."""
-        return marshal.dumps(
-            (
-                tuple(map(tuple, self.imports)),
-                tuple(map(tuple, self.functions)),
-                tuple(map(tuple, self.classes)),
-                self.variables,
-                self.exports,
-                self.mentions,
-            )
+        parts: tuple[Any, ...] = (
+            tuple(map(tuple, self.imports)),
+            tuple(map(tuple, self.functions)),
+            tuple(map(tuple, self.classes)),
+            self.variables,
+            self.exports,
+            self.mentions,
         )
+        return sealed(marshal.dumps(parts))
 
     @classmethod
     def unpack(cls, packed: bytes) -> "FileFacts":
-        """The facts that `pack` wrote."""
-        imports, functions, classes, variables, exports, mentions = marshal.loads(packed)  # noqa: S302  our own bytes
+        """The facts that `pack` wrote; `DamagedError` for anything else."""
+        imports, functions, classes, variables, exports, mentions = marshal.loads(opened(packed))  # noqa: S302  our own
         return cls(
             tuple(ImportFacts._make(i) for i in imports),
             tuple(FunctionFacts._make(f) for f in functions),

@@ -4,8 +4,8 @@ There are two files. `facts.bin` is written by a run that looked at everything: 
 all of them, and what was read for the sake of each; a marshalled list of contents tells where each piece is, and only
 pieces that are asked for are cut out. `since.bin` is written by every run after that: the facts of the files that
 changed since, all findings, and what the files looked at again have read. It names the `facts.bin` it belongs to, so
-that one that was replaced meanwhile makes it void. Both are replaced as a whole: two runs at once at worst do the same
-work twice.
+that one that was replaced meanwhile makes it void. Every piece has a checksum, which is looked at when it is used. Both
+files are replaced as a whole: two runs at once at worst do the same work twice.
 """
 
 import contextlib
@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from troth import __version__
 from troth.analysis.facts.model import FACTS_VERSION, FileFacts
+from troth.analysis.facts.seal import DamagedError, opened, sealed
 from troth.analysis.findings import Finding
 from troth.analysis.source.read import Problem
 
@@ -52,7 +53,7 @@ class Base:
     def get(self, name: str) -> Any:
         """The piece of that name, None where there is none."""
         piece = self.pieces.get(name)
-        return None if piece is None else marshal.loads(piece)  # noqa: S302  our own file
+        return None if piece is None else marshal.loads(opened(piece))  # noqa: S302  our own file
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +84,10 @@ def load(folder: Path, context: str) -> Kept | None:
     try:
         data = (folder / _BASE).read_bytes()
         length = int.from_bytes(data[:8], "little")
-        key, name, files, places = marshal.loads(data[8 : 8 + length])  # noqa: S302  our own file
+        key, name, files, places = marshal.loads(opened(data[8 : 8 + length]))  # noqa: S302  our own
         if key != _key(context):
             return None
         view = memoryview(data)[8 + length :]
-        if len(view) != max((end for _, end in places.values()), default=0):
-            return None  # cut off
         stamps: dict[str, Stamp] = {}
         facts: dict[str, _Stored] = {}
         packed: dict[str, bytes] = {}
@@ -97,7 +96,7 @@ def load(folder: Path, context: str) -> Kept | None:
             packed[path] = facts[path] = cast("bytes", view[start:end])  # read like bytes, but not copied
         pieces = {piece: cast("bytes", view[start:end]) for piece, (start, end) in places.items()}
         base = Base(name, packed, pieces)
-        of, since, problems, findings, trace = marshal.loads((folder / _SINCE).read_bytes())  # noqa: S302  our own file
+        of, since, problems, findings, trace = marshal.loads(opened((folder / _SINCE).read_bytes()))  # noqa: S302  our own
         if of != name:
             return None
         for path, (changed, size, blob) in since.items():
@@ -105,7 +104,7 @@ def load(folder: Path, context: str) -> Kept | None:
         for path, (changed, size, problem) in problems.items():
             stamps[path], facts[path] = (changed, size), Problem(*problem)
         return Kept(stamps, facts, pickle.loads(findings), trace, base, (*since, *problems))  # noqa: S301  our own file
-    except (OSError, ValueError, EOFError, TypeError, KeyError, AttributeError, IndexError, pickle.UnpicklingError):
+    except (OSError, DamagedError, ValueError, TypeError):
         return None  # absent, damaged or from another time: it is made anew
 
 
@@ -131,7 +130,7 @@ def save(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[str, Any
                 blob = facts.pack() if isinstance(facts, FileFacts) else bytes(facts)
                 since[path] = (*kept.stamps[path], blob)
         findings = pickle.dumps(kept.findings, protocol=pickle.HIGHEST_PROTOCOL)
-        _replace(folder, _SINCE, [marshal.dumps((base.name, since, problems, findings, kept.trace))])
+        _replace(folder, _SINCE, [sealed(marshal.dumps((base.name, since, problems, findings, kept.trace)))])
 
 
 def _save_base(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[str, Any]]) -> Base:
@@ -147,13 +146,12 @@ def _save_base(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[st
             blobs.append(blob)
             position += len(blob)
     for piece, value in pieces:
-        blob = marshal.dumps(value)
+        blob = sealed(marshal.dumps(value))
         places[piece] = (position, position + len(blob))
         blobs.append(blob)
         position += len(blob)
-    places[""] = (position, position)  # the end
     name = os.urandom(16)
-    header = marshal.dumps((_key(context), name, files, places))
+    header = sealed(marshal.dumps((_key(context), name, files, places)))
     _replace(folder, _BASE, [len(header).to_bytes(8, "little"), header, *blobs])
     return Base(name, packed, {})
 
