@@ -27,6 +27,7 @@ class Module:
         "_functions",
         "_inner",
         "_local_imports",
+        "_scopes",
         "_stars",
         "is_package",
         "log",
@@ -50,6 +51,7 @@ class Module:
         self._local_imports: dict[int, list[ImportFacts]] | None = None
         self._inner: dict[int, dict[str, list[Function | Class]]] | None = None
         self._stars: tuple[ImportFacts, ...] | None = None
+        self._scopes = (self, "")  # what is noted of whoever looks into the functions of the file
 
     @property
     def facts(self) -> FileFacts:
@@ -137,13 +139,17 @@ class Module:
     def binds_anywhere(self, name: str) -> bool:
         """Whether an import, be it inside a function, or a variable of the module has that name."""
         if self.log is not None:
-            self.log += ((self, name), (self, ""))
+            self.log += ((self, name), self._scopes)
         return any(i.local == name for i in self._facts.imports) or any(v[0] == name for v in self._facts.variables)
+
+    def binds(self, name: str) -> bool:
+        """Whether a name is bound at module level, asked for the sake of the file itself, which needs no note."""
+        return dict.__contains__(self.bindings, name)
 
     def imports_in(self, function: int) -> list[ImportFacts]:
         """The imports that stand inside a function."""
         if self.log is not None:
-            self.log.append((self, ""))
+            self.log.append(self._scopes)
         if self._local_imports is None:
             self._local_imports = {}
             for imported in self._facts.imports:
@@ -154,7 +160,7 @@ class Module:
     def functions_in(self, function: int) -> list[tuple[int, FunctionFacts]]:
         """The functions defined inside a function, no methods, in the order of the text."""
         if self.log is not None:
-            self.log.append((self, ""))
+            self.log.append(self._scopes)
         every = enumerate(self._facts.functions)
         return [(index, f) for index, f in every if f.parent == function and f.owner == -1]
 
@@ -171,7 +177,7 @@ class Module:
                     self._inner.setdefault(c.parent, {}).setdefault(c.name, []).append(self.cls(index))
             self._forget(begun)
         if self.log is not None:
-            self.log.append((self, ""))
+            self.log.append(self._scopes)
         return self._inner.get(function, {})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import FileFacts, ImportFacts, body_of, speaks_of
@@ -522,6 +523,8 @@ class Program:
     def is_suspect(self, function: Function) -> bool:
         """Whether a walk goes through that function."""
         self.prepare()
+        if self.reads is not None:
+            self.reads.log.append(function.module)
         assert self._suspicion is not None
         return self._suspicion.falls_on(function)
 
@@ -548,18 +551,18 @@ class Program:
         ]
         left = dict.fromkeys(waiting)
         while True:
-            for function in waiting:
-                path = function.module.path
-                with nullcontext() if self.reads is None else self.reads.for_file(path):
-                    if not suspicion.falls_on(function):
-                        continue
-                    summary = self.summary(function)
-                    if not function.is_async and holds_promise(summary.returns):
-                        returning.add(function.name)
-                        self.returning.setdefault(path, set()).add(function.name)
-                del left[function]
-                walked.setdefault(path, []).append(function.index)
-                met += summary.incidents
+            for module, functions in groupby(waiting, key=lambda one: one.module):
+                with nullcontext() if self.reads is None else self.reads.for_file(module.path):
+                    for function in functions:
+                        if not suspicion.falls_on(function):
+                            continue
+                        del left[function]
+                        walked.setdefault(module.path, []).append(function.index)
+                        summary = self.summary(function)
+                        if not function.is_async and holds_promise(summary.returns):
+                            returning.add(function.name)
+                            self.returning.setdefault(module.path, set()).add(function.name)
+                        met += summary.incidents
             new = returning - suspicion.returners
             if not suspicion.grow(returning):
                 break

@@ -78,21 +78,24 @@ class Reads:
             for one in read:
                 found[one] = found.get(one, 0) | bit
         behind = self.behind
-        order = list(reversed(behind))  # whoever takes an answer is mostly done after the one who gave it
+        waiting = list(reversed(behind.items()))  # whoever takes an answer is mostly done after the one who gave it
         passed: dict[object, int] = {}
-        again = True
-        while again:
-            again = False
-            for answer in order:
-                mask = found.get(answer, 0)
+        look = found.get
+        while waiting:
+            late: dict[object, None] = {}  # answers that got readers after they were passed on: circles
+            for answer, read in waiting:
+                mask = look(answer, 0)
                 if mask == passed.get(answer, 0):
                     continue
                 passed[answer] = mask
-                for one in behind[answer]:
-                    known = found.get(one, 0)
-                    if known | mask != known:
-                        found[one] = known | mask
-                        again = True
+                for one in read:
+                    known = look(one, 0)
+                    more = known | mask
+                    if more != known:
+                        found[one] = more
+                        if one in passed:
+                            late[one] = None
+            waiting = [(answer, behind[answer]) for answer in late]
         return {one: mask for one, mask in found.items() if one not in behind}
 
 
@@ -119,8 +122,7 @@ class Answers(dict[K, V]):
 
     def __contains__(self, key: object) -> bool:
         if super().__contains__(key):
-            self._reads.log.append((self._number, key))
-            return True
+            return True  # that there is an answer tells nothing; whoever takes it is noted
         self._begin(key)
         return False
 

@@ -147,7 +147,7 @@ class Suspicion:
             if callee in _INDIRECT or callee.rpartition(".")[2] in names:
                 if not self._is_clear(function, callee):
                     return True
-            elif "." not in callee and callee not in function.module.bindings and self._is_async_slot(function, callee):
+            elif "." not in callee and not function.module.binds(callee) and self._is_async_slot(function, callee):
                 return True
         for callee in facts.awaited:
             last = callee.rpartition(".")[2]

@@ -99,9 +99,11 @@ def check(program: Program) -> Iterator[Finding]:
     """Plain functions handed to somebody who awaits them."""
     for path in program.asked:
         module = program.module(path)
-        for index, facts in enumerate(module.facts.functions):
-            called = {callee.rpartition(".")[2] for callee in (*facts.calls, *facts.awaited)}
-            names = {name for name in called if name in _slots() or _awaits_what_it_is_given(program, name)}
+        named = [{c.rpartition(".")[2] for c in (*f.calls, *f.awaited)} for f in module.facts.functions]
+        every = {name for called in named for name in called}
+        taking = {name for name in every if name in _slots() or _awaits_what_it_is_given(program, name)}
+        for index, called in enumerate(named):
+            names = called & taking
             if not names:
                 continue
             for call in program.calling.of(module.function(index)):
