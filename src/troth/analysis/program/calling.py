@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Calling", "names_of"]
 
 Given = tuple[str | None, Value | None]
+_ByName = dict[str, list[tuple[int, int]]]
 _MADE = re.compile(r"(\b[A-Z]\w*)\(\)\.")  # `threading.Lock().acquire`: a method of an object that was just made
 
 
@@ -53,6 +54,7 @@ class Calling:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._asked: tuple[tuple[str, ...], _ByName] | None = None
 
     def of(self, function: Function) -> tuple[Call, ...]:
         """The calls that `function` makes itself, in the order of the text; those of functions inside it are theirs."""
@@ -66,12 +68,29 @@ class Calling:
         """The functions of the project in which a callee's last name is one of `names`."""
         return self.program.index.functions_naming(names)
 
-    def asked_naming(self, names: Collection[str]) -> Iterator[Function]:
+    def asked_naming(self, names: Iterable[str]) -> Iterator[Function]:
         """Those of them that stand in the asked files."""
-        for module in map(self.program.module, self.program.asked):
-            for index, facts in enumerate(module.facts.functions):
-                if not called_in(facts).isdisjoint(names):
-                    yield module.function(index)
+        by_name = self._asked_by_name()
+        asked = self.program.asked
+        found = {place for name in names for place in by_name.get(name, ())}
+        for number, index in sorted(found):
+            yield self.program.module(asked[number]).function(index)
+
+    def names_asked(self) -> Collection[str]:
+        """The last names of everything that is called in the asked files."""
+        return self._asked_by_name().keys()
+
+    def _asked_by_name(self) -> _ByName:
+        """The functions of the asked files, by the last names of what they call."""
+        asked = self.program.asked
+        if self._asked is None or self._asked[0] != asked:
+            known: _ByName = {}
+            for number, module in enumerate(map(self.program.module, asked)):
+                for index, facts in enumerate(module.facts.functions):
+                    for name in called_in(facts):
+                        known.setdefault(name, []).append((number, index))
+            self._asked = asked, known
+        return self._asked[1]
 
     def functions_named(self, name: str) -> list[Function]:
         """The functions and methods of the project that are called `name`."""
@@ -83,7 +102,7 @@ class Calling:
 
 
 def names_of(value: Value | None) -> Iterator[str]:
-    """The full names under which tables may know what is called: as defined, and for a method by each ancestor."""
+    """The full names under which tables may know what is called: for a method by each ancestor, the nearest first."""
     for one in members_of(value):
         if isinstance(one, External):
             yield one.path
@@ -92,8 +111,8 @@ def names_of(value: Value | None) -> Iterator[str]:
         elif isinstance(one, ClassObject) and isinstance(one.cls, library.LibraryClass):
             yield one.cls.qualified
         elif isinstance(one, FunctionValue) and isinstance(one.function, LibraryFunction):
-            yield one.function.qualname
             receiver = one.receiver
             if isinstance(receiver, Instance | ClassObject) and isinstance(receiver.cls, library.LibraryClass):
                 for ancestor in library.lineage(receiver.cls.qualified):
                     yield f"{ancestor}.{one.function.name}"
+            yield one.function.qualname

@@ -145,7 +145,7 @@ class Chains:
     def indirect(self) -> Iterator[Link]:
         """The calls in async functions that lead to one of that kind, with the way from the call on."""
         for function in self._async_functions():
-            if self._stops(function) or not self._leads_on(function):
+            if self._stops(function) or not self._leads_on(function, _LONGEST):
                 continue
             for call in self._program.calling.of(function):
                 target = plain_target(call, self._program)
@@ -153,30 +153,46 @@ class Chains:
                 if way is not None:
                     yield Link(call, way)
 
-    def _leads_on(self, function: Function) -> bool:
-        """Whether the function calls something of a name by which the kind of call can be reached."""
-        reaching = self._reaching
-        return any(callee.rpartition(".")[2] in reaching for callee in function.facts.calls)
+    def _leads_on(self, function: Function, left: int) -> bool:
+        """Whether the function may call something from which there is a way on."""
+        reaching = self._program.names_found(f"reaching {self._kind}")
+        for callee in function.facts.calls:
+            if callee.rpartition(".")[2] in reaching:
+                meant = self._meant(function, callee, lambda one: one.key in reaching)
+                if meant is None or any(self._way(one, left) is not None for one in meant):
+                    return True
+        return False
 
-    @property
-    def _reaching(self) -> Collection[str]:
-        """The names of plain functions that lead to such a call, as far as names tell."""
-        return self._program.names_found(f"reaching {self._kind}")
+    def _meant(self, function: Function, callee: str, is_reaching: Callable[[Function], bool]) -> list[Function] | None:
+        """Which of the reaching functions a callee stands for; None where a glance cannot tell."""
+        scope = self._program.glance.scope(function, callee)
+        if scope is None:
+            return None
+        value = self._program.glance.value(function, callee, scope)
+        name = callee.rpartition(".")[2]
+        found = [one.function for one in members_of(value) if isinstance(one, FunctionValue)]
+        return [one for one in found if isinstance(one, Function) and one.name == name and is_reaching(one)]
 
     def reach(self) -> set[str]:
-        """The names that `_reaching` keeps, worked out."""
+        """The plain functions that lead to such a call, as far as can be told at a glance, and their names."""
         index = self._program.index
-        found: set[str] = set()
-        for name in {*self._whoever, *self._packages}:
+        found: set[Function] = set()
+        todo: list[Function] = []
+        for name in sorted({*self._whoever, *self._packages}):
             for function in index.plain_callers(name):
-                if function.name not in found and self._may_end(function):
-                    found.add(function.name)
-        todo = list(found)
+                if function not in found and self._may_end(function):
+                    found.add(function)
+                    todo.append(function)
         while todo:
-            new = index.names_of_plain_callers(todo.pop()) - found
-            found |= new
-            todo += new
-        return found
+            name = todo.pop().name
+            for function in index.plain_callers(name):
+                if function not in found and any(
+                    callee.rpartition(".")[2] == name and self._meant(function, callee, found.__contains__) != []
+                    for callee in function.facts.calls
+                ):
+                    found.add(function)
+                    todo.append(function)
+        return {one.name for one in found} | {one.key for one in found}
 
     def _way(self, function: Function, left: int) -> Link | None:
         if function in self._ways:
@@ -184,7 +200,7 @@ class Chains:
         self._ways[function] = None  # while it is being found out: a circle leads nowhere
         if left == 0 or function.is_generator or self._stops(function):
             return None
-        if not self._leads_on(function) and not self._may_end(function):
+        if not self._may_end(function) and not self._leads_on(function, left - 1):
             return None
         shortest: Link | None = None
         always = always_called(function.facts, up_to=self._up_to)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import FileFacts, body_of, without_places
+from troth.analysis.facts.names import class_keys, function_keys
+from troth.analysis.program.counting import compared
 from troth.analysis.program.entities import Class, Function, Module
 from troth.analysis.program.evidence import counted
-from troth.analysis.program.index import class_keys, function_keys, said
+from troth.analysis.program.index import said
 from troth.analysis.program.parts import PARTS
 from troth.analysis.program.reads import EVERYTHING
 
@@ -33,7 +35,8 @@ def changed(path: str, before: FileFacts | None, after: FileFacts | None) -> set
     one, other = _readable(path, old), _readable(path, new)
     found |= _differing(one, other)
     found |= _differing(said(old), said(new))
-    found |= _differing(counted(path, old.functions), counted(path, new.functions))
+    then, now = (compared(counted(path, file.functions).holders()) for file in (old, new))
+    found |= _differing(then, now)
     found |= {(kind,) for kind, part in PARTS.items() if part(old) != part(new)}
     found |= _bodies(path, old, new)
     if len(found) > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR, WAITS, body_of
+from troth.analysis.facts.names import function_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,9 @@ class Module:
         "_facts",
         "_functions",
         "_inner",
+        "_keys",
         "_local_imports",
+        "_origins",
         "_scopes",
         "_stars",
         "is_package",
@@ -51,6 +54,8 @@ class Module:
         self._local_imports: dict[int, list[ImportFacts]] | None = None
         self._inner: dict[int, dict[str, list[Function | Class]]] | None = None
         self._stars: tuple[ImportFacts, ...] | None = None
+        self._origins: dict[str, str] | None = None
+        self._keys: list[str] | None = None
         self._scopes = (self, "")  # what is noted of whoever looks into the functions of the file
 
     @property
@@ -142,6 +147,24 @@ class Module:
             self.log += ((self, name), self._scopes)
         return any(i.local == name for i in self._facts.imports) or any(v[0] == name for v in self._facts.variables)
 
+    def imports_somewhere(self, name: str) -> bool:
+        """Whether an import, be it inside a function, has that name."""
+        if self.log is not None:
+            self.log += ((self, name), self._scopes)
+        return any(i.local == name for i in self._facts.imports)
+
+    def origin(self, name: str) -> str | None:
+        """The full name of what a file imports at its top under that name, not from beside itself."""
+        if self.log is not None:
+            self.log.append((self, name))
+        if self._origins is None:
+            self._origins = {
+                i.local: i.module if i.name is None else f"{i.module}.{i.name}"
+                for i in self._facts.imports
+                if not i.level and i.name != "*" and i.scope == 0
+            }
+        return self._origins.get(name)
+
     def binds(self, name: str) -> bool:
         """Whether a name is bound at module level, asked for the sake of the file itself, which needs no note."""
         return dict.__contains__(self.bindings, name)
@@ -156,6 +179,13 @@ class Module:
                 if imported.scope:
                     self._local_imports.setdefault(imported.scope, []).append(imported)
         return self._local_imports.get(function, [])
+
+    @property
+    def function_keys(self) -> list[str]:
+        """A name for each function that stays the same when others come and go."""
+        if self._keys is None:
+            self._keys = function_keys(self._facts)
+        return self._keys
 
     def functions_in(self, function: int) -> list[tuple[int, FunctionFacts]]:
         """The functions defined inside a function, no methods, in the order of the text."""
@@ -233,6 +263,11 @@ class Function:
         if self._origins is None:
             self._origins = dict(self.facts.origins)
         return self._origins
+
+    @property
+    def key(self) -> str:
+        """A name of its own in the project, which stays the same when other functions come and go."""
+        return f"{self.module.path} {self.module.function_keys[self.index]}"
 
     def body(self) -> tuple[Node, ...]:
         """Its statements."""

@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from troth.analysis.findings import Reason
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
+from troth.analysis.program.conventions import ASYNC_BY_NAME, is_asgi_call
 from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
-from troth.analysis.program.reads import Table, Tally, Words
-from troth.analysis.program.values import Coroutine, Value
+from troth.analysis.program.siblings import Siblings
+from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, Instance, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from troth.analysis.facts.model import FileFacts, FunctionFacts, Node
+    from troth.analysis.facts.model import FunctionFacts, Node
+    from troth.analysis.program.counting import Holders
     from troth.analysis.program.entities import Function
     from troth.analysis.program.evaluate import Evaluator
     from troth.analysis.program.link import Program
-    from troth.analysis.program.reads import Reads
     from troth.analysis.program.sites import Site
 
 __all__ = ["Evidence", "asks_for_color", "counted"]
@@ -35,21 +34,17 @@ __all__ = ["Evidence", "asks_for_color", "counted"]
 class Evidence:
     """Counts witnesses over the whole project."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, program: Program | None) -> None:
+        """Without a program, only what one file says can be counted."""
+        self._program: Program = program  # type: ignore[assignment]
         self._async: Counter[str] = Counter()
         self._methods: Counter[str] = Counter()  # of the async ones, those that a class has
         self._rehearsed: Counter[str] = Counter()  # of these, the ones in tests and in functions: fakes and examples
         self._owners: dict[str, set[str]] = {}  # the classes that have them, in lower case
         self._plain: Counter[str] = Counter()
-        self._overriding: dict[str, bool] = _kept(program)
-        self._imported: dict[str, set[str]] = _kept(program)  # the libraries that a file imports
+        self._overriding: dict[str, bool] = {} if program is None else program.answers()
         self._places: dict[str, tuple[str, int]] = {}
-        self._awaited: Counter[str] = Counter()
-        self._awaited_here: Counter[tuple[str, str]] = Counter()
-        self._bare: dict[str, tuple[Counter[tuple[str, str]], Counter[str]]] = _kept(program)  # not awaited
-        self._awaited_names: Counter[str] = Counter()
-        self._awaited_places: dict[str, tuple[str, int]] = {}
+        self.siblings = Siblings(program)
         self._generators: set[str] = set()  # names of async generators: calling one gives no coroutine
         self._remote: set[str] = set()  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
         self.awaited_twice: set[str] = set()  # functions whose result is awaited as well
@@ -79,113 +74,24 @@ class Evidence:
                     if callee.startswith("await "):
                         self.awaited_twice.add(callee.rpartition(".")[2].rpartition(" ")[2])
                     continue
-                key = _tail(callee)
-                self._awaited[key] += 1
-                self._awaited_here[_home(path, f, functions, callee), callee] += 1
-                self._awaited_names[key.rpartition(".")[2]] += 1
-                self._awaited_places.setdefault(key, (path, at[0]))  # type: ignore[index]
+                self.siblings.count(path, f, functions, callee)
 
-    def tables(self) -> dict[str, object]:
-        """All counts as plain data."""
-        found: dict[str, object] = {}
-        for name in _COUNTED:
-            known = getattr(self, name)
-            found[name] = dict(known) if isinstance(known, dict) else set(known)
-        return found
-
-    def restore(
-        self,
-        tables: Mapping[str, Any],
-        since: Mapping[int, tuple[FileFacts | None, FileFacts | None]],
-    ) -> bool:
-        """Take counts of an earlier run, and count what has changed since.
-
-        False where that cannot be done: somebody no longer says what others may or may not say as well.
-        """
-        counts = {name: tables[name] for name in _COUNTED}
-        for number, (before, now) in since.items():
-            path = self._program.paths[number]
-            old, new = Evidence(None), Evidence(None)  # type: ignore[arg-type]
-            for one, facts in ((old, before), (new, now)):
-                if facts is not None:
-                    one.count(path, facts.functions)
-            if not all(self._recount(counts[name], getattr(old, name), getattr(new, name), path) for name in _COUNTED):
-                return False
-        for name in _COUNTED:
-            known = getattr(self, name)
-            setattr(self, name, Counter(counts[name]) if isinstance(known, Counter) else counts[name])
-        return True
-
-    def _recount(self, count: Any, old: Any, new: Any, path: str) -> bool:
-        if isinstance(old, Counter):
-            for key in old.keys() | new.keys():
-                left = count.get(key, 0) + new[key] - old[key]
-                if left:
-                    count[key] = left
-                else:
-                    count.pop(key, None)
-            return True
-        if not isinstance(old, dict):
-            count |= new
-            return bool(old <= new)
-        places = self._program.places
-        for key in old.keys() | new.keys():
-            one = new.get(key)
-            if isinstance(one if one is not None else old[key], tuple):  # the first file that says it
-                if key not in count or (one is not None and places[path] <= places[count[key][0]]):
-                    count[key] = one
-                elif one is None and count[key][0] == path:
-                    return False
-            elif one is None or not old.get(key, set()) <= one:
-                return False
-            else:
-                count[key] = count.get(key, set()) | one
-        return True
-
-    def note(self, reads: Reads) -> None:
-        """From now on, when all files are counted, note who reads what of it."""
-        for name in _COUNTED:
-            counted = getattr(self, name)
-            kind = f"evidence {name}"
-            if isinstance(counted, Counter):
-                tally: Tally[Any] = Tally(reads, kind)
-                dict.update(tally, counted)
-                setattr(self, name, tally)
-            elif isinstance(counted, dict):
-                setattr(self, name, Table(reads, kind, counted))
-            else:
-                setattr(self, name, Words(reads, kind, counted))
+    def holders(self) -> Holders:
+        """What is counted."""
+        return ((self, _COUNTED), (self.siblings, self.siblings.COUNTED))
 
     @property
     def has_remote_objects(self) -> bool:
-        """Whether a `__getattr__` makes async methods of any name: `await rpc.anything()`."""
+        """Whether a `__getattr__` makes async methods of any name."""
         return "" in self._remote
-
-    def _not_awaited(self, name: str) -> tuple[Counter[tuple[str, str]], Counter[str]]:
-        """How often callees of that last name are called without `await`: each where it stands, and anywhere."""
-        known = self._bare.get(name)
-        if known is None:
-            here: Counter[tuple[str, str]] = Counter()
-            anywhere: Counter[str] = Counter()
-            for function in self._program.calling.functions_naming({name}):
-                for callee in function.facts.calls:
-                    if callee.rpartition(".")[2] == name:
-                        here[_home_of(function, callee), callee] += 1
-                        anywhere[_tail(callee)] += 1
-            known = self._bare[name] = (here, anywhere)
-        return known
 
     def colors(self, name: str) -> tuple[int, int]:
         """How many definitions of that name are async, and how many are not."""
         return self._async[name], self._plain[name]
 
-    def is_awaited(self, name: str) -> bool:
-        """Whether a callee of that last name is awaited somewhere."""
-        return self._awaited_names[name] > 0
-
     def async_names(self) -> set[str]:
         """Names with at least one async definition, and names that are awaited somewhere."""
-        return set(self._async) | {key.rpartition(".")[2] for key in self._awaited}
+        return set(self._async) | self.siblings.awaited_names()
 
     def call(self, node: Node, scope: Evaluator, external: str = "") -> Value | None:
         """A promise, if the witnesses say that calling this unknown callee gives one.
@@ -199,37 +105,71 @@ class Evidence:
         if callee[0] == "attr" and callee[2] in BY_PROTOCOL:
             why = Reason(f"`{callee[2]}` gives an awaitable, whatever has it")
             return Coroutine(scope.site("", node[-1], text, "coroutine", lambda: (why,), sure=True), lambda: None)
+        if callee[0] == "attr" and callee[2] == "run_in_executor":
+            why = Reason("`run_in_executor` of an event loop gives a future")
+            return Awaitable(None, "future", scope.site("", node[-1], text, "future", lambda: (why,), sure=False))
+        if scope.function.is_async and (is_asgi_call(node) or _is_own_super(callee, scope.function)):
+            why = Reason(_ASGI_CALL if is_asgi_call(node) else _OVERRIDDEN.format(scope.function.qualname))
+            return Coroutine(scope.site("", node[-1], text, "coroutine", lambda: (why,), sure=False), lambda: None)
         if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
         path = scope.module.path
         reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
-        if reason is None and not external and callee[0] == "attr" and scope.function.is_async:
-            reason = self._by_library(callee[2], path)
-        siblings = reason is None
+        if reason is None and callee[0] == "attr" and scope.function.is_async:
+            reason = self._by_library(callee[2], path, external)
+        if reason is None and callee[0] == "attr" and scope.function.is_async and self._is_async_twin(callee[2]):
+            reason = Reason(f"`{callee[2]}` is how the async twin of a method is called")
+        witness = None
         if reason is None and scope.function.is_async:
-            reason = self._by_siblings(text, scope.function, external)
+            witness = self.siblings.speak_of(text, scope.function, external)
+            reason = witness.reason if witness is not None else None
         if reason is None or _asks_for_color(scope.function):
             return None
         site = scope.site(None, node[-1], text, "coroutine", lambda: (reason,), sure=False)
         if site is not None:
-            site.by_siblings = siblings
+            site.by_siblings = witness is not None
+            site.is_firm = witness is not None and witness.firm
         return Coroutine(site, lambda: None)
+
+    def awaitable_object(self, instance: Instance, node: Node, scope: Evaluator, target: Function | None) -> Value:
+        """An object with `__await__`, which may do its work by itself.
+
+        It is lost where the other sites show that it is to be awaited, or where a use shows that its result was meant.
+        """
+        if scope.function is None or not scope.function.is_async or node[1][0] not in {"attr", "name"}:
+            return instance
+        text = callee_text(node[1])
+        witness = self.siblings.speak_of(text, scope.function, instance.cls.name)
+        if witness is not None and self.siblings.is_left_alone(text.rpartition(".")[2]):
+            witness = None
+        if _asks_for_color(scope.function) or (witness is None and not _gives_something_else(instance)):
+            return instance
+        why = Reason(f"it gives a `{instance.cls.name}`, which is to be awaited")
+        reason = why if witness is None else witness.reason
+        site = scope.site(None if witness else target, node[-1], text, "coroutine", lambda: (reason,), sure=False)
+        if site is not None:
+            site.by_siblings, site.is_firm = witness is not None, witness is not None and witness.firm
+            site.is_quiet = witness is None
+        return AwaitableObject(site, lambda: scope.awaited(instance), instance)
 
     def speaks_for(self, name: str, callee: str, function: Function) -> bool:
         """Whether `call` might have something to say about that callee; `name` is "" for one from a library."""
-        if callee.rpartition(".")[2] in BY_PROTOCOL:
+        if callee.rpartition(".")[2] in {*BY_PROTOCOL, "run_in_executor"}:
             return True
         if name and self._by_name(name, function.module.path) is not None:
             return True
-        if name and function.is_async and self._by_library(name, function.module.path) is not None:
+        last = callee.rpartition(".")[2]
+        if "." in callee and function.is_async and self._is_async_twin(last):
             return True
-        return function.is_async and self._by_siblings(callee, function) is not None
+        if "." in callee and function.is_async and self._by_library(last, function.module.path) is not None:
+            return True
+        return function.is_async and self.siblings.speak_of(callee, function) is not None
 
     def is_awaited_elsewhere(self, site: Site) -> bool:
         """Whether other sites await a callee of that name."""
-        return self._awaited_names[site.callee.rpartition(".")[2]] > 0
+        return self.siblings.is_awaited(site.callee.rpartition(".")[2])
 
     def is_always_awaited(self, site: Site) -> bool:
         """Whether a result rather than a promise is expected at `site`.
@@ -239,8 +179,8 @@ class Evidence:
         """
         name = site.callee.rpartition(".")[2]
         if site.target is None:
-            return site.function.is_async and not site.by_siblings and self._awaited_names[name] > 0
-        return site.function.is_async or self._awaited_names[name] > 0
+            return site.function.is_async and not site.by_siblings and self.siblings.is_awaited(name)
+        return site.function.is_async or self.siblings.is_awaited(name)
 
     def _by_name(self, name: str, asking: str) -> Reason | None:
         if (
@@ -259,20 +199,25 @@ class Evidence:
         verb = "is" if count == 1 else "are"
         return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
 
-    def _by_library(self, name: str, asking: str) -> Reason | None:
-        """The name of a method that a library which the file imports has, only as a coroutine function."""
+    def _by_library(self, name: str, asking: str, external: str = "") -> Reason | None:
+        """The name of a method that a library which the file imports has, only as a coroutine function.
+
+        Of something that comes from a library, in another version than the one that is known, only that one speaks.
+        """
         if name in GENERIC or len(name) < _TELLING or any(self.colors(name)) or self._is_plain_elsewhere(name, asking):
             return None
-        for top in sorted(self._program.module(asking).packages):
+        for top in [external.partition(".")[0]] if external else sorted(self._program.module(asking).packages):
             if name in library.async_methods(top):
                 return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
         return None
 
+    def _is_async_twin(self, name: str) -> bool:
+        """Whether a method is called as async twins are, and nothing in the project is called so otherwise."""
+        return ASYNC_BY_NAME.match(name) is not None and not any(self.colors(name))
+
     def _is_plain_elsewhere(self, name: str, asking: str) -> bool:
         """Whether a library that the asking file imports has a plain method of that name."""
-        if asking not in self._imported:
-            self._imported[asking] = self._program.module(asking).packages
-        return any(name in library.plain_methods(top) for top in self._imported[asking])
+        return any(name in library.plain_methods(top) for top in self._program.module(asking).packages)
 
     def _may_override_a_library(self, name: str) -> bool:
         """Whether the only method of that name is in a `GatewayClient(AsyncClient)` of an unknown library.
@@ -329,40 +274,7 @@ class Evidence:
         owners = self._owners.get(callee[2], set()) - {around}
         return len(plain) > 3 and any(plain in owner for owner in owners)
 
-    def _by_siblings(self, text: str, function: Function, external: str = "") -> Reason | None:
-        """Sites that call the same by the same words: in this file, or anywhere if the words are telling."""
-        if "…" in text:
-            return None
-        key = _tail(text)
-        home = _home_of(function, text)
-        if self._awaited_here[home, text] < _FEWEST_HERE and self._awaited[key] < _FEWEST_ANYWHERE:
-            return None
-        here, anywhere = self._not_awaited(text.rpartition(".")[2])
-        awaited, bare = self._awaited_here[home, text], here[home, text]
-        where = "in this file"
-        is_generic = key.rpartition(".")[2] in GENERIC
-        if text.rpartition(".")[0].rpartition(".")[2] in _QUEUEING:
-            return None  # what a pipeline is told is done when it is executed
-        if is_generic and len(text.partition(".")[0]) < _SHORTEST and _is_local(text, function):
-            return None  # `a.send` in another function is another `a`
-        fewest = _FEWEST_OF_LOCAL if is_generic and _is_local(text, function) else _FEWEST_HERE
-        if awaited < fewest or (bare - 1) * 4 > awaited:
-            awaited, bare = self._awaited[key], anywhere[key]
-            where = "in this project"
-            fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
-            if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(key.rpartition(".")[2]):
-                fewest, is_generic = 1, False  # the class is called async, and somebody awaits this method of it
-            if awaited < fewest or bare > 1 or is_generic:
-                return None
-        place = self._awaited_places[key]
-        if where == "in this project" and _is_local(text, function):
-            root = text.partition(".")[0]
-            if any(i.local == root for i in self._program.module(place[0]).facts.imports):
-                return None  # there it is something imported, here a variable
-        return Reason(f"`{text}(…)` is awaited in {awaited} other functions {where}", *place)
 
-
-# What is counted over all files; the places of witnesses are told, and nothing follows from them.
 _COUNTED = (
     "_async",
     "_methods",
@@ -370,71 +282,45 @@ _COUNTED = (
     "_owners",
     "_plain",
     "_places",
-    "_awaited",
-    "_awaited_here",
-    "_awaited_names",
-    "_awaited_places",
     "_generators",
     "_remote",
     "awaited_twice",
 )
 
 
-def counted(path: str, functions: tuple[FunctionFacts, ...]) -> dict[tuple[str, object], object]:
-    """What one file adds to the counts, by what is counted and its name; without lines, which only tell."""
-    alone = Evidence(None)  # type: ignore[arg-type]
+def counted(path: str, functions: tuple[FunctionFacts, ...]) -> Evidence:
+    """What one file alone says."""
+    alone = Evidence(None)
     alone.count(path, functions)
-    found: dict[tuple[str, object], object] = {}
-    for name in _COUNTED:
-        known = getattr(alone, name)
-        for key in known:
-            said = known[key] if isinstance(known, dict) and not name.endswith("places") else True
-            found[f"evidence {name}", key] = said
-    return found
+    return alone
 
 
-# How many functions have to await the same words: two in one file know what they do; elsewhere the same words may
-# mean another object, so three, and nobody who does otherwise. The `sock` whose `send` is called may even be another in
-# each function of a file, unless it belongs to the module or to `self`.
 BY_PROTOCOL = frozenset({"__aenter__", "__aexit__", "__anext__"})
 _MANY_DEFINITIONS = 3
-_ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:Async|Aio)[A-Z]\w*\(\)\.\w+$")
-_QUEUEING = frozenset({"pipe", "pipeline", "batch"})
-_SHORTEST = 3  # letters of a variable that is called the same because it is the same
+_ASGI_CALL = "an ASGI application is called with `scope`, `receive` and `send`"
+_OVERRIDDEN = "`{}`, which overrides it, is `async def`"
+
+
+def _is_own_super(callee: Node, function: Function) -> bool:
+    """Whether an async method hands the call on to the one it overrides: `super().close()` in `close`."""
+    return (
+        callee[0] == "attr"
+        and callee[2] == function.name
+        and callee[1][:2] == ("call", ("name", "super"))
+        and not callee[1][2]
+        and not function.name.startswith("__")
+    )
+
+
 _TELLING = 5  # letters; shorter names mean many things
-_FEWEST_HERE = 2
-_FEWEST_OF_LOCAL = 3
-_FEWEST_ANYWHERE = 3
-_FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
 
 
-def _kept(program: Program | None) -> dict[Any, Any]:
-    return {} if program is None else program.answers()
-
-
-def _home(path: str, f: Any, functions: Any, callee: str) -> str:
-    """The place in which the same words mean the same object: the file, or for `self` the class."""
-    if not callee.startswith(("self.", "cls.")):
-        return path
-    while f[3] == -1 and f[2] > 0:
-        f = functions[f[2]]
-    return f"{path} {f[1].rpartition('.')[0] if f[3] != -1 else ''}"
-
-
-def _home_of(function: Function, callee: str) -> str:
-    """The same of a function that is at hand."""
-    path = function.module.path
-    if not callee.startswith(("self.", "cls.")):
-        return path
-    while function.owner is None and function.parent is not None:
-        function = function.parent
-    return f"{path} {function.qualname.rpartition('.')[0] if function.owner is not None else ''}"
-
-
-def _is_local(text: str, function: Function) -> bool:
-    """Whether the receiver is a variable of the function, not one of the module or of an object."""
-    name = text.partition(".")[0]
-    return name not in {"self", "cls"} and not function.module.binds_anywhere(name)
+def _gives_something_else(instance: Instance) -> bool:
+    """Whether a class of the project says of itself that it stands for a result: `class Run(Awaitable[R])`."""
+    if not isinstance(instance.cls, Class):
+        return False
+    bases = [base[1] if base[0] == "index" else base for base in instance.cls.facts.bases]
+    return any(callee_text(base).rpartition(".")[2] in {"Awaitable", "Coroutine"} for base in bases)
 
 
 def _asks_for_color(function: Function) -> bool:
@@ -475,9 +361,3 @@ def _last_word(name: str) -> str:
     """`Client` of `GatewayKernelClient`."""
     found = re.findall(r"[A-Z][a-z0-9]+", name)
     return found[-1] if len(found) > 1 else ""
-
-
-def _tail(callee: str) -> str:
-    """The last two names of a callee: the receiver as it is called, and the method."""
-    parts = callee.split(".")
-    return ".".join(parts[-2:])

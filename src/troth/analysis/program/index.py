@@ -12,7 +12,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import ASYNC, GENERATOR
-from troth.analysis.facts.names import decorator_name
+from troth.analysis.facts.names import class_keys, decorator_name, function_keys, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Class, Function
     from troth.analysis.program.link import Program
 
-__all__ = ["Index", "called_in", "class_keys", "function_keys", "said"]
+__all__ = ["Index", "called_in", "said"]
 
 _ANY = "?"  # a base that is no name: what it means only a look at it can tell
 _BITS = 20  # for the number of a function or class in its file
@@ -91,6 +91,10 @@ class Index:
     def decorated_with(self, name: str) -> list[Function]:
         """The functions with a decorator whose last name is `name`."""
         return list(self._functions(self._look("decorated", name)))
+
+    def functions_annotated(self, name: str) -> list[Function]:
+        """The functions with a parameter that is annotated with something of that last name."""
+        return list(self._functions(self._look("annotated", name)))
 
     def is_awaited(self, name: str) -> bool:
         """Whether some function calls and awaits something of that name."""
@@ -170,6 +174,13 @@ def _decorated(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
             yield decorator_name(decorator), place
 
 
+def _annotated(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
+    for place, f in enumerate(file.functions, start):
+        for name in {last_name(annotation) for _, annotation, _, _ in f.params if annotation is not None}:
+            if name:
+                yield name, place
+
+
 def _awaited(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
     for name in {callee.rpartition(".")[2] for f in file.functions for callee in f.awaited}:
         yield name, start
@@ -219,6 +230,7 @@ _SAYING: dict[str, Callable[[FileFacts, int], Iterator[tuple[str, Any]]]] = {
     "plain calls": _plain_calls,
     "defs": _defs,
     "decorated": _decorated,
+    "annotated": _annotated,
     "awaited": _awaited,
     "inits": _inits,
     "bases": _bases,
@@ -244,25 +256,6 @@ def _kept(c: ClassFacts) -> Iterator[str]:
         yield name
     for name, _, _, _ in c.self_attributes:
         yield name
-
-
-def function_keys(file: FileFacts) -> list[str]:
-    """A name for each function that stays the same when others come and go."""
-    return _numbered(f.qualname for f in file.functions)
-
-
-def class_keys(file: FileFacts) -> list[str]:
-    """A name for each class that stays the same when others come and go."""
-    return _numbered(c.qualname for c in file.classes)
-
-
-def _numbered(names: Iterable[str]) -> list[str]:
-    counts: dict[str, int] = defaultdict(int)
-    keys: list[str] = []
-    for name in names:
-        counts[name] += 1
-        keys.append(f"{name}#{counts[name]}")
-    return keys
 
 
 def said(file: FileFacts) -> dict[tuple[str, str], list[Any]]:

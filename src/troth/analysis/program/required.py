@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import ClassFacts, FileFacts, Node
     from troth.analysis.program.link import Program
 
-__all__ = ["is_harmless", "is_protocol", "is_required", "keeps_color"]
+__all__ = ["is_harmless", "is_protocol", "is_required", "keeps_color", "says_protocol"]
 
 _HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final", "abstractmethod", "property"})
 
@@ -56,10 +56,11 @@ def keeps_color(program: Program, function: Function, decorator: Node) -> bool:
 
 def is_protocol(cls: Class) -> bool:
     """Whether the class says of itself that it is one."""
-    return _is_protocol(cls.facts)
+    return says_protocol(cls.facts)
 
 
-def _is_protocol(facts: ClassFacts) -> bool:
+def says_protocol(facts: ClassFacts) -> bool:
+    """The same, of its facts alone."""
     return any(last_name(base[1] if base[0] == "index" else base) == "Protocol" for base in facts.bases)
 
 
@@ -93,4 +94,4 @@ def _protocols(program: Program) -> list[frozenset[str]]:
 
 @part("protocols")
 def _protocols_in(file: FileFacts) -> list[frozenset[str]]:
-    return [frozenset(dict(c.methods)) for c in file.classes if c.methods and _is_protocol(c)]
+    return [frozenset(dict(c.methods)) for c in file.classes if c.methods and says_protocol(c)]

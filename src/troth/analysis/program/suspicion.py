@@ -7,6 +7,7 @@ what is called is found without knowing any local variable and is plain.
 from __future__ import annotations
 
 import builtins
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.facts.model import FileFacts, without_places
@@ -14,7 +15,9 @@ from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
-from troth.analysis.program.evaluate import asks_for_function
+from troth.analysis.program.entering import Entering, held_in, is_only_async, makers_of
+from troth.analysis.program.entities import Function
+from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, asks_for_function
 from troth.analysis.program.glance import binds
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.reads import Words
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from troth.analysis.facts.model import ClassFacts, FunctionFacts, Node
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
     from troth.analysis.program.tables import Tables
 
@@ -53,6 +56,7 @@ _ALWAYS = frozenset(
         "__anext__",
         "__aenter__",
         "__aexit__",
+        "call_next",
     }
 )
 _BUILTINS = frozenset(dir(builtins))
@@ -126,6 +130,7 @@ class Suspicion:
         self._generators: set[str] = set(sets["generators"])
         self._own: set[str] = set(sets["own"])
         self._slots = sets["slots"]
+        self._entering = Entering(sets["makers"], sets["holders"], program.reads)
         if program.reads is not None:
             self.names = Words(program.reads, "suspicion names", self.names)
             self.returners = Words(program.reads, "suspicion returners")
@@ -145,10 +150,12 @@ class Suspicion:
         names = self.names
         for callee in facts.calls:
             if callee in _INDIRECT or callee.rpartition(".")[2] in names:
-                if not self._is_clear(function, callee):
+                if asks_for_function(callee) or not self._is_clear(function, callee):
                     return True
             elif "." not in callee and not function.module.binds(callee) and self._is_async_slot(function, callee):
                 return True
+        if self._entering.falls_on(function):
+            return True
         for callee in facts.awaited:
             last = callee.rpartition(".")[2]
             if " " in callee:
@@ -158,7 +165,7 @@ class Suspicion:
                     return True
             elif last in self._generators and last not in self._coroutines:
                 return True
-        return False
+        return bool(facts.flags & 1) and any(param[0] == "receive" for param in facts.params)  # of ASGI
 
     def _is_async_slot(self, function: Function, name: str) -> bool:
         """Whether a parameter, here or around, is a callable that gives promises, or was asked if it is one."""
@@ -193,6 +200,8 @@ class Suspicion:
         scope = self._program.glance.scope(function, callee)
         if scope is None:
             return False
+        if rest and scope is function.module and isinstance(function.module.bindings[root][-1], Function):
+            return False  # hardly an attribute of the function of that name: a variable that is called so too
         key = (scope, callee)
         if key not in self._cleared:
             value = self._program.glance.value(function, callee, scope)
@@ -207,16 +216,19 @@ class Suspicion:
             called = value.function
             if isinstance(called, LibraryFunction):
                 return (
-                    not any(flag in called.flags for flag in "agmw")
+                    not any(flag in called.flags for flag in "agmwo")
                     and called.qualname not in SPAWNERS
                     and called.name not in _ALWAYS
                 )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
+            if self._program.evidence.speaks_for("", callee, function):
+                return False  # what a plain function gives may be awaitable all the same
             returns = called.facts.returns
             return name not in self.returners and (returns is None or not mentions_awaitable(returns))
         if isinstance(value, ClassObject):
-            return self._program.classes.has(value.cls, "__aenter__") is not True
+            classes = self._program.classes
+            return classes.has(value.cls, "__aenter__") is not True and classes.has(value.cls, "__await__") is not True
         if isinstance(value, External):
             return not self._program.evidence.speaks_for("", callee, function)
         if isinstance(value, Instance):
@@ -239,9 +251,10 @@ class Suspicion:
 def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozenset[str]]:
     """The names that suspicion rests on, of all files: those that may make promises, and what kinds of them."""
     own = program.evidence.async_names()
-    names: set[str] = own | _ALWAYS
+    names: set[str] = own | _ALWAYS | ASKS_FOR_FUNCTION
     coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
-    for top in {i.module.partition(".")[0] for m in modules for i in m.facts.imports if not i.level and i.module}:
+    tops = packages_of(modules)
+    for top in tops:
         names |= library.async_names(top)
         coroutines |= library.async_names(top, "a")
     for module in modules:
@@ -262,7 +275,10 @@ def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozense
                 names.add(name)
     slots = _async_types(modules)
     names |= _async_attributes(modules, slots)
+    makers = makers_of((module.facts for module in modules), tops)
     return {
+        "makers": makers,
+        "holders": frozenset(name for module in modules for name in held_in(module.facts, makers)),
         "names": frozenset(names),
         "coroutines": frozenset(coroutines),
         "generators": frozenset(f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3),
@@ -282,11 +298,11 @@ def restored(program: Program, tables: Tables) -> dict[str, frozenset[str]] | No
         return None
     evidence = program.evidence
     for before, now in tables.lately.values():
-        old, new = _hints(before, sets["slots"]), _hints(now, sets["slots"])
+        old, new = (_hints(file, sets["slots"], sets["makers"]) for file in (before, now))
         if old.rest != new.rest or old.generators - new.generators:
             return None
         for name in old.own - new.own:
-            if not (evidence.colors(name)[0] or evidence.is_awaited(name)):
+            if not (evidence.colors(name)[0] or evidence.siblings.is_awaited(name)):
                 return None
         for name in old.coroutines - new.coroutines:
             if not evidence.colors(name)[0] or name in sets["generators"]:
@@ -309,11 +325,13 @@ class _Hints(NamedTuple):
     rest: object
 
 
-def _hints(file: FileFacts | None, slots: Collection[str]) -> _Hints:
+def _hints(file: FileFacts | None, slots: Collection[str], makers: Collection[str]) -> _Hints:
     file = file or FileFacts((), (), (), (), None)
     is_known = _knows(file, slots)
     rest = (
-        sorted({i.module.partition(".")[0] for i in file.imports if not i.level and i.module}),
+        sorted({(i.module, i.name or "") for i in file.imports if not i.level and i.module}),
+        sorted(c.name for c in file.classes if is_only_async(c)),
+        sorted(held_in(file, makers)),
         sorted({(i.name, i.local) for i in file.imports if i.name is not None and i.local != i.name}),
         sorted(c.name for c in file.classes if _is_entered_async(c)),
         sorted(_wrapping(file)),
@@ -346,6 +364,16 @@ def _is_entered_async(c: ClassFacts) -> bool:
 
 def _is_async_call(f: FunctionFacts) -> bool:
     return f.name == "__call__" and bool(f.flags & 1) and f.owner >= 0
+
+
+def packages_of(modules: Sequence[Module]) -> set[str]:
+    """The packages that the files import from, and those that what they import comes from: FastAPI's `WebSocket`."""
+    imported = {(i.module, i.name) for m in modules for i in m.facts.imports if not i.level and i.module}
+    tops = {module.partition(".")[0] for module, _ in imported}
+    known = {top for top in tops if top not in sys.stdlib_module_names and library.knows(top)}
+    named = [f"{module}.{name}" for module, name in imported if name and module.partition(".")[0] in known]
+    found = [library.find(name) for name in named]
+    return tops | {one.name.partition(".")[0] for one in found if one is not None}
 
 
 def _async_types(modules: Sequence[Module]) -> frozenset[str]:
