@@ -394,8 +394,8 @@ _Piece = tuple[list[Finding], set[str], dict[str, list[int]], "Trace | None"]
 
 
 def _found(program: Program, paths: Sequence[str], rules: Sequence[Rule]) -> list[Finding]:
-    """What the rules say after a walk: file by file, so that what is read is read for the sake of one."""
-    if not all(rule.is_default for rule in rules):
+    """What the rules say after a walk: file by file where it is noted for whose sake something is read."""
+    if program.reads is None:
         return [f for rule in rules for f in rule.check(program)]
     findings: list[Finding] = []
     for path in paths:

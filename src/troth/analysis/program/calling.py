@@ -70,14 +70,19 @@ class Calling:
 
     def asked_naming(self, names: Iterable[str]) -> Iterator[Function]:
         """Those of them that stand in the asked files."""
-        by_name = self._asked_by_name()
         asked = self.program.asked
+        if len(asked) == len(self.program.paths):
+            yield from self.functions_naming(names)
+            return
+        by_name = self._asked_by_name()
         found = {place for name in names for place in by_name.get(name, ())}
         for number, index in sorted(found):
             yield self.program.module(asked[number]).function(index)
 
     def names_asked(self) -> Collection[str]:
         """The last names of everything that is called in the asked files."""
+        if len(self.program.asked) == len(self.program.paths):
+            return self.program.index.called_names()
         return self._asked_by_name().keys()
 
     def _asked_by_name(self) -> _ByName:

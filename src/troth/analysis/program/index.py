@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import ASYNC, GENERATOR
 from troth.analysis.facts.names import class_keys, decorator_name, function_keys, last_name
+from troth.analysis.program.reads import EVERYTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts
     from troth.analysis.program.entities import Class, Function
@@ -71,6 +72,14 @@ class Index:
         for name in names:
             found.update(self._look("calls", name))
         return self._functions(sorted(found))
+
+    def called_names(self) -> Collection[str]:
+        """The last names of all that is called."""
+        if self._program.reads is not None:
+            self._program.reads.log.append(EVERYTHING)
+        if "calls" not in self._tables:
+            self._tables["calls"] = self._made("calls")
+        return self._tables["calls"].keys() | self._since.get("calls", {}).keys()
 
     def functions_named(self, name: str) -> list[Function]:
         """The functions and methods that are called `name`."""
