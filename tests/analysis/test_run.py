@@ -120,3 +120,15 @@ def test_several_processes_say_what_one_says(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("troth.analysis.run._WORTH_A_PROCESS", 1)
     monkeypatch.setattr("troth.analysis.facts.gather._WORTH_A_PROCESS", 1)
     assert analyse(project, jobs=jobs, on_request={"T301"}).findings == alone
+
+
+@pytest.mark.parametrize("path", sorted(LEANING))
+def test_a_warm_run_knows_what_files_lean_on(tmp_path: Path, path: str) -> None:
+    """What another file hands on, or does not wait for, is known though that file was not looked at again."""
+    (tmp_path / "project").mkdir()
+    project = write(tmp_path / "project", LEANING)
+    analyse(project, cache=tmp_path / "cache", on_request={"T301"})
+    for text in (f"{LEANING[path]}# edited\n", "", LEANING[path]):
+        write(tmp_path / "project", {path: text})
+        warm = analyse(project, cache=tmp_path / "cache", on_request={"T301"}).findings
+        assert warm == analyse(project, on_request={"T301"}).findings

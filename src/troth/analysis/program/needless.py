@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from troth.analysis.facts.model import ASYNC, GENERATOR, WAITS, body_of
+from troth.analysis.facts.model import ASYNC, GENERATOR, WAITS
 from troth.analysis.program.awaits import awaited_calls
-from troth.analysis.program.dispatch import dispatchers
+from troth.analysis.program.dispatch import dispatchers_of
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.handed import handed
 from troth.analysis.program.mentions import mentioned
@@ -76,12 +76,12 @@ def needless(program: Program, *, of_surfaces: bool = False) -> tuple[Needless, 
     """
     if not program.asked:
         return ()
-    known: dict[bool, tuple[tuple[str, ...], tuple[Needless, ...]]] = program.__dict__.setdefault("_needless", {})
+    known: dict[tuple[str, ...], tuple[Needless, ...]] = program.answers_to(f"needless {of_surfaces}")
     paths = program.asked if of_surfaces else program.paths  # one that waits for such a one in another file is another
-    if of_surfaces not in known or known[of_surfaces][0] != paths:
-        known[of_surfaces] = paths, tuple(_find(program, paths, of_surfaces=of_surfaces))
+    if paths not in known:
+        known[paths] = tuple(_find(program, paths, of_surfaces=of_surfaces))
     asked = frozenset(program.asked)
-    return tuple(one for one in known[of_surfaces][1] if one.function.module.path in asked)
+    return tuple(one for one in known[paths] if one.function.module.path in asked)
 
 
 def pulled(program: Program, handlers: Collection[Function]) -> set[Function]:
@@ -100,8 +100,9 @@ def never_waits(cls: Class) -> bool:
 
 def handed_over(program: Program) -> tuple[Function, ...]:
     """Those that are async for nothing but for somebody whom they are handed to, and who may await what they give."""
-    handlers = _handlers(program)
-    candidates = [one for one in _idle(program, program.asked) if one not in handlers and not is_required(program, one)]
+    idle = _idle(program, program.asked)
+    handlers = _handlers(program, idle)
+    candidates = [one for one in idle if one not in handlers and not is_required(program, one)]
     families = _families(program, candidates)
     names = mentioned(program, {function.name for function in candidates})
     twins = _with_waiting_twins(program, candidates)
@@ -125,22 +126,16 @@ def _idle(program: Program, paths: Sequence[str]) -> list[Function]:
     ]
 
 
-def _handlers(program: Program) -> set[Function]:
-    return {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
-
-
-def _may_be_handlers(program: Program, functions: list[Function]) -> bool:
-    """Whether a dispatcher may have one of `functions`: in a table, where it is mentioned, or by a name it makes."""
-    if any("getattr" in facts.calls for one in functions if one.owner for facts in one.module.facts.functions):
-        return True
-    return bool(mentioned(program, {one.name for one in functions}))
+def _handlers(program: Program, functions: Collection[Function]) -> set[Function]:
+    """Those that dispatchers pick."""
+    return {handler for one in dispatchers_of(program, functions) for handler in one.handlers}
 
 
 def _find(program: Program, paths: Sequence[str], *, of_surfaces: bool) -> list[Needless]:
     idle = _idle(program, paths)
     if of_surfaces:
         apart = [one for one in idle if one.owner is None or not never_waits(one.owner)]
-        handlers = _handlers(program) if _may_be_handlers(program, apart) else set()
+        handlers = _handlers(program, apart)
         idle = [one for one in idle if one in handlers or (one.owner is not None and never_waits(one.owner))]
     found = _freed(program, idle, {})
     if of_surfaces:
@@ -163,7 +158,7 @@ def _freed(
     if not candidates:
         return []
     pulling: dict[Function, list[Call]] = defaultdict(list)
-    for dispatcher in dispatchers(program) if _may_be_handlers(program, candidates) else ():
+    for dispatcher in dispatchers_of(program, candidates):
         for handler in dispatcher.handlers:
             pulling[handler].append(dispatcher.call)
     families = _families(program, candidates)
@@ -263,7 +258,7 @@ def _hands_on(program: Program, call: Call, *, is_awaited: bool) -> bool:
 
     One that an async function returns or yields, though other calls of the same are awaited, is lost rather than given.
     """
-    body = body_of(call.caller.facts)
+    body = call.caller.body()
     around = _around(body, call.node, ())
     if not around or around[0] in _USED_UP:
         return False
@@ -330,12 +325,10 @@ def _with_waiting_twins(program: Program, functions: list[Function]) -> set[Func
     """The methods that another class of the same shape has too, and waits in: one surface, written twice."""
     names = {function.name for function in functions if function.owner is not None}
     waiting: dict[str, list[Class]] = defaultdict(list)
-    for module in program.own_modules():
-        for index in range(len(module.facts.classes)):
-            cls = module.cls(index)
-            for name in names & cls.methods.keys():
-                if any(module.function(method).waits for method in cls.methods[name]):
-                    waiting[name].append(cls)
+    for name in names:
+        for one in program.calling.functions_named(name):
+            if one.owner is not None and one.waits:
+                waiting[name].append(one.owner)
     return {
         function
         for function in functions
