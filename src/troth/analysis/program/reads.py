@@ -34,7 +34,7 @@ class Reads:
 
     def __init__(self) -> None:
         self.log: list[object] = []
-        self.behind: dict[object, tuple[object, ...]] = {}  # what was read for each kept answer, in the order of answering
+        self.behind: dict[object, tuple[object, ...]] = {}  # what was read for each kept answer, in their order
         self.of_file: dict[str, set[object]] = {}
         self.begun: list[tuple[int, int]] = [(0, 0)]  # for whose sake reading goes on: a number, and where it began
         self._epochs = 0
