@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import body_of
+from troth.analysis.facts.model import WAITS, body_of
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
@@ -115,6 +115,7 @@ class Consumers:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._fates: dict[tuple[Function, str], str] = {}
+        self._awaiting: dict[Class, bool] = {}
 
     def drops(self, func: Value | None, node: Node, position: int, name: str | None, value: Value) -> str:
         """Who it is that never awaits the argument, as text for a message; "" for anybody who may."""
@@ -183,8 +184,7 @@ class Consumers:
         for ancestor in self._program.classes.order(cls):
             if not isinstance(ancestor, Class):
                 return looks_like_keeper(cls.name) or keyword is None
-            methods = [ancestor.module.function(indexes[-1]) for indexes in ancestor.methods.values()]
-            if "__await__" in ancestor.methods or any(_awaits_a_value(body_of(m.facts)) for m in methods if m.is_async):
+            if "__await__" in ancestor.methods or self._awaits_values(ancestor):
                 return True
             if param is None and "__init__" in ancestor.methods:
                 function = ancestor.module.function(ancestor.methods["__init__"][-1])
@@ -192,6 +192,15 @@ class Consumers:
                 if keyword is None if param is None else looks_like_keeper(param[0]):
                     return True
         return False
+
+    def _awaits_values(self, cls: Class) -> bool:
+        """Whether a method of the class itself awaits something that is no call: `await self._pending`."""
+        known = self._awaiting.get(cls)
+        if known is None:
+            methods = [cls.module.function(indexes[-1]).facts for indexes in cls.methods.values()]
+            known = any(_awaits_a_value(body_of(f)) for f in methods if f.flags & WAITS)
+            self._awaiting[cls] = known
+        return known
 
     @staticmethod
     def _param_of(func: FunctionValue, function: Function, position: int, name: str | None) -> Param | None:
@@ -285,7 +294,7 @@ def _awaits_a_value(node: object) -> bool:
         return False
     if node[0] == "await" and len(node) == 3 and isinstance(node[1], tuple) and node[1][0] in {"name", "index", "attr"}:
         return True
-    return any(_awaits_a_value(part) for part in node)
+    return any(part.__class__ is tuple and part and _awaits_a_value(part) for part in node)
 
 
 _RUNNER = re.compile(r"(?i)task|spawn|(?<![a-z])run|worker|sched|submit|launch|backgr|fire|job")
