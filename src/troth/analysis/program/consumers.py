@@ -16,7 +16,6 @@ from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
     Builtin,
     ClassObject,
-    External,
     FunctionValue,
     Instance,
     Nothing,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import Node, Param
     from troth.analysis.program.link import Program
 
-__all__ = ["Consumers", "looks_like_keeper", "mentions_awaitable", "never_awaitable"]
+__all__ = ["Consumers", "awaits_a_value", "looks_like_keeper", "mentions_awaitable", "never_awaitable"]
 
 _TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
 _PLAIN_BUILTINS = frozenset(
@@ -198,7 +197,7 @@ class Consumers:
         known = self._awaiting.get(cls)
         if known is None:
             methods = [cls.module.function(indexes[-1]).facts for indexes in cls.methods.values()]
-            known = any(_awaits_a_value(body_of(f)) for f in methods if f.flags & WAITS)
+            known = any(awaits_a_value(body_of(f)) for f in methods if f.flags & WAITS)
             self._awaiting[cls] = known
         return known
 
@@ -286,15 +285,16 @@ def _takes_promises_by_name(function: Function) -> bool:
     for name, annotation, _, kind in function.facts.params:
         if kind == "**" and (looks_like_keeper(name) or (annotation is not None and mentions_awaitable(annotation))):
             return True
-    return function.is_async and _awaits_a_value(body_of(function.facts))
+    return function.is_async and awaits_a_value(body_of(function.facts))
 
 
-def _awaits_a_value(node: object) -> bool:
+def awaits_a_value(node: object) -> bool:
+    """Whether something that is no call is awaited below `node`."""
     if not isinstance(node, tuple) or not node:
         return False
     if node[0] == "await" and len(node) == 3 and isinstance(node[1], tuple) and node[1][0] in {"name", "index", "attr"}:
         return True
-    return any(part.__class__ is tuple and part and _awaits_a_value(part) for part in node)
+    return any(part.__class__ is tuple and part and awaits_a_value(part) for part in node)
 
 
 _RUNNER = re.compile(r"(?i)task|spawn|(?<![a-z])run|worker|sched|submit|launch|backgr|fire|job")
@@ -336,15 +336,10 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
             return library.member(value.cls.qualified, "__await__") is None
         known = program.classes.has(value.cls, "__await__")
         return known is False or (known is None and not _sounds_awaitable(value.cls))
-    return isinstance(value, External) and _CLASS_NAME.search(value.path) is not None
+    return False
 
 
 _AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|promise|result|response|query|run|job")
-# The last name of a class of a library, unless it sounds like something to be awaited.
-_CLASS_NAME = re.compile(
-    r"(?:^|\.)_?(?!\w*(?:[Aa]wait|[Aa]sync|Maybe|Futur|Task|Coro|Deferred|Promise|Result|Response|Query|Run|Job|Any|App"
-    r"|Call|Handler|Type|Object))[A-Z]+[a-z]\w{2,}\(\)$"
-)
 
 
 def _sounds_awaitable(cls: Class) -> bool:

@@ -662,7 +662,10 @@ class Flow(Narrowing):
     def s_match(self, statement: Node) -> None:
         subject = statement[1]
         value = self.value(subject)
-        self.keep(value)
+        if subject[0] == "call":
+            self.misuse(value, "comparison", subject[4])
+        else:
+            self.keep(value)
         before = self._copy()
         states: list[State] = []
         for captures, matched, name, guard, body in statement[2]:

@@ -10,7 +10,13 @@ from troth.analysis.program.attributes import collect_uses
 from troth.analysis.program.calling import Calling
 from troth.analysis.program.calls import Calls
 from troth.analysis.program.classes import Classes
-from troth.analysis.program.consumers import Consumers, looks_like_keeper, mentions_awaitable, never_awaitable
+from troth.analysis.program.consumers import (
+    Consumers,
+    awaits_a_value,
+    looks_like_keeper,
+    mentions_awaitable,
+    never_awaitable,
+)
 from troth.analysis.program.conventions import given_by_framework
 from troth.analysis.program.effects import Effects
 from troth.analysis.program.entities import Class, Function, Module
@@ -567,10 +573,14 @@ class Program:
         if owner is None:
             return False
         uses: set[str] = set()
+        awaits = False
         for f in owner.module.facts.functions:
             if f.owner == owner.index and speaks_of(f, (name,)):
                 collect_uses(body_of(f), name, uses, inside=True)
-        return bool(uses & {"awaited", "other"})
+                awaits = awaits or any(looks_like_keeper(callee) for callee in (*f.calls, *f.awaited))
+                awaits = awaits or awaits_a_value(body_of(f))
+        # In a function that could await, the contents are meant to be results unless somebody awaits or runs them.
+        return bool(uses & {"awaited", "other"}) and (awaits or not function.is_async)
 
     def _attribute_is_lost(self, cls: Class, name: str, *, in_async: bool) -> bool:
         uses: set[str] = set()

@@ -144,7 +144,7 @@ class Siblings:
         count = named.of(key)
         fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
         if name in GENERIC:
-            if not _is_telling(key):
+            if not _is_telling(key) or (text == key and _is_local(text, function)):
                 return None
             fewest = max(fewest, _FEWEST_OF_GENERIC)
         if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(name):

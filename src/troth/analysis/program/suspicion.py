@@ -119,7 +119,7 @@ class Suspicion:
         self.names: set[str] = program.evidence.async_names() | _ALWAYS
         self.returners: set[str] = set()  # plain functions that were seen to return promises
         self._coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
-        for top in {i.module.partition(".")[0] for m in modules for i in m.facts.imports if not i.level and i.module}:
+        for top in _libraries(modules):
             self.names |= library.async_names(top)
             self._coroutines |= library.async_names(top, "a")
         self._own = program.evidence.async_names()
@@ -225,7 +225,7 @@ class Suspicion:
                 )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
-            if self._program.evidence.speaks_for("", callee, function):
+            if self._program.evidence.speaks_for("", callee, function) or self._gives_awaitable(value, name):
                 return False  # what a plain function gives may be awaitable all the same
             returns = called.facts.returns
             return name not in self.returners and (returns is None or not mentions_awaitable(returns))
@@ -241,6 +241,13 @@ class Suspicion:
             )
         return isinstance(value, Builtin | TupleOf | Table | ModuleValue | Nothing)
 
+    def _gives_awaitable(self, value: FunctionValue, name: str) -> bool:
+        """Whether a plain function, which somebody awaits, gives an object that can be awaited."""
+        if not self._program.evidence.siblings.is_awaited(name):
+            return False
+        made = self._program.calls.result(value)
+        return isinstance(made, Instance) and self._program.classes.has(made.cls, "__await__") is True
+
     def grow(self, names: set[str]) -> bool:
         """These plain functions return promises: whoever calls them is suspect too. False where that was known."""
         if names <= self.returners:
@@ -249,6 +256,19 @@ class Suspicion:
         self.returners |= names
         self._cleared.clear()
         return True
+
+
+def _libraries(modules: Sequence[Module]) -> set[str]:
+    """The libraries that the project imports, and those that what it imports comes from: `fastapi.WebSocket`."""
+    imports = {(i.module, i.name) for m in modules for i in m.facts.imports if not i.level and i.module}
+    tops = {module.partition(".")[0] for module, _ in imports}
+    for module, name in imports:
+        if name is not None and library.knows(module.partition(".")[0]):
+            found = library.find(f"{module}.{name}")
+            if found is not None:
+                names = (found.name, *(library.lineage(found.name) if found.kind == "class" else ()))
+                tops.update(one.partition(".")[0] for one in names)
+    return tops
 
 
 def _async_types(modules: Sequence[Module]) -> frozenset[str]:
