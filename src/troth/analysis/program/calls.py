@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.conventions import PAIRS
 from troth.analysis.program.entities import Class, Function
@@ -45,6 +46,8 @@ Arguments = list[tuple[str | None, Value | None]]
 
 # Functions that give back what they are given, as far as promises go.
 _PASSING = frozenset({"typing.cast", "copy.copy", "copy.deepcopy", "functools.wraps"})
+# Objects of these packages are requests that are sent when they are awaited; a handler may return one for that.
+_LAZY = ("aiogram.methods.",)
 # Functions that start what they are given; the task they return is held by nobody else.
 SPAWNERS = frozenset(
     {
@@ -262,12 +265,17 @@ class Calls:
             return self._builtin(func, function, node, values, scope)
         if function.name in TO_COROUTINE and values:
             return self._made_async(values[0][1])
+        at, text = node[-1], callee_text(node[1])
         if "o" in flags:  # it may be awaited or not; what is entered is known all the same
+            if function.returns.startswith(_LAZY):
+                site = scope.site(
+                    function, at, text, "coroutine", lambda: self._program.reasons.of_library(func, function), sure=True
+                )
+                return Awaitable(None, "lazy", site)
             either = self._library_result(function, func)
             if "m" in flags or either is None:
                 return either
             return self._awaitable(either, node, scope) if _is_awaitable_object(either) else None
-        at, text = node[-1], callee_text(node[1])
 
         def reasons() -> tuple[Reason, ...]:
             return self._program.reasons.of_library(func, function)
@@ -282,7 +290,8 @@ class Calls:
         if name in SPAWNERS or (
             isinstance(result, Awaitable) and result.kind and function.name in {"create_task", "ensure_future"}
         ):
-            if "TaskGroup" in name:
+            known = semantics().spawners.get(name)
+            if "TaskGroup" in name or (known is not None and known.keeper != "caller"):
                 return Awaitable(_first_result(values, scope), "task")
             if function.name == "gather":
                 site = scope.site(function, at, text, "future", reasons, sure=True)

@@ -19,6 +19,7 @@ from troth.analysis.program.values import (
     FunctionValue,
     Instance,
     Nothing,
+    Table,
     TupleOf,
     Union,
     Value,
@@ -329,7 +330,7 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
         return all(never_awaitable(m, program) for m in real)
     if isinstance(value, Builtin):
         return value.name not in {"object", "type", "async iterator", "async context", "context", "iterator"}
-    if isinstance(value, TupleOf):
+    if isinstance(value, TupleOf | Table):
         return True
     if isinstance(value, Instance):
         if isinstance(value.cls, LibraryClass):

@@ -69,9 +69,9 @@ BUILTIN_FUNCTIONS = {
     **dict.fromkeys(["len", "ord", "hash", "id", "abs", "round"], "int"),
     **dict.fromkeys(["isinstance", "issubclass", "callable", "hasattr", "any", "all"], "bool"),
     **dict.fromkeys(["sorted"], "list"),
+    **dict.fromkeys(["print", "setattr", "delattr"], "None"),
     **dict.fromkeys(
         [
-            "print",
             "sum",
             "min",
             "max",
@@ -83,8 +83,6 @@ BUILTIN_FUNCTIONS = {
             "iter",
             "next",
             "getattr",
-            "setattr",
-            "delattr",
             "open",
         ],
         "",
@@ -548,6 +546,9 @@ class Evaluator:
             return self.iterated(found) if isinstance(found, Builtin) else None
         return None
 
+    def looped_over(self, value: Instance, node: Node, at: At) -> None:
+        """A plain loop at `at` goes over an object."""
+
     def iterated_async(self, value: Value | None, at: At | None = None) -> Value | None:
         """What one turn of an `async for` over `value` gives."""
         if isinstance(value, Union):
@@ -628,6 +629,8 @@ class Evaluator:
         for is_async, target, iterable, conditions in node[3]:
             source = self.value(iterable)
             item = self.iterated_async(source) if is_async else self.iterated(source, _at_of(iterable))
+            if not is_async and type(source) is Instance:
+                self.looped_over(source, iterable, node[-1])
             self.bind(target, item)
             for condition in conditions:
                 self.test(condition)

@@ -50,6 +50,7 @@ from troth.analysis.program.values import (
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
+    from troth.analysis.program.sites import Promise
 
 __all__ = ["Flow"]
 
@@ -201,6 +202,8 @@ class Flow(Narrowing):
                 kind = "dropped generator" if isinstance(member, AsyncGenerator) else "dropped context"
                 kind = "dropped" if isinstance(member, AwaitableContext) else kind
                 self.incident(kind, member.site)
+            elif isinstance(member, Awaitable) and member.site is not None and member.kind == "lazy":
+                self.incident("dropped", member.site)
             elif isinstance(member, Awaitable) and member.site is not None and _is_lost_when_dropped(member.site):
                 self.incident("dropped task", member.site, sure=False)
 
@@ -435,8 +438,10 @@ class Flow(Narrowing):
         self._loop(head, statement[2], statement[3], endless=endless)
 
     def s_for(self, statement: Node) -> None:
-        _, is_async, target, iterable, body, orelse, _at = statement
+        _, is_async, target, iterable, body, orelse, at = statement
         source = self.value(iterable)
+        if not is_async and type(source) is Instance:
+            self.looped_over(source, iterable, at)
         item = self.iterated_async(source, _at_of(iterable)) if is_async else self.iterated(source, _at_of(iterable))
 
         def head() -> None:
@@ -556,19 +561,27 @@ class Flow(Narrowing):
                 self.keep(member)
 
     def _check_plain_with(self, member: Instance, node: Node, at: At) -> None:
-        classes = self.program.classes
-        if classes.has(member.cls, "__aenter__") and classes.has(member.cls, "__enter__") is False:
-            text = callee_text(node)
-            site = Site(
-                self.function,
-                at,
-                text,
-                None,
-                "context",
-                not member.guess,
-                lambda: self.program.reasons.of_async_with(member),
-            )
-            self.incidents[at, "plain with"] = Incident("plain with", site, at)
+        if self.program.classes.is_only_async(member.cls, "__aenter__"):
+            self._taken_plainly("plain with", member, node, at)
+
+    def looped_over(self, value: Instance, node: Node, at: At) -> None:
+        if not self._expects_error and self.program.classes.is_only_async(value.cls, "__aiter__"):
+            self._taken_plainly("plain for", value, node, at)
+
+    def _taken_plainly(self, kind: str, taken: Instance, node: Node, at: At) -> None:
+        """`with` or `for` on an object that knows only `async with` or `async for`."""
+        how = "__aenter__" if kind == "plain with" else "__aiter__"
+        promise: Promise = "context" if kind == "plain with" else "iterable"
+        site = Site(
+            self.function,
+            at,
+            callee_text(node),
+            None,
+            promise,
+            not taken.guess,
+            lambda: self.program.reasons.of_only_async(taken, how),
+        )
+        self.incidents[at, kind] = Incident(kind, site, at)
 
     def s_try(self, statement: Node) -> None:
         _, body, handlers, orelse, final = statement

@@ -72,10 +72,13 @@ class Glance:
             self._made[key] = None  # while it is being found out
             origin = function.origins[name]
             if origin.endswith("()"):
-                callee = origin.removeprefix("await ").removesuffix("()")
+                how, _, callee = origin.removesuffix("()").rpartition(" ")
                 node: Node = ("call", _node(callee), (), (), _NOWHERE)
-                is_awaited = origin.startswith("await ")
-                self._made[key] = self._look(function, callee, ("await", node, _NOWHERE) if is_awaited else node)
+                if how == "await":
+                    node = ("await", node, _NOWHERE)
+                elif how:
+                    node = ("entered", how == "async with", node)
+                self._made[key] = self._look(function, callee, node)
             else:
                 self._made[key] = Builtin(origin)
         return self._made[key]

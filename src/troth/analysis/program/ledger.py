@@ -235,13 +235,16 @@ class Ledger(Evaluator):
         base_node, index_node = node[1], node[2]
         base = self.value(base_node)
         self.misuse(self.value(index_node), "subscript", _at_of(index_node))
-        if type(base) is Instance and base_node[0] == "name" and index_node[0] == "const" and len(index_node) == 3:
-            self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
+        if type(base) is Instance and index_node[0] == "const" and len(index_node) == 3:
+            if base_node[0] == "name":
+                self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
+            elif base_node[0] == "await":
+                self.keys.append(KeyAsked("", index_node[2], base, base_node[2]))
         return self.item(base, index_node, _at_of(base_node))
 
     def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
-        if name == "get" and base_node is not None and base_node[0] == "name":
-            self.keys.append(KeyAsked(base_node[1], None, base, at))
+        if name == "get" and base_node is not None and base_node[0] in {"name", "await"}:
+            self.keys.append(KeyAsked(base_node[1] if base_node[0] == "name" else "", None, base, at))
 
     def unlisted(self, base: Instance, name: str, at: At) -> None:
         assert isinstance(base.cls, library.LibraryClass)

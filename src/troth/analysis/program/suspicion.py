@@ -7,14 +7,16 @@ what is called is found without knowing any local variable and is plain.
 from __future__ import annotations
 
 import builtins
+import sys
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
+from troth.analysis.program.entering import Entering
 from troth.analysis.program.entities import Function
-from troth.analysis.program.evaluate import asks_for_function
+from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, asks_for_function
 from troth.analysis.program.glance import binds
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import (
@@ -116,10 +118,11 @@ class Suspicion:
 
     def __init__(self, program: Program, modules: Sequence[Module]) -> None:
         self._program = program
-        self.names: set[str] = program.evidence.async_names() | _ALWAYS
+        self.names: set[str] = program.evidence.async_names() | _ALWAYS | ASKS_FOR_FUNCTION
         self.returners: set[str] = set()  # plain functions that were seen to return promises
         self._coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
-        for top in _libraries(modules):
+        tops = packages_of(modules)
+        for top in tops:
             self.names |= library.async_names(top)
             self._coroutines |= library.async_names(top, "a")
         self._own = program.evidence.async_names()
@@ -144,6 +147,7 @@ class Suspicion:
                     and value[1 if value[0] == "name" else 2] in self.names
                 ):
                     self.names.add(name)
+        self._entering = Entering(modules, tops)
         self._slots = _async_types(modules)
         self.names |= _async_attributes(modules, self._slots)
         self._generators = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3}
@@ -155,10 +159,12 @@ class Suspicion:
         names = self.names
         for callee in facts.calls:
             if callee in _INDIRECT or callee.rpartition(".")[2] in names:
-                if not self._is_clear(function, callee):
+                if asks_for_function(callee) or not self._is_clear(function, callee):
                     return True
             elif "." not in callee and callee not in function.module.bindings and self._is_async_slot(function, callee):
                 return True
+        if self._entering.falls_on(function):
+            return True
         for callee in facts.awaited:
             last = callee.rpartition(".")[2]
             if " " in callee:
@@ -219,7 +225,7 @@ class Suspicion:
             called = value.function
             if isinstance(called, LibraryFunction):
                 return (
-                    not any(flag in called.flags for flag in "agmw")
+                    not any(flag in called.flags for flag in "agmwo")
                     and called.qualname not in SPAWNERS
                     and called.name not in _ALWAYS
                 )
@@ -258,17 +264,14 @@ class Suspicion:
         return True
 
 
-def _libraries(modules: Sequence[Module]) -> set[str]:
-    """The libraries that the project imports, and those that what it imports comes from: `fastapi.WebSocket`."""
-    imports = {(i.module, i.name) for m in modules for i in m.facts.imports if not i.level and i.module}
-    tops = {module.partition(".")[0] for module, _ in imports}
-    for module, name in imports:
-        if name is not None and library.knows(module.partition(".")[0]):
-            found = library.find(f"{module}.{name}")
-            if found is not None:
-                names = (found.name, *(library.lineage(found.name) if found.kind == "class" else ()))
-                tops.update(one.partition(".")[0] for one in names)
-    return tops
+def packages_of(modules: Sequence[Module]) -> set[str]:
+    """The packages that the files import from, and those that what they import comes from: FastAPI's `WebSocket`."""
+    imported = {(i.module, i.name) for m in modules for i in m.facts.imports if not i.level and i.module}
+    tops = {module.partition(".")[0] for module, _ in imported}
+    known = {top for top in tops if top not in sys.stdlib_module_names and library.knows(top)}
+    named = [f"{module}.{name}" for module, name in imported if name and module.partition(".")[0] in known]
+    found = [library.find(name) for name in named]
+    return tops | {one.name.partition(".")[0] for one in found if one is not None}
 
 
 def _async_types(modules: Sequence[Module]) -> frozenset[str]:

@@ -163,6 +163,8 @@ class Types:
         value = self._resolve(node, module, function)
         if isinstance(value, ClassObject):
             return self.instance(value.cls, (), why)
+        if isinstance(value, Instance) and node[0] == "attr" and isinstance(value.cls, LibraryClass):
+            return value  # a class of a library holds the name of a type: `ContextTypes.DEFAULT_TYPE`
         if node[0] == "name" and last in BUILTINS and last not in {"object", "type"}:
             return Builtin(last)
         alias = self._alias(node, module, owner, why, depth)

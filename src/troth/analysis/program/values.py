@@ -225,7 +225,10 @@ class AwaitableContext(AsyncContext):
 
 
 class Awaitable(Value):
-    """Something else that can be awaited: `kind` is "task", "future", or "" for what is only annotated as awaitable."""
+    """Something else that can be awaited.
+
+    `kind` is "task", "future", "lazy" for what does nothing unless it is awaited, or "" for what is only annotated.
+    """
 
     __slots__ = ("kind", "result", "site")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.threads import tasks_in_threads
 from troth.analysis.rules.keeping import keep_fix
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import call_text, tell
@@ -75,6 +76,9 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Tasks that nobody holds."""
     for incident in program.incidents_of("dropped task"):
+        function = incident.site.function
+        if not function.is_async and function in tasks_in_threads(program):
+            continue  # worse than dropped: no loop runs there, and the rule about threads tells of it
         call = call_text(program, incident)
         message = (
             f"nobody keeps what `{call}` returns, so the work may be collected half done and its errors reach nobody"
