@@ -238,6 +238,7 @@ CATALOGUE: tuple[Entry, ...] = (
     _entry("ormar", extra=("aiosqlite", "asyncpg")),
     _entry("odmantic"),
     _entry("fastapi_users fastapi-users", extra=("fastapi-users-db-sqlalchemy",)),
+    _entry("fastcrud"),
     _entry("fastapi_limiter fastapi-limiter"),
     _entry("aiohttp_session aiohttp-session"),
     _entry("aiojobs"),

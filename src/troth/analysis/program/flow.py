@@ -39,6 +39,7 @@ from troth.analysis.program.values import (
     Coroutine,
     External,
     Instance,
+    ModuleValue,
     Nothing,
     Table,
     TupleOf,
@@ -236,7 +237,7 @@ class Flow(Narrowing):
                 or not is_promise(value)
                 or looks_like_keeper(target[2])
                 or target[2] in {"side_effect", "return_value"}  # of a mock
-                or not (base is None or isinstance(base, Instance))
+                or not (base is None or isinstance(base, Instance | ModuleValue))
                 or is_test(self.module.path)  # a stand-in is told what to give
             ):
                 self.keep(value)

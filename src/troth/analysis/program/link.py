@@ -221,6 +221,8 @@ class Program:
                 or self.by_convention(name)
                 or given_by_framework(function, name)
             )
+        elif name == "call_next" and (value is None or isinstance(value, External)):
+            value = given_by_framework(function, name)
         return value
 
     def imports(self, top_level: str) -> bool:

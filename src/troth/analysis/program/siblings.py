@@ -291,12 +291,14 @@ def _told(text: str, awaited: int, where: str, place: tuple[str, int]) -> Reason
 
 
 def _imported(module: Module) -> dict[str, str]:
-    """What each name that a file imports at its top stands for."""
-    return {
-        i.local: f"{'.' * i.level}{i.module}.{i.name}" if i.name is not None else i.module
-        for i in module.facts.imports
-        if not i.level and i.name != "*" and i.scope == 0
-    }
+    """What each name that a file imports at its top stands for; what is imported relatively, by the folder."""
+    folders = module.path.split("/")
+    known: dict[str, str] = {}
+    for i in module.facts.imports:
+        if i.name != "*" and i.scope == 0:
+            origin = ".".join((*folders[: -i.level], i.module)) if i.level else i.module
+            known[i.local] = f"{origin}.{i.name}" if i.name is not None else origin
+    return known
 
 
 def _is_telling(key: str) -> bool:
