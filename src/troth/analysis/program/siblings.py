@@ -238,7 +238,7 @@ _SOME, _FEW, _VERY_FEW = 4, 6, 10  # of so many that await, one may do otherwise
 _SHORTEST = 3  # letters of a variable that is called the same because it is the same
 _TELLING = 5  # letters; shorter names mean many things
 _ANY = "*"
-_TWO_WORDS = 10  # letters of a name that says as much as one of two words does
+_TWO_WORDS = 9  # letters of a name that says as much as one of two words does
 # What the resources of API clients do; `connect` and `stream` give something to be entered.
 _VERB = re.compile(
     r"(?:create|update|delete|get|list|send|search|query|upsert|retrieve|generate|complete|parse|embed|upload|cancel)"
