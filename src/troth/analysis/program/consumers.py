@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import WAITS, body_of
+from troth.analysis.facts.model import WAITS
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
@@ -114,8 +114,8 @@ class Consumers:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._fates: dict[tuple[Function, str], str] = {}
-        self._awaiting: dict[Class, bool] = {}
+        self._fates: dict[tuple[Function, str], str] = program.answers()
+        self._awaiting: dict[Class, bool] = program.answers()
 
     def drops(self, func: Value | None, node: Node, position: int, name: str | None, value: Value) -> str:
         """Who it is that never awaits the argument, as text for a message; "" for anybody who may."""
@@ -197,8 +197,8 @@ class Consumers:
         """Whether a method of the class itself awaits something that is no call: `await self._pending`."""
         known = self._awaiting.get(cls)
         if known is None:
-            methods = [cls.module.function(indexes[-1]).facts for indexes in cls.methods.values()]
-            known = any(awaits_a_value(body_of(f)) for f in methods if f.flags & WAITS)
+            methods = [cls.module.function(indexes[-1]) for indexes in cls.methods.values()]
+            known = any(awaits_a_value(method.body()) for method in methods if method.facts.flags & WAITS)
             self._awaiting[cls] = known
         return known
 
@@ -286,7 +286,7 @@ def _takes_promises_by_name(function: Function) -> bool:
     for name, annotation, _, kind in function.facts.params:
         if kind == "**" and (looks_like_keeper(name) or (annotation is not None and mentions_awaitable(annotation))):
             return True
-    return function.is_async and awaits_a_value(body_of(function.facts))
+    return function.is_async and awaits_a_value(function.body())
 
 
 def awaits_a_value(node: object) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.program import library
 from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
@@ -407,7 +406,7 @@ class Ledger(Evaluator):
         """Whether results rather than promises are expected of this generator."""
         if any(v is not None and not holds_promise(v) for v in self.yields):
             return True
-        if _yields_a_result(body_of(self.function.facts)):
+        if _yields_a_result(self.function.body()):
             return True
         returns = self.function.facts.returns
         if returns is not None and not mentions_awaitable(returns):
@@ -456,7 +455,7 @@ def _mentions(inner: Node | int, variable: str, flow: Ledger) -> bool:
     """Whether a closure reads `variable`."""
     if not variable:
         return False
-    node: Any = body_of(flow.module.function(inner).facts) if isinstance(inner, int) else inner
+    node: Any = flow.module.function(inner).body() if isinstance(inner, int) else inner
     return _reads(node, variable)
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.entities import Function
 from troth.analysis.program.generic import GENERIC
@@ -72,7 +71,7 @@ def check(program: Program) -> Iterator[Finding]:
 def _is_finished(function: Function) -> bool:
     if function.is_async or function.is_generator or function.facts.decorators:
         return False
-    returned = list(_returned(body_of(function.facts)))
+    returned = list(_returned(function.body()))
     return bool(returned) and all(
         node is not None
         and node[0] == "call"

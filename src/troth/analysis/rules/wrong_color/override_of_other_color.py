@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.entities import Class, Function
@@ -140,7 +139,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
         called = (*caller.facts.calls, *caller.facts.awaited)
         if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called) or _looks_at_results(program, caller):
             continue
-        handed_on = set(_returned_calls(body_of(caller.facts)))
+        handed_on = set(_returned_calls(caller.body()))
         for call in program.calling.of(caller):
             if not call.is_awaited and call.at in handed_on:
                 continue  # whoever called it gets the coroutine, and may await it
@@ -195,7 +194,7 @@ def _is_made_here(call: Call, target: Function) -> bool:
         return _last_of(receiver[1]) == maker
     made = [
         statement[2]
-        for statement in _statements(body_of(call.caller.facts))
+        for statement in _statements(call.caller.body())
         if statement[0] == "assign" and any(target == receiver for target in statement[1])
     ]
     return bool(made) and all(one[0] == "call" and _last_of(one[1]) == maker for one in made)
