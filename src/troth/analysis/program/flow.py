@@ -38,6 +38,7 @@ from troth.analysis.program.values import (
     Coroutine,
     External,
     Instance,
+    ModuleValue,
     Nothing,
     Table,
     TupleOf,
@@ -235,7 +236,7 @@ class Flow(Narrowing):
                 or not is_promise(value)
                 or looks_like_keeper(target[2])
                 or target[2] in {"side_effect", "return_value"}  # of a mock
-                or not (base is None or isinstance(base, Instance))
+                or not (base is None or isinstance(base, Instance | ModuleValue))
                 or is_test(self.module.path)  # a stand-in is told what to give
             ):
                 self.keep(value)
@@ -674,7 +675,10 @@ class Flow(Narrowing):
     def s_match(self, statement: Node) -> None:
         subject = statement[1]
         value = self.value(subject)
-        self.keep(value)
+        if subject[0] == "call":
+            self.misuse(value, "comparison", subject[4])
+        else:
+            self.keep(value)
         before = self._copy()
         states: list[State] = []
         for captures, matched, name, guard, body in statement[2]:
