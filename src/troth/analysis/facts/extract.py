@@ -236,15 +236,19 @@ class _FileReader(ExpressionReader):
                 self.take(entered)
             target = None if item.optional_vars is None else self.expr(item.optional_vars)
             if target is not None:
-                self.bind(target)
                 is_async = type(node) is ast.AsyncWith
+                if target[0] == "name" and self._class is None and type(entered) is ast.Call:
+                    self.bind_to(target[1], entered, "async with" if is_async else "with")
+                else:
+                    self.bind(target)
                 self._note_assignment(target, None, ("entered", is_async, value))
             items.append((value, target))
         return ("with", type(node) is ast.AsyncWith, tuple(items), self._block(node.body), at(node))
 
     def _try(self, node: Any) -> Node:
         for handler in node.handlers:
-            self.origins[handler.name] = UNTOLD
+            if handler.name is not None:
+                self.origins[handler.name] = UNTOLD
         handlers = tuple(
             [
                 (None if h.type is None else self.expr(h.type), h.name, self._block(h.body), h.lineno)
@@ -301,7 +305,7 @@ class _FileReader(ExpressionReader):
                 if isinstance(n, ast.MatchAs | ast.MatchStar)
             ]
             captures += [n.rest for n in ast.walk(case.pattern) if isinstance(n, ast.MatchMapping)]
-            self.origins.update(dict.fromkeys(captures, UNTOLD))
+            self.origins.update((name, UNTOLD) for name in captures if name)
             pattern = case.pattern
             name = None
             if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
@@ -366,12 +370,15 @@ class _FileReader(ExpressionReader):
 
     def _told_origins(self) -> tuple[tuple[str, str], ...]:
         """The variables of which a method is called, here or in a function inside, with where they come from."""
-        for callee in (*self.calls, *self.awaited):
-            root, dot, _ = callee.partition(".")
-            if dot:
-                self._wanted.add(root)
-        origins = self.origins
-        return tuple([(n, origins[n]) for n in sorted(self._wanted) if origins.get(n, UNTOLD) != UNTOLD])
+        told = [(name, origin) for name, origin in self.origins.items() if origin != UNTOLD]
+        if not told and len(self._around) == 1:
+            return ()
+        wanted = self._wanted
+        for callee in self.calls:
+            wanted.add(callee.partition(".")[0])
+        for callee in self.awaited:
+            wanted.add(callee.partition(".")[0])
+        return tuple([one for one in told if one[0] in wanted])
 
     def _classdef(self, node: ast.ClassDef) -> Node:
         index = len(self._classes)

@@ -83,7 +83,7 @@ class FunctionFacts(NamedTuple):
     awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
     keyed: tuple[str, ...]  # variables that are asked for a key: `user["name"]`; "await" for `(await f())[…]`
     taken: tuple[str, ...]  # what plain `with`, `for` and comprehensions take: "lock", ".lock" of anything, "connect()"
-    origins: tuple[tuple[str, str], ...]  # variables bound in one way only: "a.b()", "await a.b()" or "dict", say
+    origins: tuple[tuple[str, str], ...]  # variables bound in one way only: "a.b()", "with a.b()", "dict"
     body: bytes
 
 

@@ -25,6 +25,10 @@ __all__ = ["Classes"]
 
 _DEEPEST = 40
 
+# Bases that bring no attributes of their own.
+_OF_TYPING = frozenset({"typing", "typing_extensions", "collections", "abc"})
+_SAYING_NOTHING = frozenset({"Awaitable", "Generic", "Protocol", "ABC", "AsyncIterable", "Hashable", "Sized"})
+
 
 class Classes:
     """Answers questions about classes; every answer is kept."""
@@ -135,6 +139,8 @@ class Classes:
         """Whether the class or an ancestor has such an attribute at all, or makes attributes up (`__getattr__`)."""
         for ancestor in self.order(cls):
             if isinstance(ancestor, LibraryClass):
+                if ancestor.name in _SAYING_NOTHING and ancestor.qualified.partition(".")[0] in _OF_TYPING:
+                    continue
                 return True  # its table lists what matters, not everything
             if isinstance(ancestor, Class) and (
                 name in ancestor.methods

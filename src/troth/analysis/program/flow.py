@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
+from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
+from troth.analysis.program.conventions import response_of
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import _at_of
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.holding import (
     has_dict,
     holds_promise,
@@ -26,7 +28,7 @@ from troth.analysis.program.holding import (
 )
 from troth.analysis.program.ledger import LOOKING_INSIDE, State, dotted, last_part
 from troth.analysis.program.narrowing import Narrowing, asks_for_method
-from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Site
+from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
 from troth.analysis.program.values import (
     AsyncContext,
     AsyncGenerator,
@@ -87,8 +89,9 @@ _PLAINEST = {
         ]
     )
 }
-# What `gather` and `shield` are called for is to wait; `run_in_executor` is also used to start something and go on.
+# What `gather` and `shield` are called for is to wait; a plain function may start something in an executor and go on.
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
+_LOST_IN_ASYNC = frozenset({"run_in_executor", "wrap_future"})
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
 
@@ -233,7 +236,8 @@ class Flow(Narrowing):
                 or not is_promise(value)
                 or looks_like_keeper(target[2])
                 or target[2] in {"side_effect", "return_value"}  # of a mock
-                or not isinstance(base, Instance)
+                or not (base is None or isinstance(base, Instance))
+                or is_test(self.module.path)  # a stand-in is told what to give
             ):
                 self.keep(value)
             else:
@@ -346,7 +350,7 @@ class Flow(Narrowing):
         ):
             self._returned_result = True
         arms = statement[1][1] if statement[1][0] == "or" else statement[1][2:4] if statement[1][0] == "ifexp" else ()
-        if any(arm[0] == "await" for arm in arms):
+        if any(arm[0] in {"await", "const", "dict", "list", "fstr"} and arm != ("const", "None") for arm in arms):
             self._returned_result = True
         promised = [m for m in members if isinstance(m, Coroutine) or is_future(m)]
         if not promised:
@@ -382,10 +386,15 @@ class Flow(Narrowing):
                 self.misuse(promise, "returned inside", statement[2])
         elif any(has_dict(m) for m in members):
             self.hand_over(value, "a dict that is returned", statement[2])
-        elif self.function.is_async and any(is_mixed(m) for m in members):
+        elif self.function.is_async and (any(is_mixed(m) for m in members) or self._promises_results()):
             self.hand_over(value, "a collection that is returned", statement[2])
         else:
             self.keep(value)
+
+    def _promises_results(self) -> bool:
+        """Whether the annotation of the result says nothing of promises, though not what its items are."""
+        returns = self.function.facts.returns
+        return returns is not None and not mentions_awaitable(returns)
 
     def _declared_otherwise(self) -> bool:
         """Whether the annotation of the result says what its items are, and that they are no promises."""
@@ -485,7 +494,7 @@ class Flow(Narrowing):
                 continue
             name = self.variables.get(site, "")
             if all(
-                pending.get(site) == AWAITED and isinstance(held := env.get(name), Coroutine) and held.site is site
+                pending.get(site) == AWAITED and type(held := env.get(name)) is Coroutine and held.site is site
                 for env, pending in ends
             ):
                 at = self._awaits[site]
@@ -515,6 +524,8 @@ class Flow(Narrowing):
             value = self.value(node)
             self._check_with(value, node, at, is_async=is_async)
             entered = self.entered(value, is_async=is_async)
+            if is_async and target is not None and (entered is None or isinstance(entered, External)):
+                entered = response_of(self.program, node) or entered
             if target is not None:
                 self._assign(target, entered) if not holds_promise(entered) else self._assign_item(target, entered)
             if target is not None and target[0] == "name" and not is_async:
@@ -693,15 +704,18 @@ class Flow(Narrowing):
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            broken = any(m.kind in _PROVING or f"text:{m.text}" in LOOKING_INSIDE for m in misuses)
+            broken = any(
+                m.kind in _PROVING
+                or f"text:{m.text}" in LOOKING_INSIDE
+                or (m.kind == "argument" and m.text.endswith("is no awaitable"))
+                for m in misuses
+            )
             if site.promise == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
-                tested = status & WEAK and not isinstance(site.target, Function)
+                taken = any(m.kind == "argument" or m.text.startswith("`json.") for m in misuses)
+                tested = (status & WEAK or taken) and not isinstance(site.target, Function)
                 if not status & (AWAITED | KEPT) and (broken or tested):
-                    self.incident("never awaited", site, variable=variable, sure=not status & WEAK)
-                    self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(
-                        site, misuses, variable
-                    )
+                    self._never_awaited(site, variable, misuses, sure=not status & WEAK)
                 continue
             if not status & AWAITED and (broken or (not status & KEPT and status & (PENDING | WEAK))):
                 if any(m.kind == "iteration" for m in misuses) and site.promise == "generator":
@@ -712,12 +726,17 @@ class Flow(Narrowing):
                     continue
                 in_dict = any(m.text == "a dict that is returned" for m in misuses)
                 detail = "" if proven or in_dict else "handed over"
-                self.incident("never awaited", site, variable=variable, sure=proven, detail=detail)
-                self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(site, misuses, variable)
+                self._never_awaited(site, variable, misuses, sure=proven, detail=detail)
             elif status & PENDING and status & AWAITED and not status & (KEPT | MAYBE):
                 self.incident("sometimes awaited", site, variable=variable, sure=False)
 
         self._tell_once()
+
+    def _never_awaited(self, site: Site, variable: str, misuses: list[Misuse], *, sure: bool, detail: str = "") -> None:
+        self.incident("never awaited", site, variable=variable, sure=sure, detail=detail)
+        told = self.incidents.get((site.at, "never awaited"))
+        if told is not None:
+            told.more = self.program.reasons.of_misuses(site, misuses, variable)
 
     def _tell_once(self) -> None:
         """One promise is lost once, however many ways show it; the first of the kinds is the plainest."""
@@ -754,7 +773,8 @@ def _is_made_by_plain_function(value: Value) -> bool:
 
 
 def _is_lost_when_dropped(site: Site) -> bool:
-    return site.promise == "task" or last_part(site.callee) in _LOST_WHEN_DROPPED
+    name = last_part(site.callee)
+    return site.promise == "task" or name in _LOST_WHEN_DROPPED or (site.function.is_async and name in _LOST_IN_ASYNC)
 
 
 def _is_broad(types: Node | None) -> bool:

@@ -15,6 +15,7 @@ from troth.analysis.program.evidence import asks_for_color
 from troth.analysis.program.holding import (
     NEVER,
     as_one,
+    has_dict,
     holds_promise,
     is_future,
     is_promise,
@@ -27,12 +28,14 @@ from troth.analysis.program.values import (
     AsyncGenerator,
     Awaitable,
     AwaitableContext,
+    AwaitableObject,
     Builtin,
     Coroutine,
     External,
     FunctionValue,
     Instance,
     Nothing,
+    Table,
     Union,
     Value,
     members_of,
@@ -51,6 +54,7 @@ State = tuple[dict[str, Value | None], dict[Site, int]]
 _RAISING = frozenset(
     {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
 )
+_WRITTEN_KNOWINGLY = frozenset({"async with", "async iteration", "with"})
 # Methods of collections of which it is known what becomes of the items.
 _FOLLOWED = frozenset(
     {"append", "add", "extend", "insert", "appendleft", "extendleft", "clear", "remove", "discard", "count", "index"}
@@ -91,6 +95,7 @@ class Ledger(Evaluator):
         self._returned_result = False  # some path returns something that is no promise
         self._closures: list[Node | int] = []
         self._arms = False
+        self.is_asking = False  # what becomes of a parameter, whatever it is given
         self._is_plain_side = False  # where somebody has made sure that the methods are plain
         self._awaits: dict[Site, At] = {}  # where a promise was awaited last
         self._raised: dict[Site, int] = {}  # what was held where an error was raised
@@ -154,7 +159,7 @@ class Ledger(Evaluator):
         ):
             self.keep(value)
             return
-        if (site.target is None or not site.sure) and kind in {"async with", "async iteration", "with"}:
+        if (site.target is None or (not site.sure and kind != "async iteration")) and kind in _WRITTEN_KNOWINGLY:
             self.keep(value)
             return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
         if site in self.pending:
@@ -168,10 +173,14 @@ class Ledger(Evaluator):
 
     def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
         """Something is wrong with the promise made at `site`."""
-        if site.function is not self.function:
-            return  # told of where it was made
+        if site.function is not self.function or (site.is_quiet and kind not in _RAISING and not self._is_proven(site)):
+            return  # told of where it was made, or an object that works by itself
         masked = self._masks[-1] if self._masks and kind in _RAISING else 0
         self.incidents[site.at, kind] = Incident(kind, site, site.at, detail, variable, sure and site.sure, masked, ())
+
+    def _is_proven(self, site: Site) -> bool:
+        """Whether something was asked of a promise that only its result has."""
+        return any(misuse.kind in _RAISING for misuse in self.misuses.get(site, ()))
 
     def settle(self, value: Value | None, at: At) -> None:
         for member in members_of(value):
@@ -179,7 +188,7 @@ class Ledger(Evaluator):
                 site = member.site
                 status = self.pending.get(site)
                 if status is not None:
-                    if status == AWAITED and not isinstance(value, Union):
+                    if status == AWAITED and not isinstance(value, Union | AwaitableObject):
                         self.incidents[at, "twice"] = Incident(
                             "twice", site, at, "", self.variables.get(site, ""), True
                         )
@@ -273,14 +282,20 @@ class Ledger(Evaluator):
                     for promise in promises(value):
                         self.misuse(promise, "text", node[-1], text.removeprefix("text:"))
                 elif not any(map(is_promise, members_of(value))):
-                    if not isinstance(func, FunctionValue) or isinstance(func.function, Function):
+                    if self.program.consumers.wants_results(func, position, name):
+                        for promise in promises(value):
+                            self.misuse(promise, "argument", node[-1], text)
+                    elif not isinstance(func, FunctionValue) or isinstance(func.function, Function):
                         self.keep(value)  # a collection of promises is given to somebody who takes collections
                 else:
                     self.misuse(
                         value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
                     )
                 continue
-            if self.program.consumers.may_await(func, node, position, name):
+            by_keyword = not self.is_asking
+            if not _is_mixed_dict(value) and self.program.consumers.may_await(
+                func, node, position, name, by_keyword=by_keyword
+            ):
                 self.keep(value)
                 if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][0] == "name":
                     self.env[node[2][position][1]] = None  # what it is, is found out at run time
@@ -371,6 +386,8 @@ class Ledger(Evaluator):
         self.yields.append(value)
         if isinstance(value, Coroutine) and self.function.is_async and self._yields_results(value):
             self.hand_over(value, "whoever iterates the generator", value.site.at if value.site else None)
+        elif self.function.is_async and has_dict(value):
+            self.hand_over(value, "whoever iterates the generator", None)
         else:
             self.keep(value)
         return None
@@ -389,6 +406,11 @@ class Ledger(Evaluator):
         self.env[node[1]] = value
         self._hold(node[1], value)
         return value
+
+
+def _is_mixed_dict(value: Value) -> bool:
+    """Whether it is a dict with a promise among other things: nobody unpacks that in order to await."""
+    return isinstance(value, Table) and not all(map(is_promise, value.values))
 
 
 def _takes_out(func: Value | None) -> bool:

@@ -38,6 +38,8 @@ class Site:
     sure: bool
     why: Callable[[], tuple[Reason, ...]]
     by_siblings: bool = False  # nothing is known of the callee but that other sites await it
+    is_firm: bool = False  # and so many do that it is more than a guess
+    is_quiet: bool = False  # an object that can be awaited: lost only where a use shows that its result was meant
 
     @property
     def reasons(self) -> tuple[Reason, ...]:

@@ -15,7 +15,8 @@ from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entering import Entering
-from troth.analysis.program.evaluate import asks_for_function
+from troth.analysis.program.entities import Function
+from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, asks_for_function
 from troth.analysis.program.glance import binds
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import (
@@ -35,7 +36,7 @@ from troth.analysis.program.values import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
 __all__ = ["Suspicion"]
@@ -51,6 +52,7 @@ _ALWAYS = frozenset(
         "__anext__",
         "__aenter__",
         "__aexit__",
+        "call_next",
     }
 )
 _BUILTINS = frozenset(dir(builtins))
@@ -116,7 +118,7 @@ class Suspicion:
 
     def __init__(self, program: Program, modules: Sequence[Module]) -> None:
         self._program = program
-        self.names: set[str] = program.evidence.async_names() | _ALWAYS
+        self.names: set[str] = program.evidence.async_names() | _ALWAYS | ASKS_FOR_FUNCTION
         self.returners: set[str] = set()  # plain functions that were seen to return promises
         self._coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
         tops = packages_of(modules)
@@ -157,7 +159,7 @@ class Suspicion:
         names = self.names
         for callee in facts.calls:
             if callee in _INDIRECT or callee.rpartition(".")[2] in names:
-                if not self._is_clear(function, callee):
+                if asks_for_function(callee) or not self._is_clear(function, callee):
                     return True
             elif "." not in callee and callee not in function.module.bindings and self._is_async_slot(function, callee):
                 return True
@@ -172,7 +174,7 @@ class Suspicion:
                     return True
             elif last in self._generators and last not in self._coroutines:
                 return True
-        return False
+        return bool(facts.flags & 1) and any(param[0] == "receive" for param in facts.params)  # of ASGI
 
     def _is_async_slot(self, function: Function, name: str) -> bool:
         """Whether a parameter, here or around, is a callable that gives promises, or was asked if it is one."""
@@ -207,6 +209,8 @@ class Suspicion:
         scope = self._program.glance.scope(function, callee)
         if scope is None:
             return False
+        if rest and scope is function.module and isinstance(function.module.bindings[root][-1], Function):
+            return False  # hardly an attribute of the function of that name: a variable that is called so too
         key = (scope, callee)
         if key not in self._cleared:
             value = self._program.glance.value(function, callee, scope)
@@ -227,10 +231,13 @@ class Suspicion:
                 )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
+            if self._program.evidence.speaks_for("", callee, function):
+                return False  # what a plain function gives may be awaitable all the same
             returns = called.facts.returns
             return name not in self.returners and (returns is None or not mentions_awaitable(returns))
         if isinstance(value, ClassObject):
-            return self._program.classes.has(value.cls, "__aenter__") is not True
+            classes = self._program.classes
+            return classes.has(value.cls, "__aenter__") is not True and classes.has(value.cls, "__await__") is not True
         if isinstance(value, External):
             return not self._program.evidence.speaks_for("", callee, function)
         if isinstance(value, Instance):

@@ -78,7 +78,10 @@ _CONTAINERS = {
 }
 _ASYNC_ITERATORS = frozenset({"AsyncIterator", "AsyncIterable", "AsyncGenerator"})
 _SPECIAL = frozenset({"Awaitable", "Coroutine", "Future", "Task", *_ASYNC_ITERATORS, "Callable"})
-_TRANSPARENT = frozenset({"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar", "Mapped", "Annotated"})
+_TRANSPARENT = frozenset(
+    {"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar", "Mapped", "Annotated"}
+    | {"InstanceOf", "SkipValidation", "SerializeAsAny", "FromDishka"}
+)
 _TYPING = (
     "typing",
     "typing_extensions",

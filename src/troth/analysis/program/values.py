@@ -22,6 +22,7 @@ __all__ = [
     "AsyncGenerator",
     "Awaitable",
     "AwaitableContext",
+    "AwaitableObject",
     "Builtin",
     "CallableType",
     "ClassObject",
@@ -185,6 +186,16 @@ class Coroutine(Value):
     def __init__(self, site: Site | None, evaluate: Callable[[], Value | None]) -> None:
         self.site = site
         self.evaluate = evaluate
+
+
+class AwaitableObject(Coroutine):
+    """An object with `__await__` of its own, where every other site awaits what this callee gives."""
+
+    __slots__ = ("instance",)
+
+    def __init__(self, site: Site | None, evaluate: Callable[[], Value | None], instance: Instance) -> None:
+        super().__init__(site, evaluate)
+        self.instance = instance
 
 
 class AsyncGenerator(Value):

@@ -110,20 +110,19 @@ def _functions_giving_models(program: Program) -> frozenset[str]:
             f.name
             for module in program.own_modules()
             for f in module.facts.functions
-            if f.flags & 1 and f.returns is not None and _mentioned(f.returns) & models
+            if f.flags & 1 and f.returns is not None and _mentions(f.returns, models)
         )
         program._functions_giving_models = known  # type: ignore[attr-defined]
     return known
 
 
-def _mentioned(node: object) -> set[str]:
+def _mentions(node: object, words: set[str]) -> bool:
     if isinstance(node, tuple):
-        return {word for part in node for word in _mentioned(part)}
-    return {node.strip("'\"")} if isinstance(node, str) else set()
+        return any(_mentions(part, words) for part in node if part.__class__ is not int)
+    return isinstance(node, str) and node.strip("'\"") in words
 
 
 def _judge(program: Program, module: Module, function: Function) -> Iterator[Finding]:
-    text = program.text(module.path)
     tree: ast.AST | None = None
     met = {(one.variable, one.key, one.at): one.base for one in program.summary(function).keys}
     for (variable, key, at), base in met.items():
@@ -132,10 +131,10 @@ def _judge(program: Program, module: Module, function: Function) -> Iterator[Fin
             continue
         if key is None:
             if program.classes.has(cls, "get") is not True and "get" not in cls.annotations:
-                tree = tree or ast.parse(text.value)
+                tree = tree or ast.parse(program.text(module.path).value)
                 yield from _told(program, function, cls, _gets(tree, variable, at))
         elif program.classes.has(cls, "__getitem__") is not True:
-            tree = tree or ast.parse(text.value)
+            tree = tree or ast.parse(program.text(module.path).value)
             places = _items(tree, variable, key, function) if variable else _items_at(tree, key, at)
             yield from _told(program, function, cls, places)
 

@@ -54,6 +54,14 @@ CASES = [
         fixed="import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather(f(), f())  # here\n",
     ),
     Case(
+        "an executor",
+        bad="async def save(loop, path):\n    loop.run_in_executor(None, path.touch)  # here\n",
+        fixed="async def save(loop, path):\n    await loop.run_in_executor(None, path.touch)  # here\n",
+    ),
+    Case(
+        "an executor, in a plain function", good="def save(loop, path):\n    loop.run_in_executor(None, path.touch)\n"
+    ),
+    Case(
         "kept",
         good="import asyncio\nasync def f(): ...\nasync def main():\n    task = asyncio.create_task(f())\n    await task\n",
     ),
@@ -74,5 +82,7 @@ def check(program: Program) -> Iterator[Finding]:
         call = call_text(program, incident)
         message = (
             f"nobody keeps what `{call}` returns, so the work may be collected half done and its errors reach nobody"
+            if incident.site.promise == "task" or incident.site.callee.endswith(("gather", "shield"))
+            else f"nobody waits for what `{call}` returns: its result is lost, and its errors reach nobody"
         )
         yield tell(program, "T112", "dropped-task", incident, message, fix=keep_fix(program, incident))

@@ -124,17 +124,17 @@ _TAKING_RESULTS = frozenset({"sum", "any", "all", "sorted", "min", "max", "set",
 @rule("T402", "async-function-in-sync-slot", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine functions that nobody will await."""
+    hands_over: dict[Module, bool] = {}
+    for function in program.calling.asked_naming(_names()):
+        module = function.module
+        if module not in hands_over:
+            hands_over[module] = any(n == "lambda" or program.evidence.colors(n)[0] for n in module.facts.mentions)
+        if hands_over[module] and _may_hand_over(program, body_of(function.facts)):
+            for call in program.calling.of(function):
+                yield from _judge(program, call)
     for path in program.asked:
         module = program.module(path)
-        hands_over = any(name == "lambda" or program.evidence.colors(name)[0] for name in module.facts.mentions)
         for index, facts in enumerate(module.facts.functions):
-            if (
-                hands_over
-                and any(callee.rpartition(".")[2] in _names() for callee in (*facts.calls, *facts.awaited))
-                and _may_hand_over(program, body_of(facts))
-            ):
-                for call in program.calling.of(module.function(index)):
-                    yield from _judge(program, call)
             if facts.decorators and facts.flags & 3 == 1:
                 yield from _decorated(program, module, module.function(index))
 
@@ -156,13 +156,14 @@ def _names() -> frozenset[str]:
 
 def _may_hand_over(program: Program, node: Any) -> bool:
     """Whether a call of such a name is given a lambda, or something called like an async function."""
-    if not isinstance(node, tuple) or not node:
-        return False
-    if node[0] == "call" and len(node) == 5 and last_name(node[1]) in _names():
+    if node and node[0] == "call" and len(node) == 5 and last_name(node[1]) in _names():
         given = [*node[2], *(value for _, value in node[3])]
         if any(_could_be_async(program, one) for one in given):
             return True
-    return any(_may_hand_over(program, part) for part in node)
+    for part in node:  # noqa: SIM110  a generator for every node would take twice the time
+        if part.__class__ is tuple and _may_hand_over(program, part):
+            return True
+    return False
 
 
 def _could_be_async(program: Program, node: Node) -> bool:

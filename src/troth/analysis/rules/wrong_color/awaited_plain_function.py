@@ -122,16 +122,21 @@ _ASKING = frozenset({"iscoroutinefunction", "isawaitable", "iscoroutine", "maybe
 @rule("T401", "awaited-plain-function", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Plain functions under `await`."""
+    giving = {f for f in program.calling.asked_naming(_wanting()) if f.facts.flags & ASYNC}
+    asking = {
+        f
+        for f in program.calling.asked_naming(_ASKING)
+        if any(callee.rpartition(".")[2] in _ASKING for callee in f.facts.calls)
+    }
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
-            called = facts.calls if facts.flags & ASYNC else ()
-            gives = any(callee.rpartition(".")[2] in _wanting() for callee in (*called, *facts.awaited))
-            if not facts.awaited and not gives:
+            if not facts.awaited and not facts.flags & ASYNC:
                 continue
-            if any(callee.rpartition(".")[2] in _ASKING for callee in facts.calls):
-                continue  # it looks at the color itself, or expects the error
             function = module.function(index)
+            gives = function in giving
+            if (not facts.awaited and not gives) or function in asking:
+                continue  # it looks at the color itself, or expects the error
             wanted = (*facts.calls, *facts.awaited) if gives else facts.awaited  # some may be given to who awaits them
             if not any(_is_worth_a_look(program, function, callee) for callee in wanted):
                 continue

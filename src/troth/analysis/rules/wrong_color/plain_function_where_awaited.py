@@ -98,18 +98,19 @@ _COMMON = frozenset({"get", "post", "put", "delete", "patch", "head", "options",
 @rule("T403", "plain-function-where-awaited", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Plain functions handed to somebody who awaits them."""
-    for path in program.asked:
-        module = program.module(path)
-        for index, facts in enumerate(module.facts.functions):
-            called = {callee.rpartition(".")[2] for callee in (*facts.calls, *facts.awaited)}
-            names = {name for name in called if name in _slots() or _awaits_what_it_is_given(program, name)}
-            names |= {c.rpartition(".")[2] for c in facts.calls if c.startswith("web.") and _knows_aiohttp(module)}
-            if not names:
-                continue
-            for call in program.calling.of(module.function(index)):
-                if call.text.rpartition(".")[2] in names:
-                    yield from _own(program, call)
-                    yield from _framework(program, call)
+    slots = _slots()
+    called = program.calling.names_asked()
+    names = {name for name in called if name in slots or _awaits_what_it_is_given(program, name)}
+    of_web = {
+        function
+        for function in program.calling.asked_naming(_COMMON)
+        if any(callee.startswith("web.") for callee in function.facts.calls) and _knows_aiohttp(function.module)
+    }
+    for function in dict.fromkeys((*program.calling.asked_naming(names), *of_web)):
+        for call in program.calling.of(function):
+            if call.text.rpartition(".")[2] in names or (function in of_web and call.text.startswith("web.")):
+                yield from _own(program, call)
+                yield from _framework(program, call)
 
 
 @cache
