@@ -51,7 +51,7 @@ CASES = [
 ]
 
 
-@rule("T304", "finished-promise-awaited", cases=CASES, default=False)
+@rule("T304", "finished-promise-awaited", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Awaits of what is there already."""
     finished: dict[str, list[Function]] = {}
