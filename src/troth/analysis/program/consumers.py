@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
@@ -115,7 +114,7 @@ class Consumers:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._fates: dict[tuple[Function, str], str] = {}
+        self._fates: dict[tuple[Function, str], str] = program.answers()
 
     def drops(self, func: Value | None, node: Node, position: int, name: str | None, value: Value) -> str:
         """Who it is that never awaits the argument, as text for a message; "" for anybody who may."""
@@ -185,7 +184,7 @@ class Consumers:
             if not isinstance(ancestor, Class):
                 return looks_like_keeper(cls.name) or keyword is None
             methods = [ancestor.module.function(indexes[-1]) for indexes in ancestor.methods.values()]
-            if "__await__" in ancestor.methods or any(_awaits_a_value(body_of(m.facts)) for m in methods if m.is_async):
+            if "__await__" in ancestor.methods or any(_awaits_a_value(m.body()) for m in methods if m.is_async):
                 return True
             if param is None and "__init__" in ancestor.methods:
                 function = ancestor.module.function(ancestor.methods["__init__"][-1])
@@ -278,7 +277,7 @@ def _takes_promises_by_name(function: Function) -> bool:
     for name, annotation, _, kind in function.facts.params:
         if kind == "**" and (looks_like_keeper(name) or (annotation is not None and mentions_awaitable(annotation))):
             return True
-    return function.is_async and _awaits_a_value(body_of(function.facts))
+    return function.is_async and _awaits_a_value(function.body())
 
 
 def _awaits_a_value(node: object) -> bool:

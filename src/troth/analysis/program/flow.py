@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
@@ -100,7 +99,7 @@ class Flow(Narrowing):
 
     def run(self) -> Flow:
         """Walk through the function."""
-        self.block(body_of(self.function.facts))
+        self.block(self.function.body())
         if self.alive:
             self._leave()
         self._conclude()
@@ -665,7 +664,7 @@ class Flow(Narrowing):
             if known:
                 self.narrowed[index] = known
             self._capture(index)
-            for inner in body_of(function.facts):
+            for inner in function.body():
                 if inner[0] == "scope":
                     self.env.update(dict.fromkeys(inner[1]))  # it may set them whenever it is called
 

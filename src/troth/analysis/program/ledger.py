@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.program import library
 from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
@@ -439,7 +438,7 @@ def _mentions(inner: Node | int, variable: str, flow: Ledger) -> bool:
     """Whether a closure reads `variable`."""
     if not variable:
         return False
-    node: Any = body_of(flow.module.function(inner).facts) if isinstance(inner, int) else inner
+    node: Any = flow.module.function(inner).body() if isinstance(inner, int) else inner
     return _reads(node, variable)
 
 

@@ -18,7 +18,7 @@ from troth.analysis.program.generic import GENERIC
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
 __all__ = ["Siblings", "Witness"]
@@ -57,15 +57,16 @@ class _Named:
 class Siblings:
     """Counts the sites of the whole project."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    COUNTED = ("_awaited", "_awaited_here", "_awaited_names", "_awaited_places")
+
+    def __init__(self, program: Program | None) -> None:
+        self._program: Program = program  # type: ignore[assignment]
         self._awaited: Counter[str] = Counter()
         self._awaited_here: Counter[tuple[str, str]] = Counter()
         self._awaited_names: Counter[str] = Counter()
         self._awaited_places: dict[str, tuple[str, int]] = {}
-        self._named: dict[str, _Named] = {}
-        self._imports: dict[str, dict[str, str]] = {}
-        self._receivers: dict[str, dict[str, tuple[set[str], set[str]]]] = {}
+        self._named: dict[str, _Named] = {} if program is None else program.answers()
+        self._receivers: dict[str, dict[str, tuple[set[str], set[str]]]] = {} if program is None else program.answers()
 
     def count(self, path: str, f: Any, functions: Any, callee: str) -> None:
         """Take in that `f` awaits `callee`."""
@@ -119,7 +120,7 @@ class Siblings:
 
     def _in_this_place(self, text: str, name: str, function: Function) -> Witness | None:
         """The same words in the same class, or in the same file."""
-        home = _home(function.module.path, function.facts, function.module.facts.functions, text)
+        home = _home_of(function, text)
         awaited = self._awaited_here[home, text]
         if not awaited:
             return None
@@ -157,7 +158,7 @@ class Siblings:
         place = self._awaited_places[key]
         if _is_local(text, function):
             root = text.partition(".")[0]
-            if any(i.local == root for i in self._program.module(place[0]).facts.imports):
+            if self._program.module(place[0]).imports_somewhere(root):
                 return None  # there it is something imported, here a variable
         return Witness(_told(text, count.awaited, "in this project", place), False)
 
@@ -180,7 +181,7 @@ class Siblings:
         receiver = text.rpartition(".")[0]
         if not receiver.startswith("self.") or name in GENERIC or _PLAIN_BY_NAME.match(name):
             return None
-        home = _home(function.module.path, function.facts, function.module.facts.functions, text)
+        home = _home_of(function, text)
         if home not in self._receivers:
             self._receivers[home] = _receivers(function)
         awaited, bare = self._receivers[home].get(receiver, (set(), set()))
@@ -210,7 +211,7 @@ class Siblings:
         """Who awaits callees of that last name and who does not: by identity, by place, by words, and at all."""
         known = self._named.get(name)
         if known is None:
-            known = self._named[name] = _Named()
+            known = _Named()
             for function in self._program.calling.functions_naming({name}):
                 place = (function.module.path, function.facts.at[0])
                 for callee in _ending(function.facts.awaited, name):
@@ -220,11 +221,11 @@ class Siblings:
                 for callee in _ending(function.facts.calls, name):
                     for key in self._keys(callee, function):
                         known.bare[key] += 1
+            self._named[name] = known
         return known
 
     def _keys(self, callee: str, function: Function) -> Iterator[str]:
-        path = function.module.path
-        yield f"{_home(path, function.facts, function.module.facts.functions, callee)} {callee}"
+        yield f"{_home_of(function, callee)} {callee}"
         yield _tail(callee)
         yield _ANY
         whole = self._identity(callee, function)
@@ -234,11 +235,7 @@ class Siblings:
     def _identity(self, callee: str, function: Function) -> str:
         """The full name of something that is reached through an import; empty for anything else."""
         root, dot, rest = callee.partition(".")
-        module = function.module
-        known = self._imports.get(module.path)
-        if known is None:
-            known = self._imports[module.path] = _imported(module)
-        origin = known.get(root)
+        origin = function.module.origin(root)
         return f"import {origin}{dot}{rest}" if origin is not None and root not in function.params else ""
 
 
@@ -322,15 +319,6 @@ def _told(text: str, awaited: int, where: str, place: tuple[str, int]) -> Reason
     return Reason(f"`{text}(…)` is awaited in {functions} {where}", *place)
 
 
-def _imported(module: Module) -> dict[str, str]:
-    """What each name that a file imports at its top stands for."""
-    return {
-        i.local: f"{'.' * i.level}{i.module}.{i.name}" if i.name is not None else i.module
-        for i in module.facts.imports
-        if not i.level and i.name != "*" and i.scope == 0
-    }
-
-
 def _is_telling(key: str) -> bool:
     """Whether a receiver's name says which object it is: `api_client`, not `client`."""
     receiver = key.partition(".")[0].strip("_")
@@ -343,16 +331,23 @@ def _home(path: str, f: Any, functions: Any, callee: str) -> str:
         return path
     while f[3] == -1 and f[2] > 0:
         f = functions[f[2]]
-    return f"{path} {f[3]}"
+    return f"{path} {f[1].rpartition('.')[0] if f[3] != -1 else ''}"
+
+
+def _home_of(function: Function, callee: str) -> str:
+    """The same of a function that is at hand."""
+    path = function.module.path
+    if not callee.startswith(("self.", "cls.")):
+        return path
+    while function.owner is None and function.parent is not None:
+        function = function.parent
+    return f"{path} {function.qualname.rpartition('.')[0] if function.owner is not None else ''}"
 
 
 def _is_local(text: str, function: Function) -> bool:
     """Whether the receiver is a variable of the function, not one of the module or of an object."""
     name = text.partition(".")[0]
-    facts = function.module.facts
-    return name not in {"self", "cls"} and not any(
-        name == known for known in (*(i.local for i in facts.imports), *(v[0] for v in facts.variables))
-    )
+    return name not in {"self", "cls"} and not function.module.binds_anywhere(name)
 
 
 def _tail(callee: str) -> str:

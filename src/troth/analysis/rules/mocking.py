@@ -89,7 +89,7 @@ def tree_of(program: Program, function: Function) -> ast.AST:
 
 def mock_uses(program: Program, function: Function) -> list[MockUse]:
     """The calls in a function of the mocks it made, where their color is known; looked for once."""
-    known: dict[Function, list[MockUse]] = program.__dict__.setdefault("_mock_uses", {})
+    known: dict[Function, list[MockUse]] = program.answers_to("mock uses")
     if function not in known:
         known[function] = list(_uses(program, function))
     return known[function]

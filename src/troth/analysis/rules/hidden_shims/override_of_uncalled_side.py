@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.evidence import is_test
@@ -149,7 +148,7 @@ def _leads_to(program: Program, base: Class, function: Function, name: str) -> b
     todo = [function]
     while todo:
         one = todo.pop()
-        used = set(_own_attributes(body_of(one.facts)))
+        used = set(_own_attributes(one.body()))
         if name in used:
             return True
         for method in (used & base.methods.keys()) - seen:

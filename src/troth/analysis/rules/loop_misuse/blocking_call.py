@@ -17,11 +17,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
-from troth.analysis.program.chains import Chains
+from troth.analysis.program.chains import Chains, chains_of
+from troth.analysis.program.parts import question
 from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio
 from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
 from troth.analysis.rules.registry import Case, rule
@@ -186,22 +186,10 @@ _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyn
 @rule("T602", "blocking-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Calls that hold the loop up."""
-    known = semantics().blocking
-
-    def kind(call: Call) -> Blocking | None:
-        found = next((known[name] for name in names_of(call.callee) if name in known), None) or _also(program, call)
-        if found is None or found.waits_for not in _DIRECT or _takes_no_time(program, call, found):
-            return None
-        if found.waits_for == "future" and _is_perhaps_done(call):
-            return None
-        return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
-
-    names = {*known, "subprocess.Popen"}
-    direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True, whoever=_FILES)
     connections: set[tuple[Function, str]] = set()
-    for call in direct.direct():
+    for call in _direct(program).direct():
         if not call.is_awaited:
-            found = kind(call)
+            found = _kind(program, call)
             assert found is not None
             if found.waits_for == "database":
                 connection = (call.caller, call.text.rpartition(".")[0])
@@ -212,16 +200,9 @@ def check(program: Program) -> Iterator[Finding]:
             if "subprocess.Popen" in names_of(call.callee):
                 what = "holds up the loop while the program starts, and so will whoever waits for its end"
             yield _told(program, call, found, f"`{call.text}(…)` {what}", ())
-    chained = Chains(
-        program,
-        [name for name in known if _reaches(known[name])],
-        lambda call: not call.text.endswith("Popen") and _reaches(kind(call)),
-        stops=_is_for_a_thread,
-        up_to=("return",),
-    )
     told: set[tuple[Function, Function, At]] = set()
-    for link in chained.indirect():
-        found = kind(link.end)
+    for link in _chained(program).indirect():
+        found = _kind(program, link.end)
         assert found is not None
         place = (link.call.caller, link.end.caller, link.end.at)
         if place in told:
@@ -229,6 +210,53 @@ def check(program: Program) -> Iterator[Finding]:
         told.add(place)
         message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(found)} and holds up the loop"
         yield _told(program, link.call, found, message, (link.rest or link).reasons())
+
+
+def _kind(program: Program, call: Call) -> Blocking | None:
+    known = semantics().blocking
+    found = next((known[name] for name in names_of(call.callee) if name in known), None) or _also(program, call)
+    if found is None or found.waits_for not in _DIRECT or _takes_no_time(program, call, found):
+        return None
+    if found.waits_for == "future" and _is_perhaps_done(call):
+        return None
+    return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
+
+
+def _direct(program: Program) -> Chains:
+    names = {*semantics().blocking, "subprocess.Popen"}
+
+    def make() -> Chains:
+        return Chains(
+            program,
+            "blocking",
+            names,
+            lambda call: _kind(program, call) is not None,
+            stops=lambda _: True,
+            whoever=_FILES,
+        )
+
+    return chains_of(program, "blocking", make)
+
+
+def _chained(program: Program) -> Chains:
+    known = semantics().blocking
+
+    def make() -> Chains:
+        return Chains(
+            program,
+            "blocking at a distance",
+            [name for name in known if _reaches(known[name])],
+            lambda call: not call.text.endswith("Popen") and _reaches(_kind(program, call)),
+            stops=_is_for_a_thread,
+            up_to=("return",),
+        )
+
+    return chains_of(program, "blocking at a distance", make)
+
+
+@question("reaching blocking at a distance")
+def _reaching(program: Program) -> set[str]:
+    return _chained(program).reach()
 
 
 def _reaches(found: Blocking | None) -> bool:
@@ -298,7 +326,7 @@ def _is_new(call: Call) -> bool:
     """Whether the function made the lock itself, so that nobody else can have it."""
     lock = call.node[1][1]
     return any(
-        statement[2][0] == "call" and lock in statement[1] for statement in _assignments(body_of(call.caller.facts))
+        statement[2][0] == "call" and lock in statement[1] for statement in _assignments(call.caller.body())
     )
 
 
@@ -327,7 +355,7 @@ def _is_of_a_pool(program: Program, call: Call) -> bool:
     """Whether a result is asked of what a pool of threads or processes gave for a job: `pool.submit(job).result()`."""
     future: Any = call.node[1][1] if call.node[1][0] == "attr" else ()
     if future[:1] == ("name",):
-        given = [one[2] for one in _assignments(body_of(call.caller.facts)) if one[1] == (future,)]
+        given = [one[2] for one in _assignments(call.caller.body()) if one[1] == (future,)]
         future = given[0] if len(given) == 1 else ()
     if future[:1] != ("call",):
         return False
@@ -346,7 +374,7 @@ def _assignments(node: Any) -> Iterator[Node]:
 
 def _has_async_paths(function: Function) -> bool:
     """Whether the file knows paths whose methods are awaited."""
-    return any(one.module.partition(".")[0] in {"anyio", "aiopath", "trio"} for one in function.module.facts.imports)
+    return not function.module.packages.isdisjoint({"anyio", "aiopath", "trio"})
 
 
 def _is_perhaps_done(call: Call) -> bool:

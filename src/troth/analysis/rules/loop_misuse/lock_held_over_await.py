@@ -101,7 +101,7 @@ def _waits(node: Any) -> bool:
 def _maker(program: Program, module: Module, function: Function, entered: Node) -> str:
     """What made the lock, by its full name; empty where that is no lock of threads."""
     if entered[0] == "name":
-        for statement in _assignments(body_of(function.facts)):
+        for statement in _assignments(function.body()):
             if entered in statement[1]:
                 made = statement[2]
                 value = program.static(module, function).value(made[1]) if made[0] == "call" else None

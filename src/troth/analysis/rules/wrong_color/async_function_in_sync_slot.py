@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.knowledge.semantics import semantics
@@ -129,7 +128,7 @@ def check(program: Program) -> Iterator[Finding]:
         module = function.module
         if module not in hands_over:
             hands_over[module] = any(n == "lambda" or program.evidence.colors(n)[0] for n in module.facts.mentions)
-        if hands_over[module] and _may_hand_over(program, body_of(function.facts)):
+        if hands_over[module] and _may_hand_over(program, function.body()):
             for call in program.calling.of(function):
                 yield from _judge(program, call)
     for path in program.asked:

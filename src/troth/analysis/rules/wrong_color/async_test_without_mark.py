@@ -12,18 +12,19 @@ five must be marked, and for each that is not ten that are; and no `conftest.py`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import ASYNC, GENERATOR
 from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.program.parts import part
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import FunctionFacts, Node
+    from troth.analysis.facts.model import FileFacts, FunctionFacts, Node
     from troth.analysis.program import Program
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.entities import Function
 
 _MARKED = "".join(f"@pytest.mark.asyncio\nasync def test_{n}():\n    await load()\n" for n in range(10))
 _LOAD = "import pytest\nasync def load(): ...\n"
@@ -76,76 +77,67 @@ _ENOUGH = 5  # marked tests
 _FOR_EACH = 10  # marked ones for each that is not
 
 
-class _Tests(NamedTuple):
-    """The async tests of a project that pytest would have to run."""
-
-    marked: int
-    unmarked: tuple[Function, ...]
+# What a file says of async tests: how many are marked, which are not, and whether it tells pytest how to run tests.
+_Tests = tuple[int, tuple[int, ...], bool]
 
 
 @rule("T414", "async-test-without-mark", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async tests that no plugin takes on."""
-    asked = frozenset(program.asked)
-    found = _tests(program)
-    if found.marked < max(_ENOUGH, _FOR_EACH * len(found.unmarked)):
-        return
-    for function in found.unmarked:
-        if function.module.path in asked and any(map(_is_marked, function.module.facts.functions)):
-            yield _told(program, function)
+    for path in program.asked:
+        mine = _tests_in(program.module(path).facts) if _is_test_file(path) else None
+        if mine is None or not mine[0] or not mine[1]:
+            continue
+        every: Mapping[str, _Tests] = program.said("async tests")
+        tests = [one for place, one in every.items() if _is_test_file(place)]
+        marked, unmarked = sum(one[0] for one in tests), sum(len(one[1]) for one in tests)
+        has_hook = any(one[2] for place, one in every.items() if place.endswith("conftest.py"))
+        if has_hook or marked < max(_ENOUGH, _FOR_EACH * unmarked):
+            return
+        for index in mine[1]:
+            yield _told(program, program.module(path).function(index))
 
 
-def _tests(program: Program) -> _Tests:
-    known: _Tests | None = program.__dict__.get("_async_tests")
-    if known is None:
-        marked = 0
-        unmarked: list[Function] = []
-        for module in program.own_modules():
-            name = module.path.rpartition("/")[2]
-            if name == "conftest.py" and any(one.name in _HOOKS for one in module.facts.functions):
-                marked, unmarked = 0, []
-                break
-            if name.startswith("test_") or name.endswith("_test.py"):
-                mine, others = _of_file(module)
-                marked += mine
-                unmarked += others
-        known = program.__dict__["_async_tests"] = _Tests(marked, tuple(unmarked))
-    return known
+def _is_test_file(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.startswith("test_") or name.endswith("_test.py")
 
 
-def _of_file(module: Module) -> tuple[int, list[Function]]:
-    is_marked = any(name == "pytestmark" for name, _, _ in module.facts.variables)
+@part("async tests")
+def _tests_in(file: FileFacts) -> _Tests | None:
+    is_marked = any(name == "pytestmark" for name, _, _ in file.variables)
     marked = 0
-    unmarked: list[Function] = []
-    for index, facts in enumerate(module.facts.functions):
+    unmarked: list[int] = []
+    has_hook = any(one.name in _HOOKS for one in file.functions)
+    for index, facts in enumerate(file.functions):
         if facts.flags & (ASYNC | GENERATOR) != ASYNC or facts.parent or not facts.name.startswith("test_"):
             continue
         if _is_marked(facts):
             marked += 1
-        elif not is_marked and not facts.decorators and not _is_of_a_case(module, facts):
-            unmarked.append(module.function(index))
-    return marked, unmarked
+        elif not is_marked and not facts.decorators and not _is_of_a_case(file, facts):
+            unmarked.append(index)
+    return (marked, tuple(unmarked), has_hook) if marked or unmarked or has_hook else None
 
 
 def _is_marked(facts: FunctionFacts) -> bool:
     return bool(facts.flags & ASYNC) and any(_words(one) & _MARKS for one in facts.decorators)
 
 
-def _is_of_a_case(module: Module, facts: FunctionFacts) -> bool:
+def _is_of_a_case(file: FileFacts, facts: FunctionFacts) -> bool:
     """Whether the class says how its tests are run: by a base, a decorator or a mark of its own."""
     if facts.owner < 0:
         return any(param[0].startswith("anyio") for param in facts.params)
-    cls = module.facts.classes[facts.owner]
+    cls = file.classes[facts.owner]
     return bool(cls.bases or cls.decorators) or any(name == "pytestmark" for name, _ in cls.values)
 
 
 def _words(node: Node) -> set[str]:
     found: set[str] = set()
-    for part in node:
-        if isinstance(part, tuple):
-            found |= _words(part)
-        elif isinstance(part, str):
-            found.add(part)
+    for one in node:
+        if isinstance(one, tuple):
+            found |= _words(one)
+        elif isinstance(one, str):
+            found.add(one)
     return found
 
 

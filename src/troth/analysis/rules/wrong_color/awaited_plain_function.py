@@ -24,13 +24,14 @@ from troth.analysis.program.calling import names_of
 from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.parts import part
 from troth.analysis.program.results import gives_a_result_sometimes, gives_no_promise, library_gives_no_promise
 from troth.analysis.program.values import FunctionValue, Instance, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import FunctionFacts
+    from troth.analysis.facts.model import FileFacts, FunctionFacts
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Function
@@ -170,7 +171,7 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
 
 def _can_be_plain(program: Program, name: str) -> bool:
     """Whether some function of that name gives nothing that can be awaited."""
-    known: dict[str, bool] = program.__dict__.setdefault("_can_be_plain", {})
+    known: dict[str, bool] = program.answers_to("can be plain")
     if name not in known:
         known[name] = any(
             not one.is_async and _gives_a_result(program, one) for one in program.calling.functions_named(name)
@@ -254,7 +255,7 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     owner = call.caller.class_around
     if "async" in call.text.lower() or (owner is not None and name in owner.methods):
         return None  # an async client, or one that the class wraps under the same names
-    tops = {one.module.partition(".")[0] for one in call.caller.module.facts.imports if not one.level}
+    tops = call.caller.module.packages
     if any(name in library.async_names(top) for top in tops):
         return None  # the object may be of a library that the file imports, where it is awaited rightly
     defined = [function for function in program.calling.functions_named(name) if function.owner is not None]
@@ -273,15 +274,15 @@ def _gives_a_result(program: Program, function: Function) -> bool:
 
 def _has_remote_objects(program: Program) -> bool:
     """Whether some `__getattr__` makes async methods up: whatever is called on such an object goes elsewhere."""
-    known: bool | None = getattr(program, "_remote_objects", None)
-    if known is None:
-        known = any(
-            facts.name in {"__getattr__", "__getattribute__"} and _makes_async(module.facts.functions, index)
-            for module in program.own_modules()
-            for index, facts in enumerate(module.facts.functions)
-        )
-        program._remote_objects = known  # type: ignore[attr-defined]
-    return known
+    return bool(program.said("remote objects"))
+
+
+@part("remote objects")
+def _makes_up_async(file: FileFacts) -> bool:
+    return any(
+        facts.name in {"__getattr__", "__getattribute__"} and _makes_async(file.functions, index)
+        for index, facts in enumerate(file.functions)
+    )
 
 
 def _makes_async(functions: tuple[FunctionFacts, ...], index: int) -> bool:

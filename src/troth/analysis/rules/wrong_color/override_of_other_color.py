@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.entities import Class, Function
@@ -146,7 +145,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
         called = (*caller.facts.calls, *caller.facts.awaited)
         if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called) or _looks_at_results(program, caller):
             continue
-        body = body_of(caller.facts)
+        body = caller.body()
         handed_on = {*_returned_calls(body), *_awaited_later(body)}
         for call in program.calling.of(caller):
             if not call.is_awaited and call.at in handed_on:
@@ -218,7 +217,7 @@ def _is_made_here(call: Call, target: Function) -> bool:
         return _last_of(receiver[1]) == maker
     made = [
         statement[2]
-        for statement in _nodes(body_of(call.caller.facts), "assign")
+        for statement in _nodes(call.caller.body(), "assign")
         if any(target == receiver for target in statement[1])
     ]
     return bool(made) and all(one[0] == "call" and _last_of(one[1]) == maker for one in made)

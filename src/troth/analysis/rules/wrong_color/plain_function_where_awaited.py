@@ -134,7 +134,7 @@ def _knows_aiohttp(module: Module) -> bool:
 
 def _awaits_what_it_is_given(program: Program, name: str) -> bool:
     """Whether a function or a class of that name has a parameter that it awaits."""
-    known: dict[str, bool] = program.__dict__.setdefault("_awaits_what_it_is_given", {})
+    known: dict[str, bool] = program.answers_to("awaits what it is given")
     if name not in known:
         takers = [*program.calling.functions_named(name), *program.calling.constructors_of(name)]
         known[name] = any(awaited_parameters(program, one) for one in takers)
