@@ -6,7 +6,7 @@ Everybody else may keep it: an unknown callee is always given the benefit of the
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import WAITS
 from troth.analysis.program import library
