@@ -325,9 +325,7 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
 def _is_new(call: Call) -> bool:
     """Whether the function made the lock itself, so that nobody else can have it."""
     lock = call.node[1][1]
-    return any(
-        statement[2][0] == "call" and lock in statement[1] for statement in _assignments(call.caller.body())
-    )
+    return any(statement[2][0] == "call" and lock in statement[1] for statement in _assignments(call.caller.body()))
 
 
 def _was_awaited_meanwhile(call: Call) -> bool:
