@@ -99,6 +99,7 @@ class Chains:
         self._whoever = frozenset(whoever)
         self._up_to = up_to
         self._ways: dict[Function, Link | None] = program.answers()
+        self._packages_of_all: set[str] | None = None
         self._packages: dict[str, set[str]] = {}  # the packages that have such a call, by its last name
         for end in self._ends:
             self._packages.setdefault(end.rpartition(".")[2], set()).add(end.partition(".")[0])
@@ -124,7 +125,10 @@ class Chains:
 
     @property
     def _imported(self) -> set[str]:
-        return {package for packages in self._program.said("imported packages").values() for package in packages}
+        said = self._program.said("imported packages")  # asked each time, for whoever notes what is read
+        if self._packages_of_all is None:
+            self._packages_of_all = {package for packages in said.values() for package in packages}
+        return self._packages_of_all
 
     def _async_functions(self) -> Iterator[Function]:
         for path in self._program.asked:

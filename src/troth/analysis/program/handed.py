@@ -68,18 +68,23 @@ def _mentions(module: Module, wanted: frozenset[str]) -> Iterator[tuple[Function
     for index, facts in enumerate(module.facts.functions):
         function = module.function(index)
         if speaks_of(facts, wanted):
-            for mention in _in_statements(body_of(facts), wanted):
+            inside: list[_Mention] = []
+            _in_statements(body_of(facts), wanted, inside)
+            for mention in inside:
                 yield function, mention
+        above: list[_Mention] = []
         for node in facts.decorators:
-            for mention in _passed(node[1] if node[0] == "call" else node, wanted, None, ""):
-                yield function.parent, mention
+            _passed(node[1] if node[0] == "call" else node, wanted, None, "", above)
         for _, _, default, _ in facts.params:
-            for mention in _passed(default, wanted, None, ""):
-                yield function.parent, mention
+            _passed(default, wanted, None, "", above)
+        for mention in above:
+            yield function.parent, mention
     for index, cls in enumerate(module.facts.classes):
         owner = module.cls(index)
         for _, value in cls.values:
-            for mention in _passed(value, wanted, None, ""):
+            held: list[_Mention] = []
+            _passed(value, wanted, None, "", held)
+            for mention in held:
                 if mention.node[0] == "name" and mention.node[1] in owner.methods:
                     node = ("attr", ("classref", index), mention.node[1], ())
                     yield None, mention._replace(node=node)
@@ -87,123 +92,123 @@ def _mentions(module: Module, wanted: frozenset[str]) -> Iterator[tuple[Function
                     yield None, mention
 
 
-def _in_statements(body: Any, wanted: frozenset[str]) -> Iterator[_Mention]:
+def _in_statements(body: Any, wanted: frozenset[str], out: list[_Mention]) -> None:
     for statement in body:
         tag = statement[0]
         if tag in {"assign", "augassign"}:
-            yield from _passed(statement[-1], wanted, None, "")
+            _passed(statement[-1], wanted, None, "", out)
             targets = statement[1] if tag == "assign" else (statement[1],)
             for target in targets:  # what is stored to is no mention; what it is stored under may be
-                yield from _within(target, wanted)
+                _within(target, wanted, out)
         elif tag == "annassign":
-            yield from _passed(statement[3], wanted, None, "")
+            _passed(statement[3], wanted, None, "", out)
         elif tag == "return":
-            yield from _passed(statement[1], wanted, None, "")
+            _passed(statement[1], wanted, None, "", out)
         elif tag == "expr":
-            yield from _looked_at(statement[1], wanted)
+            _looked_at(statement[1], wanted, out)
         elif tag in {"if", "while"}:
-            yield from _looked_at(statement[1], wanted)
-            yield from _in_statements(statement[2], wanted)
-            yield from _in_statements(statement[3], wanted)
+            _looked_at(statement[1], wanted, out)
+            _in_statements(statement[2], wanted, out)
+            _in_statements(statement[3], wanted, out)
         elif tag == "for":
-            yield from _passed(statement[3], wanted, None, "")
-            yield from _in_statements(statement[4], wanted)
-            yield from _in_statements(statement[5], wanted)
+            _passed(statement[3], wanted, None, "", out)
+            _in_statements(statement[4], wanted, out)
+            _in_statements(statement[5], wanted, out)
         elif tag == "with":
             for item in statement[2]:
-                yield from _within(item, wanted)
-            yield from _in_statements(statement[3], wanted)
+                _within(item, wanted, out)
+            _in_statements(statement[3], wanted, out)
         elif tag == "try":
-            yield from _in_statements(statement[1], wanted)
+            _in_statements(statement[1], wanted, out)
             for handler in statement[2]:
-                yield from _in_statements(handler[2], wanted)
-            yield from _in_statements(statement[3], wanted)
-            yield from _in_statements(statement[4], wanted)
+                _in_statements(handler[2], wanted, out)
+            _in_statements(statement[3], wanted, out)
+            _in_statements(statement[4], wanted, out)
         elif tag == "match":
-            yield from _looked_at(statement[1], wanted)
-            yield from _deep(statement[2], wanted)
+            _looked_at(statement[1], wanted, out)
+            _deep(statement[2], wanted, out)
         elif tag == "class":
-            yield from _in_statements(statement[2] if len(statement) > 2 else (), wanted)
+            _in_statements(statement[2] if len(statement) > 2 else (), wanted, out)
         elif tag not in {"del", "import", "scope", "def", "break", "continue"}:
-            yield from _within(statement[1:], wanted)
+            _within(statement[1:], wanted, out)
 
 
-def _deep(node: Any, wanted: frozenset[str]) -> Iterator[_Mention]:
+def _deep(node: Any, wanted: frozenset[str], out: list[_Mention]) -> None:
     """The statements inside a part whose shape is not worth knowing: the cases of a `match`."""
     if not isinstance(node, tuple) or not node:
         return
     if isinstance(node[0], str):
-        yield from _in_statements((node,), wanted)
+        _in_statements((node,), wanted, out)
         return
     for part in node:
-        yield from _deep(part, wanted)
+        _deep(part, wanted, out)
 
 
-def _passed(node: Any, wanted: frozenset[str], call: Node | None, slot: str) -> Iterator[_Mention]:
+def _passed(node: Any, wanted: frozenset[str], call: Node | None, slot: str, out: list[_Mention]) -> None:
     """The mentions in an expression whose value goes on to somebody."""
     if not isinstance(node, tuple) or not node:
         return
     tag = node[0]
     if tag == "name":
         if node[1] in wanted:
-            yield _Mention(node, call, slot)
+            out.append(_Mention(node, call, slot))
     elif tag == "attr":
         if node[2] in wanted:
-            yield _Mention(node, call, slot)
-        yield from _looked_at(node[1], wanted)
+            out.append(_Mention(node, call, slot))
+        _looked_at(node[1], wanted, out)
     elif tag in {"list", "tuple", "set"}:
         for part in node[1]:
-            yield from _passed(part, wanted, None, "")
+            _passed(part, wanted, None, "", out)
     elif tag == "dict":
         for part in node[2]:
-            yield from _passed(part, wanted, None, "")
+            _passed(part, wanted, None, "", out)
     elif tag == "ifexp":
-        yield from _looked_at(node[1], wanted)
-        yield from _passed(node[2], wanted, call, slot)
-        yield from _passed(node[3], wanted, call, slot)
+        _looked_at(node[1], wanted, out)
+        _passed(node[2], wanted, call, slot, out)
+        _passed(node[3], wanted, call, slot, out)
     elif tag in {"and", "or"}:
         for part in node[1]:
-            yield from _passed(part, wanted, call, slot)
+            _passed(part, wanted, call, slot, out)
     elif tag in {"lambda", "walrus"}:
-        yield from _passed(node[2], wanted, None, "")
+        _passed(node[2], wanted, None, "", out)
     elif tag == "comp":
         for part in node[2]:
-            yield from _passed(part, wanted, None, "")
-        yield from _within(node[3], wanted)
+            _passed(part, wanted, None, "", out)
+        _within(node[3], wanted, out)
     elif tag in {"star", "yield", "yieldfrom"}:
-        yield from _passed(node[1], wanted, None, "")
+        _passed(node[1], wanted, None, "", out)
     else:
-        yield from _looked_at(node, wanted)
+        _looked_at(node, wanted, out)
 
 
-def _looked_at(node: Any, wanted: frozenset[str]) -> Iterator[_Mention]:
+def _looked_at(node: Any, wanted: frozenset[str], out: list[_Mention]) -> None:
     """The mentions in an expression that is tested, compared, called or looked into: itself it goes to nobody."""
     if not isinstance(node, tuple) or not node:
         return
     tag = node[0]
     if tag == "call":
         callee = node[1]
-        yield from _looked_at(callee[1] if callee[0] == "attr" else () if callee[0] == "name" else callee, wanted)
+        _looked_at(callee[1] if callee[0] == "attr" else () if callee[0] == "name" else callee, wanted, out)
         for position, part in enumerate(node[2]):
-            yield from _passed(part, wanted, node, str(position))
+            _passed(part, wanted, node, str(position), out)
         for keyword, part in node[3]:
-            yield from _passed(part, wanted, node, keyword or "")
+            _passed(part, wanted, node, keyword or "", out)
     elif tag == "attr":
-        yield from _looked_at(node[1], wanted)
+        _looked_at(node[1], wanted, out)
     elif tag in {"list", "tuple", "set", "dict", "lambda", "walrus", "comp", "yield", "yieldfrom", "star", "ifexp"}:
-        yield from _passed(node, wanted, None, "")
+        _passed(node, wanted, None, "", out)
     elif tag not in {"name", "const"}:
-        yield from _within(node[1:], wanted)
+        _within(node[1:], wanted, out)
 
 
-def _within(parts: Any, wanted: frozenset[str]) -> Iterator[_Mention]:
+def _within(parts: Any, wanted: frozenset[str], out: list[_Mention]) -> None:
     if not isinstance(parts, tuple) or not parts:
         return
     if isinstance(parts[0], str):
-        yield from _looked_at(parts, wanted)
+        _looked_at(parts, wanted, out)
         return
     for part in parts:
-        yield from _within(part, wanted)
+        _within(part, wanted, out)
 
 
 def _meant(
