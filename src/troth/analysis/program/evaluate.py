@@ -109,6 +109,9 @@ BUILTIN_FUNCTIONS = {
 }
 
 
+_MOCKS = frozenset(f"unittest.mock.{name}" for name in ("Mock", "MagicMock", "NonCallableMock", "NonCallableMagicMock"))
+
+
 def asks_for_function(callee: str) -> bool:
     """Whether a call of that name asks if calling something would give a coroutine."""
     return callee.rpartition(".")[2] in ASKS_FOR_FUNCTION
@@ -247,6 +250,8 @@ class Evaluator:
             found = self.program.classes.member(base.cls, name, base)
             if found is None:
                 if isinstance(base.cls, LibraryClass):
+                    if base.cls.qualified in _MOCKS:
+                        return External(f"{base.cls.qualified}.{name}")  # namesakes in the project say nothing of it
                     self.unlisted(base, name, at)
                 else:
                     self.lacks(base, name, at, base_node)

@@ -100,6 +100,10 @@ class Evidence:
         """How many definitions of that name are async, and how many are not."""
         return self._async[name], self._plain[name]
 
+    def has_shapes(self, name: str) -> bool:
+        """Whether calls of that name may give several things: plain and async definitions, or async generators too."""
+        return (self._async[name] > 0 and self._plain[name] > 0) or name in self._generators
+
     def async_names(self) -> set[str]:
         """Names with at least one async definition, and names that are awaited somewhere."""
         return set(self._async) | {key.rpartition(".")[2] for key in self._awaited}

@@ -28,6 +28,7 @@ from troth.analysis.program.ledger import LOOKING_INSIDE, State, dotted, last_pa
 from troth.analysis.program.narrowing import Narrowing, asks_for_method
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Site
 from troth.analysis.program.values import (
+    NONE,
     AsyncContext,
     AsyncGenerator,
     Awaitable,
@@ -88,6 +89,7 @@ _PLAINEST = {
 }
 # What `gather` and `shield` are called for is to wait; `run_in_executor` is also used to start something and go on.
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
+_RUNNING = frozenset({"run_until_complete", "run_forever", "run_coroutine_threadsafe", "asyncio.run", "anyio.run"})
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
 
@@ -99,6 +101,8 @@ class Flow(Narrowing):
         self.block(body_of(self.function.facts))
         if self.alive:
             self._leave()
+            if self.returns and not self.function.is_async and _runs_a_loop(self.function):
+                self.returns.append(NONE)  # here it waits itself for what it elsewhere gives to be awaited
         self._conclude()
         return self
 
@@ -732,6 +736,10 @@ class Flow(Narrowing):
 _STATEMENTS: dict[str, Any] = {
     name.removeprefix("s_"): function for name, function in vars(Flow).items() if name.startswith("s_")
 }
+
+
+def _runs_a_loop(function: Function) -> bool:
+    return any(call in _RUNNING or last_part(call) in _RUNNING for call in function.facts.calls)
 
 
 def _is_made_by_plain_function(value: Value) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from functools import cache
 from typing import Any
 
@@ -85,14 +86,20 @@ def async_methods(top_level: str) -> frozenset[str]:
     table = None if tables is None else tables.load(top_level)
     if table is None:
         return frozenset()
+    # The methods of a class with nothing async in it are left out of the table: `Models` beside `AsyncModels`.
+    plain = {cls for module in table.modules.values() for cls, known in module.get("c", {}).items() if known.get("s")}
     names = {
         name
-        for module in table.modules.values()
-        for known in module.get("c", {}).values()
+        for path, module in table.modules.items()
+        for cls, known in module.get("c", {}).items()
+        if not (_SAYS_ASYNC.search(f"{path}.{cls}") and _SAYS_ASYNC.sub("", cls) in plain)
         for name, sig in known.get("m", {}).items()
         if "a" in sig[0] and "p" not in sig[0]
     }
     return frozenset(names - plain_methods(top_level))
+
+
+_SAYS_ASYNC = re.compile(r"(?i)\b_?(?:async|asyncio|aio)(?=[A-Z.]|\b)|(?:Async|Aio)\b")
 
 
 @cache

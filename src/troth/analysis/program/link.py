@@ -389,11 +389,10 @@ class Program:
         return "handed over" if incident.detail else "lost"
 
     def overridden_otherwise(self, function: Function, receiver: Value | None) -> bool:
-        """Whether a subclass of the receiver's class gives the method another color."""
+        """Whether a subclass of the receiver's class gives the method another color, or makes a generator of it."""
         if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
             return False
-        async_, plain = self.evidence.colors(function.name)
-        if not (async_ and plain):
+        if not self.evidence.has_shapes(function.name):
             return False
         mine = self.effects.of(function)
         for child in self.classes.children(receiver.cls):

@@ -98,7 +98,8 @@ class Names:
                 target = self._target(module, imported.module, imported.level)
                 if isinstance(target, Module):
                     exports = target.facts.exports
-                    if (exports is None and not name.startswith("_")) or (exports is not None and name in exports):
+                    is_public = exports is None or "*" in exports
+                    if (is_public and not name.startswith("_")) or (exports is not None and name in exports):
                         found = self.at_module(target, name)
                         if found is not None:
                             return found

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Narrowing", "asks_for_method"]
 
+_ASKS_FOR_OTHERS = frozenset({"isasyncgenfunction", "isgeneratorfunction"})
 _AWAITABLE_TYPES = frozenset(
     {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator", "AsyncIterable"}
 )
@@ -58,8 +59,10 @@ class Narrowing(Ledger):
         elif kind == "call" and len(test[2]) == 1 and last_name(test[1]) in ASKS_FOR_FUNCTION:
             if truth:
                 self._narrow_to_async(test[2][0])
-            elif dotted(test[2][0]):
-                self._learn(dotted(test[2][0]), CallableType(None))  # it is a plain one, whatever its class says
+            else:
+                self._narrow_to_other(test[2][0])
+        elif kind == "call" and truth and len(test[2]) == 1 and last_name(test[1]) in _ASKS_FOR_OTHERS:
+            self._narrow_to_other(test[2][0])
         elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
             is_none = (test[2][0] in {"is", "=="}) == truth
             self._narrow_none(test[1][1], is_none=is_none)
@@ -105,6 +108,12 @@ class Narrowing(Ledger):
         if key and not isinstance(self.value(node), FunctionValue | ClassObject):
             how = f"`{callee_text(node)}` was asked, and is a coroutine function"
             self._learn(key, CallableType(Coroutine(None, lambda: None), how))
+
+    def _narrow_to_other(self, node: Node) -> None:
+        """On the path where `f` was asked, calling it gives no coroutine, whatever its class says."""
+        key = dotted(node).removesuffix(".__call__")
+        if key:
+            self._learn(key, CallableType(None))
 
     def on_attr(self, node: Node) -> Value | None:
         if self._knows_attributes:

@@ -9,9 +9,10 @@ from troth.analysis.findings import Edit
 
 if TYPE_CHECKING:
     from troth.analysis.program import Program
+    from troth.analysis.program.entities import Module
     from troth.analysis.rules.standing import Standing
 
-__all__ = ["imported", "is_imported", "may_use_asyncio"]
+__all__ = ["imported", "is_imported", "may_use_asyncio", "waits_otherwise"]
 
 _OTHER_LOOPS = frozenset({"anyio", "trio", "curio", "gevent", "eventlet"})
 
@@ -29,6 +30,12 @@ def may_use_asyncio(program: Program) -> bool:
         modules = {one.module.partition(".")[0] for module in program.own_modules() for one in module.facts.imports}
         known = program.__dict__["_may_use_asyncio"] = "asyncio" in modules or modules.isdisjoint(_OTHER_LOOPS)
     return known
+
+
+def waits_otherwise(module: Module) -> bool:
+    """Whether a file knows another library of that kind and not asyncio."""
+    tops = {one.module.partition(".")[0] for one in module.facts.imports if not one.level}
+    return "asyncio" not in tops and not tops.isdisjoint(_OTHER_LOOPS)
 
 
 def imported(here: Standing, module: str) -> tuple[Edit, ...] | None:

@@ -21,7 +21,8 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains
-from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio
+from troth.analysis.program.evidence import is_test
+from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio, waits_otherwise
 from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.standing import standing
@@ -96,6 +97,21 @@ CASES = [
         good="import socket\nasync def main(wait):\n    s = socket.socket()\n    s.setblocking(False)\n    while True:\n"
         "        try:\n            return s.recv(10)\n        except BlockingIOError:\n            await wait(s)\n",
     ),
+    Case(
+        "a socket for datagrams, which only notes whom it will speak to",
+        good="import socket\ndef own_address(host):\n    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n    s.connect((host, 1))\n    return s.getsockname()[0]\n"
+        "async def main(host):\n    return own_address(host)\n",
+    ),
+    Case(
+        "a program that has ended",
+        good="import subprocess\nasync def main(p: subprocess.Popen):\n    if p.poll() is not None:\n        return p.communicate(timeout=1)\n",
+    ),
+    Case(
+        "a database of a test",
+        good={
+            "tests/test_db.py": "import sqlite3\nasync def test_db(path):\n    sqlite3.connect(path).execute('vacuum')\n"
+        },
+    ),
     Case("put into a queue without a bound", good="import queue\nq = queue.Queue()\nasync def main():\n    q.put(1)\n"),
     Case(
         "the result of a future that was waited for",
@@ -161,7 +177,7 @@ _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole fil
 
 
 _NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK")
-_SETTLING = ("empty", "qsize", "kill", "is_alive")  # who asks or says so first does not wait afterwards
+_SETTLING = ("empty", "qsize", "kill", "is_alive", "poll")  # who asks or says so first does not wait afterwards
 _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
 
@@ -176,6 +192,8 @@ def check(program: Program) -> Iterator[Finding]:
             return None
         if found.waits_for == "future" and _is_perhaps_done(call):
             return None
+        if found.waits_for == "database" and is_test(call.caller.module.path):
+            return None  # a test that makes its own small database has nobody waiting meanwhile
         return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
 
     names = {*known, "subprocess.Popen"}
@@ -224,7 +242,8 @@ def _told(program: Program, call: Call, found: Blocking, message: str, way: tupl
     is_plain = not any(name.startswith("socket.") for name in names_of(call.callee))
     is_plain = is_plain and "subprocess.Popen" not in names_of(call.callee)
     sure = not way and is_plain and found.waits_for in {"sleep", "network", "subprocess"}
-    if found.twin and not way:
+    speaks_asyncio = not (found.twin.startswith("asyncio.") and waits_otherwise(caller.module))
+    if found.twin and not way and speaks_asyncio:
         reasons = (*reasons, Reason(f"async programs say `{found.twin}`" if "." in found.twin else found.twin))
     fix = None if way else _fix(program, call, found)
     return Finding(
@@ -264,7 +283,9 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
         return True
     if call.text.rpartition(".")[2] == "put" and found.waits_for == "queue":
         return True  # most queues have no bound, and then nobody waits
-    if any("socket.socket." in name for name in names_of(call.callee)) and _is_nonblocking(program, call):
+    if any("socket.socket." in name for name in names_of(call.callee)) and (
+        _is_nonblocking(program, call) or _is_datagram(program, call)
+    ):
         return True
     off = [value.value for name, value in given.items() if name in found.unless and isinstance(value, ast.Constant)]
     first = given.get("0")
@@ -310,6 +331,13 @@ def _is_nonblocking(program: Program, call: Call) -> bool:
     return _NONBLOCKING.search(program.text(call.caller.module.path).value) is not None
 
 
+def _is_datagram(program: Program, call: Call) -> bool:
+    """Whether a socket for datagrams only notes whom it will speak to, or hands one over: it waits for nobody."""
+    if call.text.rpartition(".")[2] not in {"connect", "connect_ex", "send", "sendto"}:
+        return False
+    return "SOCK_DGRAM" in program.text(call.caller.module.path).cut(*call.caller.facts.at)
+
+
 def _is_numeric(value: ast.expr) -> bool:
     """Whether a name lookup is told to ask nobody: by a flag, or because it is given a number or nothing to look up."""
     if any(isinstance(n, ast.Name | ast.Attribute) and "NUMERIC" in ast.unparse(n) for n in ast.walk(value)):
@@ -342,7 +370,7 @@ def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
     tree = here.around[-1]
     assert isinstance(tree, ast.Module)
     library = next((one for one in ("asyncio", "anyio", "trio") if is_imported(tree, one)), None)
-    if library is None and not may_use_asyncio(program):
+    if library is None and (not may_use_asyncio(program) or waits_otherwise(call.caller.module)):
         return None
     added = imported(here, library or "asyncio")
     library = library or "asyncio"

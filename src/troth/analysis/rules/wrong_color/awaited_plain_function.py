@@ -53,6 +53,11 @@ CASES = [
         "given to a task",
         bad="import asyncio\ndef work() -> None:\n    print(1)\nasync def main():\n    task = asyncio.create_task(work())  # here\n    await task\n",
     ),
+    Case(
+        "a collection of tasks",
+        good="import asyncio\nasync def main(tasks: list[asyncio.Task[None]]):\n    await asyncio.wait(set(tasks), timeout=1)\n"
+        "    for one in asyncio.as_completed(list(tasks)):\n        await one\n",
+    ),
     Case("from a library", bad="import json\nasync def main(text):\n    return await json.dumps(text)  # here\n"),
     Case(
         "a coroutine handed on",
@@ -98,6 +103,7 @@ CASES = [
     ),
 ]
 
+_TAKING_MANY = frozenset({"wait", "as_completed"})  # a collection of promises, which a plain function may well give
 _ASKING = frozenset({"iscoroutinefunction", "isawaitable", "iscoroutine", "maybe_await", "raises", "assertRaises"})
 
 
@@ -167,7 +173,8 @@ def _wanting() -> frozenset[str]:
 
 def _promises_wanted(call: Call) -> Iterator[tuple[int, int, int, int]]:
     """The places of the calls whose results are given to `call`, which wants coroutines."""
-    if call.text.rpartition(".")[2] not in _wanting() or not call.caller.is_async:
+    name = call.text.rpartition(".")[2]
+    if name not in _wanting() or name in _TAKING_MANY or not call.caller.is_async:
         return
     known = semantics().spawners
     spawner = next((known[name] for name in names_of(call.callee) if name in known), None)
