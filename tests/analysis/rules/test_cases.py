@@ -54,6 +54,8 @@ def test_case(rule: Rule, case: Case) -> None:
 # Cases in which a library awaits, or makes the coroutine: that stays when the case's own `async` is gone.
 OF_A_LIBRARY = {
     ("T401", "a collection of tasks"),
+    ("T402", "given back by the thread, and run then"),
+    ("T402", "given back by the thread, and dropped"),
     ("T403", "under a time limit"),
     ("T404", "a hook that is awaited"),
     ("T501", "the color of it"),

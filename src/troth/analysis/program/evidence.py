@@ -126,6 +126,8 @@ class Evidence:
         reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
+        if reason is not None and self._is_used_plainly(text, scope.function):
+            reason = None
         if reason is None and not external and callee[0] == "attr" and scope.function.is_async:
             reason = self._by_library(callee[2], path)
         siblings = reason is None
@@ -233,6 +235,19 @@ class Evidence:
             return True
         return self._fits(callee, around)
 
+    def _is_used_plainly(self, text: str, function: Function) -> bool:
+        """Whether several plain functions call the same by the same words, and nobody ever awaits it by these.
+
+        `client.safety.run_shield(…)` all over the tests is the method of a plain client; the namesake in the project is
+        what answers it on the other side.
+        """
+        key = _tail(text)
+        if (function.is_async and function.index) or self._awaited[key]:
+            return False
+        if text.count(".") < 2 or text.startswith(("self.", "cls.")):
+            return False  # an object at hand rather than a part of a client
+        return self._not_awaited(text.rpartition(".")[2])[1][key] >= _FEWEST_PLAIN
+
     def _is_in_family(self, name: str, owner: Class) -> bool:
         """Whether a class, or a subclass of it, brings the method with it."""
         classes = self._program.classes
@@ -295,6 +310,7 @@ _TELLING = 5  # letters; shorter names mean many things
 _FEWEST_HERE = 2
 _FEWEST_OF_LOCAL = 3
 _FEWEST_ANYWHERE = 3
+_FEWEST_PLAIN = 2
 _FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
 
 

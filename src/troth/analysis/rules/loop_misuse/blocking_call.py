@@ -148,6 +148,10 @@ CASES = [
     Case(
         "a program started", bad="import subprocess\nasync def main():\n    return subprocess.Popen(['ls'])  # here\n"
     ),
+    Case(
+        "a whole file, in a script",
+        good="import asyncio\nfrom pathlib import Path\nasync def main():\n    return Path('a').read_text()\nif __name__ == '__main__':\n    asyncio.run(main())\n",
+    ),
     Case("an async path", good="import anyio\nasync def main(path: anyio.Path):\n    return await path.read_text()\n"),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
     Case(
@@ -194,7 +198,11 @@ def check(program: Program) -> Iterator[Finding]:
             return None
         if found.waits_for == "database" and is_test(call.caller.module.path):
             return None  # a test that makes its own small database has nobody waiting meanwhile
-        return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
+        if found.waits_for == "file" and (
+            call.text.rpartition(".")[2] not in _FILES or _runs_alone(program, call.caller)
+        ):
+            return None
+        return found
 
     names = {*known, "subprocess.Popen"}
     direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True, whoever=_FILES)
@@ -211,11 +219,13 @@ def check(program: Program) -> Iterator[Finding]:
             what = f"waits for {_words(found)} and holds up the loop meanwhile"
             if "subprocess.Popen" in names_of(call.callee):
                 what = "holds up the loop while the program starts, and so will whoever waits for its end"
+            if _makes_a_client(call):
+                what = "makes a client whose every call waits for the network and holds up the loop meanwhile"
             yield _told(program, call, found, f"`{call.text}(…)` {what}", ())
     chained = Chains(
         program,
         [name for name in known if _reaches(known[name])],
-        lambda call: not call.text.endswith("Popen") and _reaches(kind(call)),
+        lambda call: not call.text.endswith("Popen") and not _makes_a_client(call) and _reaches(kind(call)),
         stops=_is_for_a_thread,
         up_to=("return",),
     )
@@ -240,7 +250,7 @@ def _told(program: Program, call: Call, found: Blocking, message: str, way: tupl
     reasons = (Reason(f"`{caller.qualname}` is `async def`, so the loop waits with it", *caller.place), *way)
     # Whether a socket blocks and whether a host has to be looked up cannot be seen at the call.
     is_plain = not any(name.startswith("socket.") for name in names_of(call.callee))
-    is_plain = is_plain and "subprocess.Popen" not in names_of(call.callee)
+    is_plain = is_plain and "subprocess.Popen" not in names_of(call.callee) and not _makes_a_client(call)
     sure = not way and is_plain and found.waits_for in {"sleep", "network", "subprocess"}
     speaks_asyncio = not (found.twin.startswith("asyncio.") and waits_otherwise(caller.module))
     if found.twin and not way and speaks_asyncio:
@@ -250,6 +260,11 @@ def _told(program: Program, call: Call, found: Blocking, message: str, way: tupl
         "T602", "blocking-call", span(program, caller, call.at), message, "certain" if sure else "likely",
         reasons, fix, caller.qualname, call.text,
     )  # fmt: skip
+
+
+def _makes_a_client(call: Call) -> bool:
+    """`boto3.client("s3")` asks nobody yet; its methods, which do, are made up at run time and cannot be known."""
+    return any(name.startswith("boto3.") for name in names_of(call.callee))
 
 
 def _words(found: Blocking) -> str:
@@ -310,6 +325,12 @@ def _also(program: Program, call: Call) -> Blocking | None:
     if (call.callee is None or any(one.startswith("pathlib.") for one in names)) and not _has_async_paths(call.caller):
         return Blocking("file", "await asyncio.to_thread(…)")
     return None
+
+
+def _runs_alone(program: Program, function: Function) -> bool:
+    """`asyncio.run(main())` in the file itself: a script, in which nobody waits while `main` reads a file."""
+    called = rf"\brun\(\s*{re.escape(function.name)}\("
+    return function.owner is None and re.search(called, program.text(function.module.path).value) is not None
 
 
 def _has_async_paths(function: Function) -> bool:
