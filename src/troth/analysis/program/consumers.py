@@ -15,6 +15,7 @@ from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
     Builtin,
+    CallableType,
     ClassObject,
     FunctionValue,
     Instance,
@@ -152,7 +153,12 @@ class Consumers:
             return fate == "kept" or (fate == "handed over" and _RUNNER.search(function.name) is not None)
         if isinstance(func, ClassObject) and isinstance(func.cls, Class) and self._keeps(func.cls, position, keyword):
             return True
+        if isinstance(func, CallableType) and func.result is not None and not self._is_result(func.result):
+            return True  # what gives an awaitable may well take one
         return looks_like_keeper(callee_text(node[1]))
+
+    def _is_result(self, value: Value) -> bool:
+        return isinstance(value, Nothing) or never_awaitable(value, self._program)
 
     def _keeps(self, cls: Class, position: int, keyword: str | None) -> bool:
         """Whether objects of a class keep what their constructor is given and have something async to do with it."""

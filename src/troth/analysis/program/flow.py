@@ -25,7 +25,7 @@ from troth.analysis.program.holding import (
     promises,
 )
 from troth.analysis.program.ledger import LOOKING_INSIDE, State, dotted, last_part
-from troth.analysis.program.narrowing import Narrowing, asks_for_method
+from troth.analysis.program.narrowing import Narrowing, asks_for_method, asks_for_mode
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Site
 from troth.analysis.program.values import (
     NONE,
@@ -410,6 +410,7 @@ class Flow(Narrowing):
         self.test(test)
         before = self._copy()
         self.narrow(test, truth=True)
+        knew, self._knows_mode = self._knows_mode, self._knows_mode or asks_for_mode(test)
         self.block(statement[2])
         states = [(self.env, self.pending)] if self.alive else []
         self._restore(before)
@@ -419,6 +420,8 @@ class Flow(Narrowing):
         self._is_plain_side = outside
         if self.alive:
             states.append((self.env, self.pending))
+        if len(states) > 1:  # else what follows belongs to one of the sides
+            self._knows_mode = knew
         self._join(states)
 
     def s_while(self, statement: Node) -> None:

@@ -92,6 +92,7 @@ class Ledger(Evaluator):
         self._closures: list[Node | int] = []
         self._arms = False
         self._is_plain_side = False  # where somebody has made sure that the methods are plain
+        self._knows_mode = False  # where somebody has asked whether all of this is to be plain or async
         self._awaits: dict[Site, At] = {}  # where a promise was awaited last
         self._raised: dict[Site, int] = {}  # what was held where an error was raised
         self.calls: dict[At, Call] = {}
@@ -103,6 +104,8 @@ class Ledger(Evaluator):
         self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
 
     def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
+        if self._knows_mode and not self.function.is_async:
+            return None  # a plain function that knows of both flavors is not run in this one, or gives to who awaits
         known = self.sites.get((at, promise))
         if known is None:
             known = self.sites[at, promise] = Site(self.function, at, callee, target, promise, sure, reasons)

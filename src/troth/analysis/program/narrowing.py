@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import last_name
@@ -32,8 +33,9 @@ from troth.analysis.program.values import (
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
 
-__all__ = ["Narrowing", "asks_for_method"]
+__all__ = ["Narrowing", "asks_for_method", "asks_for_mode"]
 
+_MODE = re.compile(r"(?i)^_*(?:(?:is|use|uses|run|in|as|has|want|wants|supports?)_?)?a?sync(?:hronous)?(?:_mode)?$")
 _ASKS_FOR_OTHERS = frozenset({"isasyncgenfunction", "isgeneratorfunction"})
 _AWAITABLE_TYPES = frozenset(
     {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator", "AsyncIterable"}
@@ -161,6 +163,18 @@ class Narrowing(Ledger):
                         self.pending[promise.site] &= ~PENDING
         elif isinstance(value, Union):
             self.env[name] = union([m for m in value.members if not isinstance(m, Nothing)])
+
+
+def asks_for_mode(test: Node) -> bool:
+    """Whether a condition is `is_sync()`, `self.is_async`, `not use_async` or `mode == "async"`."""
+    if test[0] == "not":
+        return asks_for_mode(test[1])
+    if test[0] in {"and", "or"}:
+        return any(map(asks_for_mode, test[1]))
+    if test[0] == "compare" and len(test[2]) == 1:
+        other = test[3][0]
+        return other[:2] == ("const", "str") and len(other) == 3 and other[2] in {"sync", "async"}
+    return _MODE.search(last_name(test[1] if test[0] == "call" else test)) is not None
 
 
 def asks_for_method(test: Node) -> bool:

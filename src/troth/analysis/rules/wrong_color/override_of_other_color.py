@@ -23,7 +23,7 @@ from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.results import gives_no_promise, is_harmless
-from troth.analysis.program.values import Awaitable, Coroutine, FunctionValue, members_of
+from troth.analysis.program.values import Awaitable, Coroutine, FunctionValue, Instance, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -73,6 +73,11 @@ CASES = [
         "called on an object of a class that does not override it",
         good="class Base:\n    def stop(self):\n        print(1)\nclass Plain(Base):\n    pass\nclass Remote(Base):\n    async def stop(self):\n        await self.close()\n"
         "def test():\n    plain = Plain()\n    plain.stop()\n",
+    ),
+    Case(
+        "called on an object of a sibling class",
+        good="class Base:\n    def load(self):\n        print(1)\nclass Plain(Base):\n    def run(self):\n        self.load()\n"
+        "class Remote(Base):\n    async def load(self):\n        await self.close()\n",
     ),
     Case(
         "one that hands a coroutine on",
@@ -144,7 +149,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
             by_base.setdefault(base, []).append(function)
     if not by_base:
         return
-    calls: dict[Function, Call] = {}
+    calls: dict[Function, list[Call]] = {}
     for caller in program.calling.functions_naming(base.name for base in by_base):
         called = (*caller.facts.calls, *caller.facts.awaited)
         if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called) or _looks_at_results(program, caller):
@@ -160,13 +165,20 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
                     and not _is_super(call)
                     and not _is_made_here(call, target)
                 ):
-                    calls.setdefault(target, call)
+                    calls.setdefault(target, []).append(call)
     for base, functions in by_base.items():
-        seen = calls.get(base)
-        if seen is not None:
-            for function in functions:
-                if not _is_a_twin(seen, function):
-                    yield _told(program, function, base, seen)
+        for function in functions:
+            seen = next((one for one in calls.get(base, ()) if _may_reach(program, one, function)), None)
+            if seen is not None and not _is_a_twin(seen, function):
+                yield _told(program, function, base, seen)
+
+
+def _may_reach(program: Program, call: Call, function: Function) -> bool:
+    """Whether the object may be of the class that overrides: one of a sibling class never is."""
+    receivers = [one.receiver for one in members_of(call.callee) if isinstance(one, FunctionValue)]
+    known = [one.cls for one in receivers if isinstance(one, Instance)]
+    assert function.owner is not None
+    return not known or any(cls in program.classes.order(function.owner) for cls in known)
 
 
 def _promises_either(program: Program, base: Function) -> bool:
