@@ -18,6 +18,7 @@ from troth.analysis.program.installed import Installed, packages_of
 from troth.analysis.program.interface import callers_of, changed_names, face, importers
 from troth.analysis.rules import Rule, all_rules
 from troth.analysis.source.notebook import read_notebook
+from troth.analysis.source.pins import newest_allowed
 from troth.analysis.source.project import Project
 from troth.analysis.source.read import Problem
 from troth.analysis.source.text import Text, decode
@@ -87,7 +88,10 @@ def _analyse(
     hurry: bool,
 ) -> Analysis:
     packages = packages_of(project.root, python)
-    context = f"{project.root} {project.source_roots} {packages} {[rule.code for rule in rules]}"
+    allowed = newest_allowed(project.root)
+    context = (
+        f"{project.root} {project.source_roots} {packages} {[rule.code for rule in rules]} {sorted(allowed.items())}"
+    )
     kept = memory.last_look(context) if memory is not None else None
     if kept is None and cache is not None:
         kept = store.load(cache, context)
@@ -118,6 +122,7 @@ def _analyse(
     if program is None:
         installed = memory.installed(packages) if memory is not None else Installed(packages)
         program = _link(project, linked, said, installed)
+        program.allowed = allowed
         program.take_over(memory.program if memory is not None else None)
     program.unread = frozenset(path for path, p in problems.items() if p.newer_syntax)
 

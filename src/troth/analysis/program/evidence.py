@@ -187,7 +187,7 @@ class Evidence:
         if name in GENERIC or len(name) < _TELLING or any(self.colors(name)) or self._is_plain_elsewhere(name, asking):
             return None
         for top in sorted(self._imported[asking]):
-            if name in library.async_methods(top):
+            if name in library.async_methods(top) and not self._program.is_older(top):
                 return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
         return None
 

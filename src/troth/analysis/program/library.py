@@ -131,6 +131,15 @@ def knows(top_level: str) -> bool:
 
 
 @cache
+def sources(top_level: str) -> tuple[tuple[str, int], ...]:
+    """The distributions that the table of a package was read from, each with its major version."""
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    found = [] if table is None else [one.rpartition(" ") for one in table.source]
+    return tuple((name, int(major)) for name, _, version in found if (major := version.partition(".")[0]).isdigit())
+
+
+@cache
 def async_names(top_level: str, letters: str = "agmw") -> frozenset[str]:
     """The last names of all callables of a package whose calls give promises of these kinds."""
     tables = _tables()

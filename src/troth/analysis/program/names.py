@@ -202,7 +202,7 @@ class Names:
                 if found is not None:
                     return found
         found_there = library.find(dotted)
-        if found_there is None:
+        if found_there is None or self._program.is_older(dotted.partition(".")[0]):
             return External(dotted)
         if found_there.kind == "module":
             return ModuleValue(dotted)

@@ -14,6 +14,7 @@ from troth.analysis.program.values import (
     Awaitable,
     CallableType,
     ClassObject,
+    External,
     FunctionValue,
     Instance,
     Value,
@@ -99,6 +100,8 @@ class Passed:
         known: set[Class | LibraryClass] = {m.cls for v in given for m in members_of(v) if isinstance(m, Instance)}
         if len(known) != 1 or sum(v is not None for v in given) * 2 <= len(given):
             return None, True
+        if any(isinstance(m, External) for v in given for m in members_of(v)):
+            return None, True  # somebody gives an object of a library, of which nobody knows the class
         why = (f"the callers of `{function.qualname}` give it one", *function.place)
         return Instance(known.pop(), (), why, guess=True), True
 
