@@ -306,7 +306,7 @@ class Evaluator:
         )
 
     def _property_site(self, found: Value | None, name: str, at: At, base: Instance) -> Value | None:
-        if isinstance(found, Coroutine) and found.site is None:
+        if isinstance(found, Coroutine) and found.site is None and self.program.classes.is_method(base.cls, name):
             site = self.site(
                 found, at, f".{name}", "coroutine", lambda: self.program.reasons.of_property(base, name), sure=True
             )

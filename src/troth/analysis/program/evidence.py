@@ -16,6 +16,7 @@ from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
+from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.values import Coroutine, Value
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Evidence:
         self._owners: dict[str, set[str]] = {}  # the classes that have them, in lower case
         self._plain: Counter[str] = Counter()
         self._overriding: dict[str, bool] = {}
+        self._adding: dict[str, bool] = {}
         self._imported: dict[str, set[str]] = {}  # the libraries that a file imports
         self._places: dict[str, tuple[str, int]] = {}
         self._awaited: Counter[str] = Counter()
@@ -217,6 +219,18 @@ class Evidence:
             self._overriding[name] = known
         return known
 
+    def _adds_to_a_library(self, name: str) -> bool:
+        """Whether the only method of that name is in a class that derives from one of a library."""
+        if self._methods[name] != 1:
+            return False
+        known = self._adding.get(name)
+        if known is None:
+            module = self._program.module(self._places[name][0])
+            owner = next((f.owner for f in module.facts.functions if f.name == name and f.owner >= 0), -1)
+            order = self._program.classes.order(module.cls(owner)) if owner >= 0 else ()
+            known = self._adding[name] = any(isinstance(one, LibraryClass) and one.name != "object" for one in order)
+        return known
+
     def _may_be_meant(self, callee: Node, function: Function) -> bool:
         """Whether the receiver may be an object of a class of the project that has the method.
 
@@ -231,9 +245,13 @@ class Evidence:
         around = "" if owner is None else owner.name.lower()
         if self._owners.get(name, set()) == {around} and callee[1][0] == "attr":
             return False
-        if function.is_async and self._methods[name] < _MANY_DEFINITIONS:
+        if self._fits(callee, around):
             return True
-        return self._fits(callee, around)
+        if name.startswith("_") or self._adds_to_a_library(name):
+            return (
+                False  # what is private is another's own; what a subclass adds, other objects of the library may have
+            )
+        return function.is_async and self._methods[name] < _MANY_DEFINITIONS
 
     def _is_used_plainly(self, text: str, function: Function) -> bool:
         """Whether several plain functions call the same by the same words, and nobody ever awaits it by these.
@@ -279,7 +297,7 @@ class Evidence:
         is_generic = key.rpartition(".")[2] in GENERIC
         if text.rpartition(".")[0].rpartition(".")[2] in _QUEUEING:
             return None  # what a pipeline is told is done when it is executed
-        if is_generic and len(text.partition(".")[0]) < _SHORTEST and _is_local(text, function):
+        if len(text.partition(".")[0]) < _SHORTEST and _is_local(text, function):
             return None  # `a.send` in another function is another `a`
         fewest = _FEWEST_OF_LOCAL if is_generic and _is_local(text, function) else _FEWEST_HERE
         if awaited < fewest or (bare - 1) * 4 > awaited:

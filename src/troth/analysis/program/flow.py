@@ -515,6 +515,9 @@ class Flow(Narrowing):
         masked = expects_error = False
         for node, target in items:
             value = self.value(node)
+            if self._expects_error and not is_async and isinstance(value, AsyncContext):
+                self.keep(value)
+                return  # the error that it raises is expected, and what follows is never reached
             self._check_with(value, node, at, is_async=is_async)
             entered = self.entered(value, is_async=is_async)
             if target is not None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
-from troth.analysis.program.chains import Chains
+from troth.analysis.program.chains import Chains, Link
 from troth.analysis.program.evidence import is_test
 from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio, waits_otherwise
 from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
@@ -152,6 +152,14 @@ CASES = [
         "a whole file, in a script",
         good="import asyncio\nfrom pathlib import Path\nasync def main():\n    return Path('a').read_text()\nif __name__ == '__main__':\n    asyncio.run(main())\n",
     ),
+    Case(
+        "told not to wait",
+        good="import os\nclass Child:\n    def poll(self, blocking):\n        os.waitpid(self.pid, 0 if blocking else os.WNOHANG)\n    async def wait(self):\n        self.poll(blocking=False)\n",
+    ),
+    Case(
+        "coroutines of a blocking flavor, which somebody drives to their end",
+        good="import time\nclass BlockingConnection:\n    async def sleep(self, n):\n        time.sleep(n)\n",
+    ),
     Case("an async path", good="import anyio\nasync def main(path: anyio.Path):\n    return await path.read_text()\n"),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
     Case(
@@ -181,6 +189,9 @@ _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole fil
 
 
 _NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK")
+_BLOCKING = re.compile(r"[Bb]locking|(?<![a-zA-Z])sync(?:_|\b)|(?<![a-z])Sync(?=[A-Z_]|\b)|_sync(?:_|\b)")
+_WAITING = frozenset({"wait", "block", "blocking"})
+_NOT_WAITING = re.compile(r"\b(?:wait|block|blocking)\s*=\s*False\b")
 _SETTLING = ("empty", "qsize", "kill", "is_alive", "poll")  # who asks or says so first does not wait afterwards
 _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
@@ -208,7 +219,7 @@ def check(program: Program) -> Iterator[Finding]:
     direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True, whoever=_FILES)
     connections: set[tuple[Function, str]] = set()
     for call in direct.direct():
-        if not call.is_awaited:
+        if not call.is_awaited and not _is_of_a_blocking_flavor(call.caller):
             found = kind(call)
             assert found is not None
             if found.waits_for == "database":
@@ -234,11 +245,29 @@ def check(program: Program) -> Iterator[Finding]:
         found = kind(link.end)
         assert found is not None
         place = (link.call.caller, link.end.caller, link.end.at)
-        if place in told:
+        if place in told or _is_told_not_to_wait(program, link) or _is_of_a_blocking_flavor(link.call.caller):
             continue  # one that blocks there is repaired for all
         told.add(place)
         message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(found)} and holds up the loop"
         yield _told(program, link.call, found, message, (link.rest or link).reasons())
+
+
+def _is_of_a_blocking_flavor(function: Function) -> bool:
+    """`BlockingConnection`, `sync_client.py`: coroutines that somebody drives to their end without a loop."""
+    owner = function.class_around
+    names = (function.module.path.rpartition("/")[2], owner.name if owner is not None else "", function.name)
+    return any(_BLOCKING.search(name) for name in names)
+
+
+def _is_told_not_to_wait(program: Program, link: Link) -> bool:
+    """`self._poll(blocking=False)` on the way."""
+    one: Link | None = link
+    while one is not None:
+        said = program.text(one.call.caller.module.path).cut(*one.call.at)
+        if any(keyword in _WAITING for keyword, _ in one.call.node[3]) and _NOT_WAITING.search(said):
+            return True
+        one = one.rest
+    return False
 
 
 def _reaches(found: Blocking | None) -> bool:

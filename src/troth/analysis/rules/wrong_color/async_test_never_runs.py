@@ -10,6 +10,7 @@ another matter, so it is likely.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -55,9 +56,15 @@ CASES = [
         "no test at all",
         good="import unittest\nclass TestStore(unittest.TestCase):\n    async def load(self):\n        await load()\n",
     ),
+    Case(
+        "a metaclass that sees to it",
+        good="import unittest\nclass Meta(type(unittest.TestCase)):\n    pass\nclass Base(unittest.TestCase, metaclass=Meta):\n    pass\n"
+        "class TestIt(Base):\n    async def test_it(self):\n        assert await self.load()\n",
+    ),
 ]
 
 _CALLED = frozenset({"setUp", "tearDown", "setUpClass", "tearDownClass"})
+_METACLASS = re.compile(r"\s*(?:@.*\n\s*)*class\s+\w+\s*(?:\[[^\]]*\])?\((?:[^()]|\([^()]*\))*\bmetaclass\s*=")
 _RUNNING = ("run", "_callTestMethod", "__call__", "__getattribute__", "__init_subclass__")
 _PLAIN = frozenset({"unittest.TestCase", "unittest.case.TestCase", "builtins.object", "object"})
 
@@ -81,7 +88,16 @@ def _is_plain_case(program: Program, cls: Class) -> bool:
     if not bases or any(one is None or one.qualified not in _PLAIN for one in bases):
         return False
     own = [one for one in program.classes.order(cls) if isinstance(one, Class)]
-    return not any(name in one.methods for one in own for name in _RUNNING)  # a case that runs its tests in its own way
+    if any(name in one.methods for one in own for name in _RUNNING):
+        return False  # a case that runs its tests in its own way
+    return not any(_has_metaclass(program, one) for one in own)
+
+
+def _has_metaclass(program: Program, cls: Class) -> bool:
+    """Whether the head of the class names a metaclass, which may make anything of its methods."""
+    text, line = program.text(cls.module.path), cls.facts.at[0]
+    head = text.value[text.offset(line, 0) : text.offset(line, 0) + 400]
+    return _METACLASS.match(head) is not None
 
 
 def _leaves_it(program: Program, function: Function, decorator: tuple[object, ...]) -> bool:

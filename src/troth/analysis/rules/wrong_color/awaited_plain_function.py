@@ -54,6 +54,11 @@ CASES = [
         bad="import asyncio\ndef work() -> None:\n    print(1)\nasync def main():\n    task = asyncio.create_task(work())  # here\n    await task\n",
     ),
     Case(
+        "of a class whose async twin is meant",
+        good="class Filter:\n    def entries(self) -> list:\n        return []\nclass AsyncFilter:\n    async def entries(self): ...\n"
+        "def build() -> Filter: ...\nasync def main():\n    return await build().entries()\n",
+    ),
+    Case(
         "a collection of tasks",
         good="import asyncio\nasync def main(tasks: list[asyncio.Task[None]]):\n    await asyncio.wait(set(tasks), timeout=1)\n"
         "    for one in asyncio.as_completed(list(tasks)):\n        await one\n",
@@ -190,7 +195,7 @@ def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
     plain = [one for one in found if isinstance(one, FunctionValue)]
     if len(plain) == len(found) and found:
         reasons = tuple(_why_plain(program, one) for one in plain)
-        if None in reasons or _is_replaced(program, call):
+        if None in reasons or _is_replaced(program, call) or any(_may_be_a_twin(program, one) for one in plain):
             return
         first = plain[0]
         sure = len(plain) == 1 and not (isinstance(first.receiver, Instance) and first.receiver.guess)
@@ -211,6 +216,17 @@ def _why_plain(program: Program, value: FunctionValue) -> Reason | None:
     if program.overridden_otherwise(function, value.receiver) or not gives_no_promise(program, function):
         return None
     return Reason(f"`{function.qualname}` is a plain `def`, and what it returns cannot be awaited", *function.place)
+
+
+def _may_be_a_twin(program: Program, value: FunctionValue) -> bool:
+    """Whether the method is that of a class by a guess, or of one with an async twin, and async elsewhere."""
+    receiver = value.receiver
+    if not isinstance(receiver, Instance) or not program.evidence.colors(value.function.name)[0]:
+        return False
+    return receiver.guess or any(
+        one.owner is not None and one.owner.name.replace("Async", "") == receiver.cls.name and one.is_async
+        for one in program.calling.functions_named(value.function.name)
+    )
 
 
 def _by_name(program: Program, call: Call) -> Reason | None:
