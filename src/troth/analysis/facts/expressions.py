@@ -6,7 +6,7 @@ from typing import Any
 
 from troth.analysis.facts.model import At, Node, Param
 
-__all__ = ["ExpressionReader", "at"]
+__all__ = ["UNTOLD", "ExpressionReader", "at"]
 
 _LONGEST_STRING = 120  # longer ones are neither names nor types; dict keys and getattr names are far shorter
 
@@ -19,6 +19,16 @@ _CONSTANTS: dict[type, Node] = {
     bool: ("const", "bool"),
     type(None): ("const", "None"),
     type(...): ("const", "ellipsis"),
+}
+UNTOLD = "?"
+_LITERALS: dict[type, str] = {
+    ast.Dict: "dict",
+    ast.DictComp: "dict",
+    ast.List: "list",
+    ast.ListComp: "list",
+    ast.Set: "set",
+    ast.SetComp: "set",
+    ast.JoinedStr: "str",
 }
 _OPS: dict[type, str] = {
     ast.Is: "is",
@@ -57,6 +67,7 @@ class ExpressionReader:
         self.calls: set[str] = set()
         self.awaited: set[str] = set()
         self.keyed: set[str] = set()
+        self.origins: dict[str, str] = {}  # of each variable; "?" where there is none that is simple, or several
         self.mentions: set[str] = set()
         self.generator = False
         self.waits = False
@@ -94,6 +105,33 @@ class ExpressionReader:
     def expr(self, node: Any) -> Node:
         """The tuple for any expression."""
         return self.read[type(node)](node)
+
+    def bind(self, target: Node) -> None:
+        """Note that the variables of `target` get values of which nothing simple can be said."""
+        kind = target[0]
+        if kind == "name":
+            self.origins[target[1]] = UNTOLD
+        elif kind in {"tuple", "list"}:
+            for part in target[1]:
+                self.bind(part)
+        elif kind == "star":
+            self.bind(target[1])
+
+    def bind_to(self, name: str, value: ast.expr) -> None:
+        """Note that a variable gets this value."""
+        origin = self._origin(value)
+        if self.origins.setdefault(name, origin) != origin:
+            self.origins[name] = UNTOLD
+
+    def _origin(self, value: Any) -> str:
+        kind = type(value)
+        if kind is ast.Call:
+            callee = self._callee(value.func)
+            return f"{callee}()" if callee and callee[0] not in "?[(" else UNTOLD
+        if kind is ast.Await and type(value.value) is ast.Call:
+            origin = self._origin(value.value)
+            return origin if origin == UNTOLD else f"await {origin}"
+        return _LITERALS.get(kind, UNTOLD)
 
     def _name(self, node: ast.Name) -> Node:
         name = node.id
@@ -216,14 +254,20 @@ class ExpressionReader:
 
     def _lambda(self, node: ast.Lambda) -> Node:
         self.mentions.add("lambda")  # stands for a function, as the name of one would
-        return ("lambda", self.params(node.args), self.expr(node.body), at(node))
+        params = self.params(node.args)
+        for param in params:
+            self.origins[param[0]] = UNTOLD
+        return ("lambda", params, self.expr(node.body), at(node))
 
     def _generators(self, node: Any) -> tuple[Node, ...]:
         if any(g.is_async for g in node.generators):
             self.waits = True
-        return tuple(
+        found = tuple(
             [(bool(g.is_async), self.expr(g.target), self.expr(g.iter), self._many(g.ifs)) for g in node.generators]
         )
+        for generator in found:
+            self.bind(generator[1])
+        return found
 
     def _comprehension(self, node: Any) -> Node:
         kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
@@ -250,6 +294,7 @@ class ExpressionReader:
         return ("fstr", (self.expr(node.value),))
 
     def _walrus(self, node: ast.NamedExpr) -> Node:
+        self.origins[node.target.id] = UNTOLD
         return ("walrus", node.target.id, self.expr(node.value))
 
     def _slice(self, node: ast.Slice) -> Node:

@@ -5,7 +5,7 @@ import marshal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.expressions import ExpressionReader, at
+from troth.analysis.facts.expressions import UNTOLD, ExpressionReader, at
 from troth.analysis.facts.model import (
     ABSTRACT,
     ASYNC,
@@ -59,6 +59,8 @@ class _FileReader(ExpressionReader):
         self._prefix = ""
         self._class: _Class | None = None  # the class whose body is being read, None inside its methods
         self._self: tuple[str, _Class] | None = None  # the name of `self` here, and whose attributes it has
+        self._around: list[dict[str, str]] = []  # the origins of variables in the functions around
+        self._wanted: set[str] = set()  # variables of which something is called, here or in a function inside
         self._statements: dict[type, Callable[[Any], Node | None]] = {
             ast.Expr: self._expression,
             ast.Assign: self._assign,
@@ -108,6 +110,7 @@ class _FileReader(ExpressionReader):
             tuple(sorted(self.calls)),
             tuple(sorted(self.awaited)),
             tuple(sorted(self.keyed)),
+            (),
             marshal.dumps(body),
         )
         return FileFacts(
@@ -146,6 +149,10 @@ class _FileReader(ExpressionReader):
         targets = tuple([self.expr(t) for t in node.targets])
         for target in targets:
             self._note_assignment(target, None, value)
+            if target[0] == "name" and self._class is None:
+                self.bind_to(target[1], node.value)
+            else:
+                self.bind(target)
         return ("assign", targets, value)
 
     def _note_assignment(self, target: Node, annotation: Node | None, value: Node | None) -> None:
@@ -172,6 +179,7 @@ class _FileReader(ExpressionReader):
     def _annotated(self, node: ast.AnnAssign) -> Node:
         target, annotation = self.expr(node.target), self.expr(node.annotation)
         value = None if node.value is None else self.expr(node.value)
+        self.bind(target)
         self._note_assignment(target, annotation, value)
         return ("annassign", target, annotation, value)
 
@@ -183,6 +191,7 @@ class _FileReader(ExpressionReader):
 
     def _augmented(self, node: ast.AugAssign) -> Node:
         target, value = self.expr(node.target), self.expr(node.value)
+        self.bind(target)
         if self._exports is not None and self._function == 0 and target == ("name", "__all__"):
             self._exports += _exported(value)
         return ("augassign", target, value)
@@ -198,6 +207,7 @@ class _FileReader(ExpressionReader):
 
     def _for(self, node: Any) -> Node:
         target = self.expr(node.target)
+        self.bind(target)
         iterated = self._consumed(node.iter, "for") if type(node) is ast.AsyncFor else self.expr(node.iter)
         if self._function == 0 and self._class is None and target[0] == "name":
             self._variables.append((target[1], None, ("index", iterated, ("const", "int"))))
@@ -224,12 +234,15 @@ class _FileReader(ExpressionReader):
             value = self._consumed(entered, "with") if type(node) is ast.AsyncWith else self.expr(entered)
             target = None if item.optional_vars is None else self.expr(item.optional_vars)
             if target is not None:
+                self.bind(target)
                 is_async = type(node) is ast.AsyncWith
                 self._note_assignment(target, None, ("entered", is_async, value))
             items.append((value, target))
         return ("with", type(node) is ast.AsyncWith, tuple(items), self._block(node.body), at(node))
 
     def _try(self, node: Any) -> Node:
+        for handler in node.handlers:
+            self.origins[handler.name] = UNTOLD
         handlers = tuple(
             [
                 (None if h.type is None else self.expr(h.type), h.name, self._block(h.body), h.lineno)
@@ -265,12 +278,16 @@ class _FileReader(ExpressionReader):
 
     def _imported(self, names: list[tuple[str, str, str | None, int]]) -> Node:
         for local, module, name, level in names:
+            self.origins[local] = UNTOLD
             self._imports.append(ImportFacts(self._function, local, module, name, level))
             if self._class is not None:
                 self._class.values[local] = ("imported", module, name, level)
         return ("import", tuple(names))
 
     def _scope(self, node: Any) -> Node:
+        for name in node.names:
+            for origins in (self.origins, *self._around):
+                origins[name] = UNTOLD
         return ("scope", tuple(node.names))
 
     def _match(self, node: ast.Match) -> Node:
@@ -282,6 +299,7 @@ class _FileReader(ExpressionReader):
                 if isinstance(n, ast.MatchAs | ast.MatchStar)
             ]
             captures += [n.rest for n in ast.walk(case.pattern) if isinstance(n, ast.MatchMapping)]
+            self.origins.update(dict.fromkeys((one for one in captures if one is not None), UNTOLD))
             pattern = case.pattern
             name = None
             if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
@@ -294,11 +312,14 @@ class _FileReader(ExpressionReader):
     def _def(self, node: Any) -> Node:
         index = len(self._functions)
         self._functions.append(None)
+        self.origins[node.name] = UNTOLD
         decorators = tuple([self.expr(d) for d in node.decorator_list])
         params = self.params(node.args)
         returns = None if node.returns is None else self.expr(node.returns)
         saved = (self._function, self._prefix, self._class, self._self, self.calls, self.awaited, self.keyed)
         generator, waits = self.generator, self.waits
+        self._around.append(self.origins)
+        wanted, self._wanted = self._wanted, set()
         parent, owner = self._function, self._class
         if owner is not None:
             owner.methods.setdefault(node.name, []).append(index)
@@ -308,7 +329,7 @@ class _FileReader(ExpressionReader):
             self._self = None
         qualname = f"{self._prefix}{node.name}"
         self._function, self._prefix, self._class = index, f"{qualname}.", None
-        self.calls, self.awaited, self.keyed = set(), set(), set()
+        self.calls, self.awaited, self.keyed, self.origins = set(), set(), set(), {}
         self.generator = self.waits = False
         body = self._block(node.body)
         flags = (ASYNC if type(node) is ast.AsyncFunctionDef else 0) | (GENERATOR if self.generator else 0)
@@ -329,14 +350,27 @@ class _FileReader(ExpressionReader):
             tuple(sorted(self.calls)),
             tuple(sorted(self.awaited)),
             tuple(sorted(self.keyed)),
+            self._told_origins(),
             marshal.dumps(body),
         )
+        self.origins = self._around.pop()
+        self._wanted |= wanted
         self._function, self._prefix, self._class, self._self, self.calls, self.awaited, self.keyed = saved
         self.generator, self.waits = generator, waits
         return ("def", index)
 
+    def _told_origins(self) -> tuple[tuple[str, str], ...]:
+        """The variables of which a method is called, here or in a function inside, with where they come from."""
+        for callee in (*self.calls, *self.awaited):
+            root, dot, _ = callee.partition(".")
+            if dot:
+                self._wanted.add(root)
+        origins = self.origins
+        return tuple([(n, origins[n]) for n in sorted(self._wanted) if origins.get(n, UNTOLD) != UNTOLD])
+
     def _classdef(self, node: ast.ClassDef) -> Node:
         index = len(self._classes)
+        self.origins[node.name] = UNTOLD
         self._classes.append(None)
         bases = tuple([self.expr(b) for b in node.bases])
         decorators = tuple([self.expr(d) for d in node.decorator_list])

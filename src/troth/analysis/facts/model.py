@@ -41,7 +41,7 @@ __all__ = [
     "speaks_of",
 ]
 
-FACTS_VERSION = 5
+FACTS_VERSION = 6
 
 Node = tuple[Any, ...]
 At = tuple[int, int, int, int]
@@ -82,6 +82,7 @@ class FunctionFacts(NamedTuple):
     calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
     awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
     keyed: tuple[str, ...]  # variables of which a key is asked by a string: `user["name"]`
+    origins: tuple[tuple[str, str], ...]  # variables bound in one way only: "a.b()", "await a.b()" or "dict", say
     body: bytes
 
 

@@ -100,13 +100,21 @@ class Module:
 class Function:
     """A function or method of the project."""
 
-    __slots__ = ("_params", "facts", "index", "module")
+    __slots__ = ("_origins", "_params", "facts", "index", "module")
 
     def __init__(self, module: Module, index: int) -> None:
         self.module = module
         self.index = index
         self.facts: FunctionFacts = module.facts.functions[index]
         self._params: dict[str, Param] | None = None
+        self._origins: dict[str, str] | None = None
+
+    @property
+    def origins(self) -> dict[str, str]:
+        """Where those variables come from that are bound in one simple way only."""
+        if self._origins is None:
+            self._origins = dict(self.facts.origins)
+        return self._origins
 
     @property
     def params(self) -> dict[str, Param]:

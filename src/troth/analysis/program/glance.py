@@ -1,12 +1,14 @@
 """Knows what a callee, as written, stands for without a walk through the function it is called in.
 
-That can be told where its first name is the method's own object, a parameter, or bound by the module: not where it is a
-variable of the function.
+That can be told where its first name is the method's own object, a parameter, bound by the module, or a variable that
+is bound in one simple way only, here or in a function around: to a literal, or to what a call gives.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from troth.analysis.program.values import Builtin
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
@@ -26,6 +28,7 @@ class Glance:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._seen: dict[tuple[object, str], Value | None] = {}
+        self._made: dict[tuple[Function, str], Value | None] = {}
 
     def scope(self, function: Function, callee: str) -> object | None:
         """Where the first name of `callee` gets its meaning; None where only a walk can tell."""
@@ -35,8 +38,8 @@ class Glance:
         owner = _owner(function)
         if owner is not None and owner[0] == root and rest:
             return owner[1]
-        if root in function.params:
-            # What a parameter is, a function that asks finds out itself.
+        if root in function.params or (rest and _variable(function, root) is not None):
+            # What a parameter or a variable is, a function that asks finds out itself.
             return None if "isinstance" in function.facts.calls else function
         if root in function.module.bindings and not binds(function, root):
             return function.module
@@ -46,12 +49,51 @@ class Glance:
         """What `callee` stands for in that `scope` of the function."""
         key = (scope, callee)
         if key not in self._seen:
-            first, *others = callee.split(".")
-            node: Node = ("name", first)
-            for name in others:
-                node = ("attr", node, name, _NOWHERE)
-            self._seen[key] = self._program.static(function.module, function).value(node)
+            self._seen[key] = self._look(function, callee, _node(callee))
         return self._seen[key]
+
+    def _look(self, function: Function, callee: str, node: Node) -> Value | None:
+        evaluator = self._program.static(function.module, function)
+        root = callee.partition(".")[0]
+        around = _variable(function, root)
+        if around is not None:
+            evaluator.env[root] = self._held(around, root)
+        return evaluator.value(node)
+
+    def _held(self, function: Function, name: str) -> Value | None:
+        """What a variable of `function` holds."""
+        key = (function, name)
+        if key not in self._made:
+            self._made[key] = None  # while it is being found out
+            origin = function.origins[name]
+            if origin.endswith("()"):
+                callee = origin.removeprefix("await ").removesuffix("()")
+                node: Node = ("call", _node(callee), (), (), _NOWHERE)
+                is_awaited = origin.startswith("await ")
+                self._made[key] = self._look(function, callee, ("await", node, _NOWHERE) if is_awaited else node)
+            else:
+                self._made[key] = Builtin(origin)
+        return self._made[key]
+
+
+def _node(callee: str) -> Node:
+    first, *others = callee.split(".")
+    node: Node = ("name", first)
+    for name in others:
+        node = ("attr", node, name, _NOWHERE)
+    return node
+
+
+def _variable(function: Function, name: str) -> Function | None:
+    """The function, this one or one around, in which `name` is a variable that is bound in one way only."""
+    around: Function | None = function
+    while around is not None:
+        if name in around.origins:
+            return around
+        if name in around.params or name in around.module.inner(around.index):
+            return None
+        around = around.parent
+    return None
 
 
 def binds(function: Function | None, name: str) -> bool:

@@ -6,13 +6,14 @@ what is called is found without knowing any local variable and is plain.
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
-from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS, asks_for_function
+from troth.analysis.program.evaluate import asks_for_function
 from troth.analysis.program.glance import binds
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import (
@@ -50,6 +51,7 @@ _ALWAYS = frozenset(
         "__aexit__",
     }
 )
+_BUILTINS = frozenset(dir(builtins))
 _INDIRECT = frozenset({"[]", "()"})  # calls of what a table holds, or of what another call gives
 
 
@@ -182,7 +184,7 @@ class Suspicion:
             ):
                 return False
             around = around.parent
-        return name not in BUILTIN_FUNCTIONS and function.index > 0  # a variable that holds a function
+        return name not in _BUILTINS and function.index > 0  # a variable that holds a function
 
     def _is_clear(self, function: Function, callee: str) -> bool:
         root, _, rest = callee.partition(".")
@@ -190,7 +192,7 @@ class Suspicion:
             return True
         if (
             not rest
-            and root in BUILTIN_FUNCTIONS
+            and root in _BUILTINS
             and root != "anext"
             and root not in function.module.bindings
             and not binds(function, root)
