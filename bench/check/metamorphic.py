@@ -111,6 +111,8 @@ def rename(root: Path) -> None:
                 defined.add(node.name)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 taken.update(re.findall(r"\w+", node.value))
+            elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "super()":
+                taken.add(node.attr)  # a library's class may call it by its name
             elif isinstance(node, ast.alias | ast.keyword | ast.arg):
                 taken.update(str(getattr(node, "name", None) or node.arg).split("."))  # type: ignore[union-attr]
                 taken.add(str(getattr(node, "asname", "")))

@@ -192,6 +192,7 @@ _NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NON
 _BLOCKING = re.compile(r"[Bb]locking|(?<![a-zA-Z])sync(?:_|\b)|(?<![a-z])Sync(?=[A-Z_]|\b)|_sync(?:_|\b)")
 _WAITING = frozenset({"wait", "block", "blocking"})
 _NOT_WAITING = re.compile(r"\b(?:wait|block|blocking)\s*=\s*False\b")
+_LONGEST = 60  # letters of a callee that a message can bear
 _SETTLING = ("empty", "qsize", "kill", "is_alive", "poll")  # who asks or says so first does not wait afterwards
 _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
@@ -232,7 +233,7 @@ def check(program: Program) -> Iterator[Finding]:
                 what = "holds up the loop while the program starts, and so will whoever waits for its end"
             if _makes_a_client(call):
                 what = "makes a client whose every call waits for the network and holds up the loop meanwhile"
-            yield _told(program, call, found, f"`{call.text}(…)` {what}", ())
+            yield _told(program, call, found, f"`{_shown(program, call)}(…)` {what}", ())
     chained = Chains(
         program,
         [name for name in known if _reaches(known[name])],
@@ -283,12 +284,22 @@ def _told(program: Program, call: Call, found: Blocking, message: str, way: tupl
     sure = not way and is_plain and found.waits_for in {"sleep", "network", "subprocess"}
     speaks_asyncio = not (found.twin.startswith("asyncio.") and waits_otherwise(caller.module))
     if found.twin and not way and speaks_asyncio:
-        reasons = (*reasons, Reason(f"async programs say `{found.twin}`" if "." in found.twin else found.twin))
+        said = f"say `{found.twin.replace(' or ', '` or `')}`" if "." in found.twin else f"use {found.twin}"
+        reasons = (*reasons, Reason(f"async programs {said}"))
     fix = None if way else _fix(program, call, found)
     return Finding(
         "T602", "blocking-call", span(program, caller, call.at), message, "certain" if sure else "likely",
         reasons, fix, caller.qualname, call.text,
     )  # fmt: skip
+
+
+def _shown(program: Program, call: Call) -> str:
+    """The callee as it is written, where it is more than names: `(folder / "a.json").read_text`."""
+    callee = call.node[1]
+    if "…" not in call.text or callee[0] != "attr":
+        return call.text
+    written = program.text(call.caller.module.path).cut(*callee[3])
+    return written if "\n" not in written and len(written) <= _LONGEST else call.text
 
 
 def _makes_a_client(call: Call) -> bool:
