@@ -228,7 +228,9 @@ class Evidence:
             module = self._program.module(self._places[name][0])
             owner = next((f.owner for f in module.facts.functions if f.name == name and f.owner >= 0), -1)
             order = self._program.classes.order(module.cls(owner)) if owner >= 0 else ()
-            known = self._adding[name] = any(isinstance(one, LibraryClass) and one.name != "object" for one in order)
+            known = self._adding[name] = any(
+                one is None or (isinstance(one, LibraryClass) and one.name != "object") for one in order
+            )
         return known
 
     def _may_be_meant(self, callee: Node, function: Function) -> bool:
@@ -245,12 +247,12 @@ class Evidence:
         around = "" if owner is None else owner.name.lower()
         if self._owners.get(name, set()) == {around} and callee[1][0] == "attr":
             return False
+        if name.startswith("_"):
+            return False  # what is private is another's own
         if self._fits(callee, around):
             return True
-        if name.startswith("_") or self._adds_to_a_library(name):
-            return (
-                False  # what is private is another's own; what a subclass adds, other objects of the library may have
-            )
+        if self._adds_to_a_library(name):
+            return False  # other objects of the library may have it too
         return function.is_async and self._methods[name] < _MANY_DEFINITIONS
 
     def _is_used_plainly(self, text: str, function: Function) -> bool:
