@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from troth.analysis.program import library
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.holding import as_one
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
     NONE,
@@ -109,6 +110,7 @@ BUILTIN_FUNCTIONS = {
 }
 
 
+_COLLECTIONS = frozenset({"list", "set", "frozenset"})
 _MOCKS = frozenset(f"unittest.mock.{name}" for name in ("Mock", "MagicMock", "NonCallableMock", "NonCallableMagicMock"))
 
 
@@ -243,6 +245,9 @@ class Evaluator:
         if base is None:
             return None
         if isinstance(base, Union):
+            whole = as_one(base)
+            if whole is not None and whole.name in _COLLECTIONS:  # empty on one path, filled on another
+                return FunctionValue(_builtin_method(whole, name), whole)
             members = [m for m in base.members if not isinstance(m, Nothing)]
             having = [m for m in members if not self._certainly_lacks(m, name)]
             return union([self.attribute(m, name, at, base_node) for m in having or members])

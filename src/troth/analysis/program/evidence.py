@@ -228,9 +228,7 @@ class Evidence:
             module = self._program.module(self._places[name][0])
             owner = next((f.owner for f in module.facts.functions if f.name == name and f.owner >= 0), -1)
             order = self._program.classes.order(module.cls(owner)) if owner >= 0 else ()
-            known = self._adding[name] = any(
-                one is None or (isinstance(one, LibraryClass) and one.name != "object") for one in order
-            )
+            known = self._adding[name] = any(isinstance(one, LibraryClass) and one.name != "object" for one in order)
         return known
 
     def _may_be_meant(self, callee: Node, function: Function) -> bool:
@@ -262,11 +260,15 @@ class Evidence:
         what answers it on the other side.
         """
         key = _tail(text)
-        if (function.is_async and function.index) or self._awaited[key]:
+        if function.is_async and function.index:
             return False
         if text.count(".") < 2 or text.startswith(("self.", "cls.")):
             return False  # an object at hand rather than a part of a client
-        return self._not_awaited(text.rpartition(".")[2])[1][key] >= _FEWEST_PLAIN
+        here, anywhere = self._not_awaited(text.rpartition(".")[2])
+        if anywhere[key] >= _FEWEST_PLAIN and not self._awaited[key]:
+            return True
+        plainly = sum(count for (_, words), count in here.items() if words == text)
+        return plainly >= _FEWEST_PLAIN and not any(words == text for _, words in self._awaited_here)
 
     def _is_in_family(self, name: str, owner: Class) -> bool:
         """Whether a class, or a subclass of it, brings the method with it."""

@@ -48,6 +48,7 @@ __all__ = ["LOOKING_INSIDE", "Ledger", "State", "dotted", "last_part"]
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
 
+_OF_DEFERREDS = frozenset({"addCallback", "addErrback", "addBoth", "addCallbacks", "add_done_callback"})
 _RAISING = frozenset(
     {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
 )
@@ -157,7 +158,9 @@ class Ledger(Evaluator):
         ):
             self.keep(value)
             return
-        if (site.target is None or not site.sure) and kind in {"async with", "async iteration", "with"}:
+        if (site.target is None or not site.sure) and (
+            kind in {"async with", "async iteration", "with"} or (kind == "attribute" and text in _OF_DEFERREDS)
+        ):
             self.keep(value)
             return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
         if site in self.pending:

@@ -153,6 +153,10 @@ CASES = [
         good="import asyncio\nfrom pathlib import Path\nasync def main():\n    return Path('a').read_text()\nif __name__ == '__main__':\n    asyncio.run(main())\n",
     ),
     Case(
+        "a look at what is ready",
+        good="import select, sys\nasync def main():\n    return select.select([sys.stdin], [], [], 0.0)[0]\n",
+    ),
+    Case(
         "told not to wait",
         good="import os\nclass Child:\n    def poll(self, blocking):\n        os.waitpid(self.pid, 0 if blocking else os.WNOHANG)\n    async def wait(self):\n        self.poll(blocking=False)\n",
     ),
@@ -343,6 +347,9 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     ):
         return True
     off = [value.value for name, value in given.items() if name in found.unless and isinstance(value, ast.Constant)]
+    last = given.get("3")
+    if call.text.rpartition(".")[2] == "select" and isinstance(last, ast.Constant) and last.value == 0:
+        return True
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
     return is_zero or any(value is False for value in off)
