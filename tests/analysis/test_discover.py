@@ -35,6 +35,7 @@ def git(root: Path, *arguments: str) -> None:
         pytest.param(["p/pyproject.toml", "p/a.py"], "p", [], "p", id="the working folder is the project"),
         pytest.param(["p/pyproject.toml", "p/s/a.py"], "p/s", [], "p", id="upwards from the working folder"),
         pytest.param(["p/setup.py", "p/s/a.py"], "", ["p/s/a.py"], "p", id="setup.py"),
+        pytest.param(["p/c/setup.py", "p/c/__init__.py", "p/c/a.py"], "", ["p/c/a.py"], "", id="a module called setup"),
         pytest.param(["p/setup.cfg", "p/s/a.py"], "", ["p/s"], "p", id="setup.cfg"),
         pytest.param(["p/.git/", "p/s/a.py"], "", ["p/s"], "p", id="a repository"),
         pytest.param(["p/s/a.py"], "p", ["p/s/a.py"], "p", id="none: the working folder"),

@@ -17,6 +17,7 @@ from tools.knowledge.names import Definition
 from tools.knowledge.observed import Observed
 from tools.knowledge.sources import Def, read_package
 from tools.knowledge.surface import Surface, read_surface
+from troth.analysis.knowledge import find
 
 __all__ = ["Verdict", "build_semantics"]
 
@@ -220,15 +221,26 @@ def _written(verdicts: list[Verdict]) -> str:
         section: {} for section in ("blocking", "runs_a_loop", "spawners", "slots", "decorators", "hooks")
     }
     modules: list[object] = []
+    said = {(verdict.fact.section, verdict.fact.name) for verdict in verdicts}
     for verdict in verdicts:
         fact = verdict.fact
         # Definers stay out of `blocking`: a mixin's method blocks in one client and is awaited in the other.
         names = verdict.names[:2] if fact.section == "blocking" else verdict.names
-        for name in names:
-            _add(made, modules, fact, name)
+        for name in dict.fromkeys([*names, *_tabled(fact.name)]):
+            if name == fact.name or (fact.section, name) not in said:  # what is said of the base itself stays said
+                _add(made, modules, fact, name)
     lines = [f" {json.dumps(section)}: {_lines(made[section])}" for section in made]
     rows = ",\n".join(f"  {json.dumps(row)}" for row in modules)
     return "{\n" + ",\n".join([*lines, f' "module_hooks": [\n{rows}\n ]']) + "\n}\n"
+
+
+def _tabled(name: str) -> list[str]:
+    """The name that the tables give the thing: packages like to say that all of it was defined at their top."""
+    owner, _, last = name.rpartition(".")
+    holder, found = find(owner), find(name)
+    if holder is not None and holder.kind == "class":
+        return [f"{holder.name}.{last}"]
+    return [found.name] if found is not None and found.kind in {"class", "function"} else []
 
 
 def _add(made: dict[str, dict[str, object]], modules: list[object], fact: Fact, name: str) -> None:

@@ -219,8 +219,13 @@ def _read_class(module: ModuleSource, node: ast.ClassDef, outer: str) -> None:
                     _read_self(source, statement)
             case ast.ClassDef():
                 _read_class(module, statement, f"{source.name}.")
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
-                source.attributes[name] = annotation
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
+                is_alias = value is not None and "TypeAlias" in ast.dump(annotation)
+                source.attributes[name] = value if is_alias and value is not None else annotation
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(value=ast.Name(id=generic)) as value):
+                source.values.setdefault(name, value)
+                if generic[:1].isupper():  # `DEFAULT_TYPE = CallbackContext[Bot, Data]`: the name of a type
+                    source.attributes.setdefault(name, value)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 source.values.setdefault(name, value)
             case _:

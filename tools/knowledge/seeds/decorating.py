@@ -68,6 +68,8 @@ procrastinate.App.task | either
 invoke.task | wants_plain
 schedule.repeat | wants_plain
 apscheduler.schedulers.base.BaseScheduler.scheduled_job | either
+apscheduler.schedulers.background.BackgroundScheduler.scheduled_job | wants_plain
+apscheduler.schedulers.blocking.BlockingScheduler.scheduled_job | wants_plain
 prefect.{flow,task} | either
 nox.session | wants_plain
 temporalio.workflow.{run,signal,update} | wants_async

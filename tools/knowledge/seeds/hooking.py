@@ -16,6 +16,7 @@ logging.Handler | emit handle | calls
 logging.Filter | filter | calls
 http.server.BaseHTTPRequestHandler | do_* | calls
 socketserver.BaseRequestHandler | handle setup finish | calls
+html.parser.HTMLParser | handle_starttag handle_endtag handle_data handle_startendtag handle_comment | calls
 ast.NodeVisitor | visit_* generic_visit | calls
 cmd.Cmd | do_* | calls
 argparse.Action | __call__ | calls
@@ -88,7 +89,7 @@ langchain_core.retrievers.BaseRetriever | _get_relevant_documents | calls
 langchain_core.embeddings.Embeddings | aembed_documents aembed_query | awaits
 langchain_core.embeddings.Embeddings | embed_documents embed_query | calls
 langchain_core.callbacks.AsyncCallbackHandler | on_* | awaits
-langchain_core.callbacks.BaseCallbackHandler | on_* | calls
+langchain_core.callbacks.BaseCallbackHandler | on_* | either
 langchain_core.runnables.Runnable | ainvoke abatch astream atransform | awaits
 langchain_core.runnables.Runnable | invoke batch stream transform | calls
 langchain_core.chat_history.BaseChatMessageHistory | aget_messages aadd_messages aclear | awaits

@@ -143,6 +143,8 @@ discord.ext.commands.Bot.add_check | 0 func | either
 schedule.Job.do | 0 job_func | plain
 apscheduler.schedulers.base.BaseScheduler.add_job | 0 func | either
 apscheduler.schedulers.background.BackgroundScheduler.add_job | 0 func | plain
+apscheduler.schedulers.blocking.BlockingScheduler.add_job | 0 func | plain
+typer.run | 0 function | plain
 celery.Celery.task | 0 args | plain
 click.Context.call_on_close | 0 f | plain
 flask.Flask.add_url_rule | 2 view_func | either

@@ -67,8 +67,10 @@ class ExpressionReader:
         self.calls: set[str] = set()
         self.awaited: set[str] = set()
         self.keyed: set[str] = set()
+        self.taken: set[str] = set()
         self.origins: dict[str, str] = {}  # of each variable; "?" where there is none that is simple, or several
         self.mentions: set[str] = set()
+        self._mention = self.mentions.add
         self.generator = False
         self.waits = False
         readers: dict[type, Callable[[Any], Node]] = {
@@ -117,9 +119,11 @@ class ExpressionReader:
         elif kind == "star":
             self.bind(target[1])
 
-    def bind_to(self, name: str, value: ast.expr) -> None:
-        """Note that a variable gets this value."""
+    def bind_to(self, name: str, value: ast.expr, how: str = "") -> None:
+        """Note that a variable gets this value, or what entering it with "with" or "async with" gives."""
         origin = self._origin(value)
+        if how and origin != UNTOLD:
+            origin = f"{how} {origin}"
         if self.origins.setdefault(name, origin) != origin:
             self.origins[name] = UNTOLD
 
@@ -135,20 +139,24 @@ class ExpressionReader:
 
     def _name(self, node: ast.Name) -> Node:
         name = node.id
-        self.mentions.add(name)
+        self._mention(name)
         return ("name", name)
 
     def _attribute(self, node: ast.Attribute) -> Node:
         base, name = node.value, node.attr
-        self.mentions.add(name)
-        return (
-            "attr",
-            self.read[type(base)](base),
-            name,
-            (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
-        )
+        self._mention(name)
+        if type(base) is ast.Name:
+            self._mention(base.id)
+            inner: Node = ("name", base.id)
+        else:
+            inner = self.read[type(base)](base)
+        return ("attr", inner, name, (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset))
 
     def _callee(self, func: Any) -> str:
+        if type(func) is ast.Name:  # nearly all are this or the next
+            return func.id
+        if type(func) is ast.Attribute and type(func.value) is ast.Name:
+            return f"{func.value.id}.{func.attr}"
         names: list[str] = []
         while type(func) is ast.Attribute:
             names.append(func.attr)
@@ -177,7 +185,12 @@ class ExpressionReader:
             callee = ("name", func.id)  # type: ignore[attr-defined]
         elif kind is ast.Attribute:
             base = func.value  # type: ignore[attr-defined]
-            callee = ("attr", read[type(base)](base), func.attr, at(func))  # type: ignore[attr-defined]
+            place = (func.lineno, func.col_offset, func.end_lineno, func.end_col_offset)
+            if type(base) is ast.Name:
+                self._mention(base.id)
+                callee = ("attr", ("name", base.id), func.attr, place)  # type: ignore[attr-defined]
+            else:
+                callee = ("attr", read[type(base)](base), func.attr, place)  # type: ignore[attr-defined]
         else:
             callee = read[kind](func)
         return (
@@ -212,6 +225,8 @@ class ExpressionReader:
     def _subscript(self, node: ast.Subscript) -> Node:
         if type(node.value) is ast.Name and type(node.slice) is ast.Constant and type(node.slice.value) is str:
             self.keyed.add(node.value.id)
+        elif type(node.value) is ast.Await:
+            self.keyed.add("await")
         return ("index", self.expr(node.value), self.expr(node.slice))
 
     def _many(self, nodes: list[Any]) -> tuple[Node, ...]:
@@ -267,7 +282,27 @@ class ExpressionReader:
         )
         for generator in found:
             self.bind(generator[1])
+        for generator in node.generators:
+            if not generator.is_async:
+                self.take(generator.iter)
         return found
+
+    def take(self, node: Any) -> None:
+        """Note what a plain `with`, `for` or comprehension takes: `lock`, `.lock` of anything, `connect()`."""
+        kind = type(node)
+        if kind is ast.Await:
+            node = node.value
+            kind = type(node)
+        if kind is ast.Name:
+            self.taken.add(node.id)
+        elif kind is ast.Attribute:
+            self.taken.add(f".{node.attr}")
+        elif kind is ast.Call:
+            func = node.func
+            if type(func) is ast.Name:
+                self.taken.add(f"{func.id}()")
+            elif type(func) is ast.Attribute:
+                self.taken.add(f"{func.attr}()")
 
     def _comprehension(self, node: Any) -> Node:
         kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")

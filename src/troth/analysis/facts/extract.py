@@ -110,6 +110,7 @@ class _FileReader(ExpressionReader):
             tuple(sorted(self.calls)),
             tuple(sorted(self.awaited)),
             tuple(sorted(self.keyed)),
+            tuple(sorted(self.taken)),
             (),
             marshal.dumps(body),
         )
@@ -208,7 +209,11 @@ class _FileReader(ExpressionReader):
     def _for(self, node: Any) -> Node:
         target = self.expr(node.target)
         self.bind(target)
-        iterated = self._consumed(node.iter, "for") if type(node) is ast.AsyncFor else self.expr(node.iter)
+        if type(node) is ast.AsyncFor:
+            iterated = self._consumed(node.iter, "for")
+        else:
+            iterated = self.expr(node.iter)
+            self.take(node.iter)
         if self._function == 0 and self._class is None and target[0] == "name":
             self._variables.append((target[1], None, ("index", iterated, ("const", "int"))))
         is_async = type(node) is ast.AsyncFor
@@ -231,18 +236,26 @@ class _FileReader(ExpressionReader):
             self.waits = True
         for item in node.items:
             entered = item.context_expr
-            value = self._consumed(entered, "with") if type(node) is ast.AsyncWith else self.expr(entered)
+            if type(node) is ast.AsyncWith:
+                value = self._consumed(entered, "with")
+            else:
+                value = self.expr(entered)
+                self.take(entered)
             target = None if item.optional_vars is None else self.expr(item.optional_vars)
             if target is not None:
-                self.bind(target)
                 is_async = type(node) is ast.AsyncWith
+                if target[0] == "name" and self._class is None and type(entered) is ast.Call:
+                    self.bind_to(target[1], entered, "async with" if is_async else "with")
+                else:
+                    self.bind(target)
                 self._note_assignment(target, None, ("entered", is_async, value))
             items.append((value, target))
         return ("with", type(node) is ast.AsyncWith, tuple(items), self._block(node.body), at(node))
 
     def _try(self, node: Any) -> Node:
         for handler in node.handlers:
-            self.origins[handler.name] = UNTOLD
+            if handler.name is not None:
+                self.origins[handler.name] = UNTOLD
         handlers = tuple(
             [
                 (None if h.type is None else self.expr(h.type), h.name, self._block(h.body), h.lineno)
@@ -299,7 +312,7 @@ class _FileReader(ExpressionReader):
                 if isinstance(n, ast.MatchAs | ast.MatchStar)
             ]
             captures += [n.rest for n in ast.walk(case.pattern) if isinstance(n, ast.MatchMapping)]
-            self.origins.update(dict.fromkeys((one for one in captures if one is not None), UNTOLD))
+            self.origins.update((name, UNTOLD) for name in captures if name)
             pattern = case.pattern
             name = None
             if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
@@ -317,6 +330,7 @@ class _FileReader(ExpressionReader):
         params = self.params(node.args)
         returns = None if node.returns is None else self.expr(node.returns)
         saved = (self._function, self._prefix, self._class, self._self, self.calls, self.awaited, self.keyed)
+        taken, self.taken = self.taken, set()
         generator, waits = self.generator, self.waits
         self._around.append(self.origins)
         wanted, self._wanted = self._wanted, set()
@@ -350,23 +364,28 @@ class _FileReader(ExpressionReader):
             tuple(sorted(self.calls)),
             tuple(sorted(self.awaited)),
             tuple(sorted(self.keyed)),
+            tuple(sorted(self.taken)),
             self._told_origins(),
             marshal.dumps(body),
         )
         self.origins = self._around.pop()
         self._wanted |= wanted
         self._function, self._prefix, self._class, self._self, self.calls, self.awaited, self.keyed = saved
+        self.taken = taken
         self.generator, self.waits = generator, waits
         return ("def", index)
 
     def _told_origins(self) -> tuple[tuple[str, str], ...]:
         """The variables of which a method is called, here or in a function inside, with where they come from."""
-        for callee in (*self.calls, *self.awaited):
-            root, dot, _ = callee.partition(".")
-            if dot:
-                self._wanted.add(root)
-        origins = self.origins
-        return tuple([(n, origins[n]) for n in sorted(self._wanted) if origins.get(n, UNTOLD) != UNTOLD])
+        told = [(name, origin) for name, origin in self.origins.items() if origin != UNTOLD]
+        if not told and len(self._around) == 1:
+            return ()
+        wanted = self._wanted
+        for callee in self.calls:
+            wanted.add(callee.partition(".")[0])
+        for callee in self.awaited:
+            wanted.add(callee.partition(".")[0])
+        return tuple([one for one in told if one[0] in wanted])
 
     def _classdef(self, node: ast.ClassDef) -> Node:
         index = len(self._classes)

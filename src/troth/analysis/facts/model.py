@@ -41,7 +41,7 @@ __all__ = [
     "speaks_of",
 ]
 
-FACTS_VERSION = 6
+FACTS_VERSION = 7
 
 Node = tuple[Any, ...]
 At = tuple[int, int, int, int]
@@ -81,8 +81,9 @@ class FunctionFacts(NamedTuple):
     decorators: tuple[Node, ...]
     calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
     awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
-    keyed: tuple[str, ...]  # variables of which a key is asked by a string: `user["name"]`
-    origins: tuple[tuple[str, str], ...]  # variables bound in one way only: "a.b()", "await a.b()" or "dict", say
+    keyed: tuple[str, ...]  # variables that are asked for a key: `user["name"]`; "await" for `(await f())[…]`
+    taken: tuple[str, ...]  # what plain `with`, `for` and comprehensions take: "lock", ".lock" of anything, "connect()"
+    origins: tuple[tuple[str, str], ...]  # variables bound in one way only: "a.b()", "with a.b()", "dict"
     body: bytes
 
 

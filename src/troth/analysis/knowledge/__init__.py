@@ -7,7 +7,7 @@ themselves; nothing is read before it is asked for.
 """
 
 from troth.analysis.knowledge.library import Attributes, Class, Library, Module, Role, Roles, Sig, bundled, load
-from troth.analysis.knowledge.lookup import Found, Tables, bases, find, fulfilled, method
+from troth.analysis.knowledge.lookup import Found, Tables, bases, class_, find, fulfilled, method
 
 __all__ = [
     "Attributes",
@@ -21,6 +21,7 @@ __all__ = [
     "Tables",
     "bases",
     "bundled",
+    "class_",
     "find",
     "fulfilled",
     "load",

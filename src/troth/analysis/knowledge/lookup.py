@@ -6,7 +6,7 @@ from typing import Literal
 
 from troth.analysis.knowledge.library import Class, Library, Module, Sig, load
 
-__all__ = ["Found", "Tables", "bases", "find", "fulfilled", "method"]
+__all__ = ["Found", "Tables", "bases", "class_", "find", "fulfilled", "method"]
 
 _MOST_REEXPORTS = 20  # a chain is 1 to 4 long in real packages; a cycle between two tables must still end
 _PLAIN: Sig = ("", "", {})
@@ -144,3 +144,4 @@ find = _BUNDLED.find
 method = _BUNDLED.method
 fulfilled = _BUNDLED.fulfilled
 bases = _BUNDLED.bases
+class_ = _BUNDLED.class_

@@ -16,15 +16,16 @@ from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance, Value, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program.entities import Class, Function
+    from troth.analysis.program.entities import Class, Function, Module
     from troth.analysis.program.link import Program
 
 __all__ = ["Call", "Calling", "names_of"]
 
 Given = tuple[str | None, Value | None]
+_ByName = dict[str, list[tuple[int, int]]]
 _MADE = re.compile(r"(\b[A-Z]\w*)\(\)\.")  # `threading.Lock().acquire`: a method of an object that was just made
 
 
@@ -53,6 +54,7 @@ class Calling:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._asked: tuple[tuple[str, ...], _ByName] | None = None
 
     def of(self, function: Function) -> tuple[Call, ...]:
         """The calls that `function` makes itself, in the order of the text; those of functions inside it are theirs."""
@@ -73,11 +75,28 @@ class Calling:
 
     def functions_naming(self, names: Iterable[str]) -> Iterator[Function]:
         """The functions of the project in which a callee's last name is one of `names`."""
-        by_name = self._by_name
+        return self._naming(self._by_name, self.program.paths, names)
+
+    def asked_naming(self, names: Iterable[str]) -> Iterator[Function]:
+        """Those of them that stand in the asked files."""
+        return self._naming(self._asked_by_name(), self.program.asked, names)
+
+    def names_asked(self) -> Collection[str]:
+        """The last names of everything that is called in the asked files."""
+        return self._asked_by_name().keys()
+
+    def _naming(self, by_name: _ByName, paths: Sequence[str], names: Iterable[str]) -> Iterator[Function]:
         found = {place for name in names for place in by_name.get(name, ())}
-        modules = self.program.paths
         for number, index in sorted(found):
-            yield self.program.module(modules[number]).function(index)
+            yield self.program.module(paths[number]).function(index)
+
+    def _asked_by_name(self) -> _ByName:
+        asked = self.program.asked
+        if asked == self.program.paths:
+            return self._by_name
+        if self._asked is None or self._asked[0] != asked:
+            self._asked = asked, _by_name(map(self.program.module, asked))
+        return self._asked[1]
 
     def functions_named(self, name: str) -> list[Function]:
         """The functions and methods of the project that are called `name`."""
@@ -105,20 +124,26 @@ class Calling:
         return known
 
     @cached_property
-    def _by_name(self) -> dict[str, list[tuple[int, int]]]:
-        """The functions, as the number of the file and their own, by the last names of what they call."""
-        known: dict[str, list[tuple[int, int]]] = {}
-        for number, module in enumerate(self.program.own_modules()):
-            for index, facts in enumerate(module.facts.functions):
-                place = (number, index)
-                for callee in (*facts.calls, *facts.awaited):
-                    last = callee.rpartition(".")[2]
-                    known.setdefault(last if "." in callee else callee.rpartition(" ")[2], []).append(place)
-        return known
+    def _by_name(self) -> _ByName:
+        return _by_name(self.program.own_modules())
+
+
+def _by_name(modules: Iterable[Module]) -> _ByName:
+    """Functions, as the number of the file and their own, by the last names of what they call."""
+    known: _ByName = {}
+    for number, module in enumerate(modules):
+        for index, facts in enumerate(module.facts.functions):
+            place = (number, index)
+            for callee in facts.calls:
+                known.setdefault(callee.rpartition(".")[2], []).append(place)
+            for callee in facts.awaited:
+                last = callee.rpartition(".")[2]
+                known.setdefault(last if "." in callee else callee.rpartition(" ")[2], []).append(place)
+    return known
 
 
 def names_of(value: Value | None) -> Iterator[str]:
-    """The full names under which tables may know what is called: as defined, and for a method by each ancestor."""
+    """The full names under which tables may know what is called: for a method by each ancestor, the nearest first."""
     for one in members_of(value):
         if isinstance(one, External):
             yield one.path
@@ -127,8 +152,8 @@ def names_of(value: Value | None) -> Iterator[str]:
         elif isinstance(one, ClassObject) and isinstance(one.cls, library.LibraryClass):
             yield one.cls.qualified
         elif isinstance(one, FunctionValue) and isinstance(one.function, LibraryFunction):
-            yield one.function.qualname
             receiver = one.receiver
             if isinstance(receiver, Instance | ClassObject) and isinstance(receiver.cls, library.LibraryClass):
                 for ancestor in library.lineage(receiver.cls.qualified):
                     yield f"{ancestor}.{one.function.name}"
+            yield one.function.qualname

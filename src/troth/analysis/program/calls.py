@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
+from troth.analysis.program.conventions import PAIRS
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
@@ -44,6 +46,8 @@ Arguments = list[tuple[str | None, Value | None]]
 
 # Functions that give back what they are given, as far as promises go.
 _PASSING = frozenset({"typing.cast", "copy.copy", "copy.deepcopy", "functools.wraps"})
+# Objects of these packages are requests that are sent when they are awaited; a handler may return one for that.
+_LAZY = ("aiogram.methods.",)
 # Functions that start what they are given; the task they return is held by nobody else.
 SPAWNERS = frozenset(
     {
@@ -136,7 +140,8 @@ class Calls:
         effect = program.effects.of(function)
         receiver = func.receiver
         if effect == "unknown":
-            return None
+            witnessed = program.evidence.call(node, scope, external=function.qualname)
+            return witnessed or self._fresh(self._declared_by_decorator(function), node, scope, "", function)
         if effect in {"coroutine", "generator", "context"}:
             if program.overridden_otherwise(function, receiver):
                 return None
@@ -156,6 +161,17 @@ class Calls:
         if program.overridden_otherwise(function, receiver) or (result is not None and scope.is_patched(node[1])):
             return None
         return self._fresh(result, node, scope, "", function)
+
+    def _declared_by_decorator(self, function: Function) -> Value | None:
+        """What the outermost decorator says that the function gives: `-> Callable[P, Run[R]]`."""
+        outermost = function.facts.decorators[0] if function.facts.decorators else None
+        if outermost is None:
+            return None
+        decorator = self._program.static(function.module, function.parent).value(outermost)
+        if not isinstance(decorator, FunctionValue) or not isinstance(decorator.function, Function):
+            return None
+        made = self._from_annotation(decorator.function, None)
+        return made.result if isinstance(made, CallableType) and isinstance(made.result, Instance) else None
 
     def _by_type_argument(self, function: Function, values: Arguments) -> Value | None:
         """`def get(kind: type[T]) -> T`: the class that is given is the class that comes back."""
@@ -222,6 +238,8 @@ class Calls:
                 sure=True,
             )
             return Awaitable(value.result, value.kind, site)
+        if type(value) is Instance and function is not None and self._program.classes.has(value.cls, "__await__"):
+            return self._program.evidence.awaitable_object(value, node, scope, function)
         return value
 
     def _annotated(self, func: CallableType, node: Node, scope: Evaluator) -> Value | None:
@@ -247,9 +265,17 @@ class Calls:
             return self._builtin(func, function, node, values, scope)
         if function.name in TO_COROUTINE and values:
             return self._made_async(values[0][1])
-        if "o" in flags:  # it may be awaited or not; what is entered is known all the same
-            return self._library_result(function, func) if "m" in flags else None
         at, text = node[-1], callee_text(node[1])
+        if "o" in flags:  # it may be awaited or not; what is entered is known all the same
+            if function.returns.startswith(_LAZY):
+                site = scope.site(
+                    function, at, text, "coroutine", lambda: self._program.reasons.of_library(func, function), sure=True
+                )
+                return Awaitable(None, "lazy", site)
+            either = self._library_result(function, func)
+            if "m" in flags or either is None:
+                return either
+            return self._awaitable(either, node, scope) if _is_awaitable_object(either) else None
 
         def reasons() -> tuple[Reason, ...]:
             return self._program.reasons.of_library(func, function)
@@ -264,7 +290,8 @@ class Calls:
         if name in SPAWNERS or (
             isinstance(result, Awaitable) and result.kind and function.name in {"create_task", "ensure_future"}
         ):
-            if "TaskGroup" in name:
+            known = semantics().spawners.get(name)
+            if "TaskGroup" in name or (known is not None and known.keeper != "caller"):
                 return Awaitable(_first_result(values, scope), "task")
             if function.name == "gather":
                 site = scope.site(function, at, text, "future", reasons, sure=True)
@@ -280,13 +307,19 @@ class Calls:
                 made = result
                 site = scope.site(function, at, text, "coroutine", reasons, sure=not _guessed(func.receiver))
                 return AwaitableContext(site, lambda: scope.entered(made, is_async=True))
-            return result if result is not None else Awaitable(None)
+            return self._awaitable(result, node, scope) if result is not None else Awaitable(None)
         if name in _PASSING and values:
             value = values[-1][1]
             return value if name != "typing.cast" else self._cast(node, scope, value)
         if name in {"functools.partial", "functools.partialmethod"}:
             return values[0][1] if values and isinstance(values[0][1], FunctionValue | Lambda | ClassObject) else None
         return result
+
+    def _awaitable(self, value: Value, node: Node, scope: Evaluator) -> Value:
+        """What a library gives to be awaited; where it is an object of its own, it may be more than a promise."""
+        if not isinstance(value, Instance) or not _is_awaitable_object(value):
+            return value
+        return self._program.evidence.awaitable_object(value, node, scope, None)
 
     def _made_by_future(self, function: LibraryFunction, values: Arguments, scope: Evaluator) -> Value | None:
         """What a future of the loop gives in the end, by what it was made of."""
@@ -321,6 +354,9 @@ class Calls:
                 if isinstance(func.receiver, Instance)
                 else (Instance(func.receiver.cls) if isinstance(func.receiver, ClassObject) else None)
             )
+        if function.returns.endswith("[typing.Self]") and isinstance(func.receiver, Instance | ClassObject):
+            made = self._program.types.written(function.returns.removesuffix("[typing.Self]"))
+            return Instance(made.cls, (Instance(func.receiver.cls),)) if isinstance(made, Instance) else made
         return self._program.types.written(function.returns)
 
     def _builtin(
@@ -439,8 +475,13 @@ class Calls:
                 return (
                     values[0][1] if values and isinstance(values[0][1], FunctionValue | Lambda | ClassObject) else None
                 )
+            if cls.qualified in PAIRS:
+                return TupleOf(tuple(Instance(library.library_class(one), (), why) for one in PAIRS[cls.qualified]))
             return self._program.types.instance(cls, (), why)
-        return Instance(cls, (), why)
+        made = Instance(cls, (), why)
+        if self._program.classes.has(cls, "__await__"):
+            return self._program.evidence.awaitable_object(made, node, scope, None)
+        return made
 
     def property(self, bound: FunctionValue) -> Value | None:
         """What reading a property gives."""

@@ -142,7 +142,7 @@ class Chains:
     def indirect(self) -> Iterator[Link]:
         """The calls in async functions that lead to one of that kind, with the way from the call on."""
         for function in self._async_functions():
-            if self._stops(function) or not self._leads_on(function):
+            if self._stops(function) or not self._leads_on(function, _LONGEST):
                 continue
             for call in self._program.calling.of(function):
                 target = plain_target(call, self._program)
@@ -150,24 +150,46 @@ class Chains:
                 if way is not None:
                     yield Link(call, way)
 
-    def _leads_on(self, function: Function) -> bool:
-        """Whether the function calls something of a name by which the kind of call can be reached."""
-        return any(callee.rpartition(".")[2] in self._reaching for callee in function.facts.calls)
+    def _leads_on(self, function: Function, left: int) -> bool:
+        """Whether the function may call something from which there is a way on."""
+        reaching = self._reaching
+        for callee in function.facts.calls:
+            if callee.rpartition(".")[2] in reaching:
+                meant = self._meant(function, callee, reaching)
+                if meant is None or any(self._way(one, left) is not None for one in meant):
+                    return True
+        return False
+
+    def _meant(self, function: Function, callee: str, reaching: dict[str, set[Function]]) -> list[Function] | None:
+        """Which of the reaching functions a callee stands for; None where a glance cannot tell."""
+        scope = self._program.glance.scope(function, callee)
+        if scope is None:
+            return None
+        value = self._program.glance.value(function, callee, scope)
+        of_that_name = reaching[callee.rpartition(".")[2]]
+        found = [one.function for one in members_of(value) if isinstance(one, FunctionValue)]
+        return [one for one in found if isinstance(one, Function) and one in of_that_name]
 
     @cached_property
-    def _reaching(self) -> set[str]:
-        """The names of plain functions that lead to such a call, as far as names tell."""
+    def _reaching(self) -> dict[str, set[Function]]:
+        """The plain functions that lead to such a call, as far as can be told at a glance, by their names."""
         callers = _callers(self._program)
-        found: set[str] = set()
+        found: dict[str, set[Function]] = {}
+        todo: list[Function] = []
         for name in {*self._whoever, *self._packages} & callers.keys():
             for function in callers[name]:
-                if function.name not in found and self._may_end(function):
-                    found.add(function.name)
-        todo = list(found)
+                if function not in found.get(function.name, ()) and self._may_end(function):
+                    found.setdefault(function.name, set()).add(function)
+                    todo.append(function)
         while todo:
-            new = {one.name for one in callers.get(todo.pop(), ())} - found
-            found |= new
-            todo += new
+            name = todo.pop().name
+            for function in callers.get(name, ()):
+                if function not in found.get(function.name, ()) and any(
+                    callee.rpartition(".")[2] == name and self._meant(function, callee, found) != []
+                    for callee in function.facts.calls
+                ):
+                    found.setdefault(function.name, set()).add(function)
+                    todo.append(function)
         return found
 
     def _way(self, function: Function, left: int) -> Link | None:
@@ -176,7 +198,7 @@ class Chains:
         self._ways[function] = None  # while it is being found out: a circle leads nowhere
         if left == 0 or function.is_generator or self._stops(function):
             return None
-        if not self._leads_on(function) and not self._may_end(function):
+        if not self._may_end(function) and not self._leads_on(function, left - 1):
             return None
         shortest: Link | None = None
         always = always_called(function.facts, up_to=self._up_to)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.names import last_name
 from troth.analysis.program import library
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Classes"]
 
 _DEEPEST = 40
+
+# Bases that bring no attributes of their own.
+_OF_TYPING = frozenset({"typing", "typing_extensions", "collections", "abc"})
+_SAYING_NOTHING = frozenset({"Awaitable", "Generic", "Protocol", "ABC", "AsyncIterable", "Hashable", "Sized"})
 
 
 class Classes:
@@ -56,7 +61,7 @@ class Classes:
             if node[0] in {"star", "call"}:
                 met.append(None)
                 continue
-            if (node[1] if node[0] == "name" else node[2] if node[0] == "attr" else "") in _SHAPELESS:
+            if last_name(node) in _SHAPELESS and not _is_of_asyncio(cls, node):
                 continue
             value = self._program.static(
                 cls.module, cls.module.function(cls.facts.parent) if cls.facts.parent else None
@@ -119,6 +124,19 @@ class Classes:
                 return True
         return None if unknown else False
 
+    def is_only_async(self, cls: Class | LibraryClass, how: str) -> bool:
+        """Whether objects of `cls` can be entered (`__aenter__`) or looped over (`__aiter__`) asynchronously alone."""
+        if isinstance(cls, LibraryClass):
+            return library.is_only_async(cls.qualified, how)
+        plain = {"__aenter__": "__enter__", "__aiter__": "__iter__"}[how]
+        if self.has(cls, how) is not True or any(self.has(cls, one) is True for one in ("__getitem__", "__getattr__")):
+            return False
+        if self.has(cls, plain) is False:
+            return True
+        known = [one for one in self.order(cls) if isinstance(one, LibraryClass)]
+        mine = any(isinstance(one, Class) and plain in one.methods for one in self.order(cls))
+        return not mine and self.is_complete(cls) and any(library.is_only_async(one.qualified, how) for one in known)
+
     def is_complete(self, cls: Class) -> bool:
         """Whether every ancestor is known, so that what is not found is not there."""
         return None not in self.order(cls)
@@ -127,6 +145,8 @@ class Classes:
         """Whether the class or an ancestor has such an attribute at all, or makes attributes up (`__getattr__`)."""
         for ancestor in self.order(cls):
             if isinstance(ancestor, LibraryClass):
+                if ancestor.name in _SAYING_NOTHING and ancestor.qualified.partition(".")[0] in _OF_TYPING:
+                    continue
                 return True  # its table lists what matters, not everything
             if isinstance(ancestor, Class) and (
                 name in ancestor.methods
@@ -209,6 +229,9 @@ class Classes:
                     return scope.value(("call", given, (), (), node[-1]))
                 if keyword == "default":
                     return scope.value(given)
+                if keyword == "type":
+                    return self._program.types.annotated(given, cls.module, None, cls)
+            return None
         return scope.value(node)
 
     def arguments(self, value: Instance, owner: Class) -> dict[str, Value | None]:
@@ -285,6 +308,13 @@ class Classes:
                         if isinstance(ancestor, Class):
                             self._children.setdefault(ancestor, []).append(child)
         return self._children.get(cls, [])
+
+
+def _is_of_asyncio(cls: Class, node: Node) -> bool:
+    """`asyncio.Protocol` is no protocol of types."""
+    if node[0] == "attr":
+        return bool(node[1] == ("name", "asyncio"))
+    return any(one.local == node[1] and one.module.startswith("asyncio") for one in cls.module.facts.imports)
 
 
 _MISSING = object()

@@ -17,12 +17,15 @@ from troth.analysis.program.values import (
     Builtin,
     CallableType,
     ClassObject,
+    External,
     FunctionValue,
     Instance,
     Nothing,
+    Table,
     TupleOf,
     Union,
     Value,
+    members_of,
 )
 
 if TYPE_CHECKING:
@@ -134,10 +137,31 @@ class Consumers:
         del value
         return ""
 
-    def may_await(self, func: Value | None, node: Node, position: int, keyword: str | None) -> bool:
-        """Whether somebody who is not known to drop its argument looks like one that runs or keeps it."""
-        if keyword is not None and (keyword in {"*", "**"} or _KEEPING_KEYWORD.search(keyword)):
-            return True
+    def wants_results(self, func: Value | None, position: int, name: str | None) -> bool:
+        """Whether a parameter of the project is declared as a collection of things that are no promises."""
+        if not isinstance(func, FunctionValue) or not isinstance(func.function, Function):
+            return False
+        param = self._param_of(func, func.function, position, name)
+        declared = None if param is None or param[1] is None else self._program.parameter(func.function, param)
+        real = [m for m in members_of(declared) if not isinstance(m, Nothing)]
+        return bool(real) and all(
+            isinstance(m, Builtin) and bool(m.args) and never_awaitable(m.args[-1], self._program) for m in real
+        )
+
+    def may_await(
+        self, func: Value | None, node: Node, position: int, keyword: str | None, *, by_keyword: bool
+    ) -> bool:
+        """Whether somebody who is not known to drop its argument looks like one that runs or keeps it.
+
+        With `by_keyword` the name of an argument says what it is for, rather than the name of who takes it.
+        """
+        if keyword is not None:
+            if keyword in {"*", "**"} or _KEEPING_KEYWORD.search(keyword):
+                return True
+            if by_keyword and (not isinstance(func, FunctionValue) or isinstance(func.function, LibraryFunction)):
+                made = func if isinstance(func, ClassObject) and isinstance(func.cls, Class) else None
+                if made is None:
+                    return _KEEPER_OF_ANY.search(callee_text(node[1])) is not None
         if isinstance(func, FunctionValue):
             function = func.function
             if isinstance(function, LibraryFunction):
@@ -161,17 +185,19 @@ class Consumers:
         return isinstance(value, Nothing) or never_awaitable(value, self._program)
 
     def _keeps(self, cls: Class, position: int, keyword: str | None) -> bool:
-        """Whether objects of a class keep what their constructor is given and have something async to do with it."""
+        """Whether objects of a class keep what their constructor is given in order to await it."""
+        param: Param | None = None
         for ancestor in self._program.classes.order(cls):
             if not isinstance(ancestor, Class):
-                return True
+                return looks_like_keeper(cls.name) or keyword is None
             methods = [ancestor.module.function(indexes[-1]) for indexes in ancestor.methods.values()]
-            if "__await__" in ancestor.methods or any(method.is_async for method in methods):
+            if "__await__" in ancestor.methods or any(_awaits_a_value(body_of(m.facts)) for m in methods if m.is_async):
                 return True
-            if "__init__" in ancestor.methods:
+            if param is None and "__init__" in ancestor.methods:
                 function = ancestor.module.function(ancestor.methods["__init__"][-1])
                 param = _param(list(function.facts.params)[1:], position, keyword)
-                return param is None or looks_like_keeper(param[0])
+                if keyword is None if param is None else looks_like_keeper(param[0]):
+                    return True
         return False
 
     @staticmethod
@@ -264,18 +290,22 @@ def _takes_promises_by_name(function: Function) -> bool:
 def _awaits_a_value(node: object) -> bool:
     if not isinstance(node, tuple) or not node:
         return False
-    if node[0] == "await" and len(node) == 3 and isinstance(node[1], tuple) and node[1][0] in {"name", "index"}:
+    if node[0] == "await" and len(node) == 3 and isinstance(node[1], tuple) and node[1][0] in {"name", "index", "attr"}:
         return True
     return any(_awaits_a_value(part) for part in node)
 
 
 _RUNNER = re.compile(r"(?i)task|spawn|(?<![a-z])run|worker|sched|submit|launch|backgr|fire|job")
-_KEEPING_KEYWORD = re.compile(r"(?i)task|coro|await|futur|job|callback|func|handler|target|^fn$|run|background")
+_KEEPER_OF_ANY = re.compile(r"(?i)task|coro|futur|spawn|gather|partial|thread|mock|patch|sched|submit|backgr|defer")
+_KEEPING_KEYWORD = re.compile(r"(?i)task|coro|await|fut|job|callback|func|handler|target|^fn$|run|background")
+# Words that stand anywhere in such a name, words that begin a part of it, and words that are all of its last part.
 _KEEPER = re.compile(
-    r"(?i)task|spawn|(?<![a-z])run|gather|wait|futur|sched|submit|start|coro|loop|backgr|fire|shield|timeout|ensure|call|exec"
-    r"|sync|put|append|add|push|queue|regist|defer|partial|safe|retry|race|collect|with|async|job|pending|handle|wrap|launch"
-    r"|thread|process|do_|invoke|then|sleep|consum|enter|track|monitor|nest|portal|block|mock|patch|raises|iscor|inspect"
-    r"|isinstance|type|cast|^id$|iter|chain|map|callback|work|deliver|send$|emit|insert|extend|set_result|perform|keep|hold|defer|later|complete"
+    r"(?i:task|coro|futur|spawn|async|thread|callback|gather|await)"
+    r"|(?:(?<![a-zA-Z])|(?<=[a-z])(?=[A-Z]))(?i:run|wait|sched|submit|start|loop|backgr|fire|shield|timeout|ensure|call|exec|sync"
+    r"|put|append|push|queue|regist|defer|partial|safe|retry|race|collect|with|job|pending|handle|wrap(?!per)|launch|process|do_"
+    r"|invoke|then|sleep|consum|enter|track|monitor|nest|portal|block_on|blocking|mock|patch|raises|iscor|inspect|isinstance|type"
+    r"|cast|iter|chain|map|work|deliver|extend|set_result|perform|keep|hold|later|complet)"
+    r"|(?:(?<![a-zA-Z])|(?<=[a-z])(?=[A-Z]))(?i:add|send|emit|insert|id)$"
 )
 
 
@@ -297,13 +327,27 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
         return all(never_awaitable(m, program) for m in real)
     if isinstance(value, Builtin):
         return value.name not in {"object", "type", "async iterator", "async context", "context", "iterator"}
-    if isinstance(value, TupleOf):
+    if isinstance(value, TupleOf | Table):
         return True
     if isinstance(value, Instance):
         if isinstance(value.cls, LibraryClass):
             return library.member(value.cls.qualified, "__await__") is None
-        return program.classes.has(value.cls, "__await__") is False
-    return False
+        known = program.classes.has(value.cls, "__await__")
+        return known is False or (known is None and not _sounds_awaitable(value.cls))
+    return isinstance(value, External) and _CLASS_NAME.search(value.path) is not None
+
+
+_AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|promise|result|response|query|run|job")
+# The last name of a class of a library, unless it sounds like something to be awaited.
+_CLASS_NAME = re.compile(
+    r"(?:^|\.)_?(?!\w*(?:[Aa]wait|[Aa]sync|Maybe|Futur|Task|Coro|Deferred|Promise|Result|Response|Query|Run|Job|Any|App"
+    r"|Call|Handler|Type|Object))[A-Z]+[a-z]\w{2,}\(\)$"
+)
+
+
+def _sounds_awaitable(cls: Class) -> bool:
+    """Whether a class with an unknown base is called, or derives from something called, as if it could be awaited."""
+    return any(_AWAITABLE_NAME.search(text) for text in (cls.name, *map(callee_text, cls.facts.bases)))
 
 
 def _param(params: list[Param], position: int, name: str | None) -> Param | None:

@@ -18,7 +18,9 @@ from troth.analysis.program.values import (
     AsyncGenerator,
     Awaitable,
     AwaitableContext,
+    AwaitableObject,
     Builtin,
+    CallableType,
     ClassObject,
     Coroutine,
     External,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.link import Program
     from troth.analysis.program.sites import Promise, Site
 
-__all__ = ["BUILTIN_FUNCTIONS", "Evaluator"]
+__all__ = ["BUILTIN_FUNCTIONS", "OF_FUTURES", "Evaluator"]
 
 # Builtin functions and what they give; none of them awaits anything.
 BUILTIN_FUNCTIONS = {
@@ -68,9 +70,9 @@ BUILTIN_FUNCTIONS = {
     **dict.fromkeys(["len", "ord", "hash", "id", "abs", "round"], "int"),
     **dict.fromkeys(["isinstance", "issubclass", "callable", "hasattr", "any", "all"], "bool"),
     **dict.fromkeys(["sorted"], "list"),
+    **dict.fromkeys(["print", "setattr", "delattr"], "None"),
     **dict.fromkeys(
         [
-            "print",
             "sum",
             "min",
             "max",
@@ -82,8 +84,6 @@ BUILTIN_FUNCTIONS = {
             "iter",
             "next",
             "getattr",
-            "setattr",
-            "delattr",
             "open",
         ],
         "",
@@ -201,8 +201,8 @@ class Evaluator:
             param = function.params.get(name)
             if param is not None:
                 value = self.program.parameter(function, param)
-                if value is None and not first and self.function is not None and self.function.is_async:
-                    return self.program.passed.wrapped(function, name)
+                if not first and self.function is not None and self.function.is_async and _says_little(value):
+                    return self.program.passed.wrapped(function, name) or value
                 return value
             inner = self.module.inner(function.index).get(name)
             if inner:
@@ -274,6 +274,9 @@ class Evaluator:
             )
         if isinstance(base, Builtin | TupleOf | Table):
             return FunctionValue(_builtin_method(base, name), base)
+        if isinstance(base, AwaitableObject) and not self._certainly_lacks(base.instance, name):
+            self.keep(base)
+            return self.attribute(base.instance, name, at, base_node)
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
             if name in _OF_COROUTINES or _is_looked_into(base, name):
                 self.keep(base)  # whoever looks inside knows what it is
@@ -285,7 +288,7 @@ class Evaluator:
             isinstance(base, Awaitable)
             and base.site is not None
             and base.kind
-            and name not in _OF_FUTURES
+            and name not in OF_FUTURES
             and name[0] != "_"
         ):
             self.misuse(base, "attribute", at, name)
@@ -377,6 +380,9 @@ class Evaluator:
         """An object with `__await__` mostly gives what it is made of, or itself: `pool = await Pool()`."""
         if not self.program.classes.has(value.cls, "__await__"):
             return None
+        found = library.member(value.cls.qualified, "__await__") if isinstance(value.cls, LibraryClass) else None
+        if found is not None and found.sig is not None and found.sig[1] == "typing.Self":
+            return value
         if value.args and value.args[0] is not None:
             return value.args[0]
         if isinstance(value.cls, LibraryClass):  # its table says what awaiting it gives
@@ -495,6 +501,9 @@ class Evaluator:
         """What `base[index]` is."""
         if isinstance(base, Union):
             return union([self.item(m, index, at) for m in base.members if not isinstance(m, Nothing)])
+        if isinstance(base, AwaitableObject) and not self._certainly_lacks(base.instance, "__getitem__"):
+            self.keep(base)
+            return self._dunder(base.instance, "__getitem__")
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext | Awaitable):
             self.misuse(base, "subscript", at)
             return None
@@ -534,6 +543,9 @@ class Evaluator:
             return value.args[0] if value.args else None
         if isinstance(value, TupleOf):
             return union(value.items) if value.items else None
+        if isinstance(value, AwaitableObject) and not self._certainly_lacks(value.instance, "__iter__"):
+            self.keep(value)
+            return self.iterated(value.instance, at)
         if isinstance(value, Coroutine | AsyncGenerator | AsyncContext | Awaitable):
             self.misuse(value, "iteration", at)
             return None
@@ -544,6 +556,9 @@ class Evaluator:
             return self.iterated(found) if isinstance(found, Builtin) else None
         return None
 
+    def looped_over(self, value: Instance, node: Node, at: At) -> None:
+        """A plain loop at `at` goes over an object."""
+
     def iterated_async(self, value: Value | None, at: At | None = None) -> Value | None:
         """What one turn of an `async for` over `value` gives."""
         if isinstance(value, Union):
@@ -551,6 +566,9 @@ class Evaluator:
         if isinstance(value, AsyncGenerator):
             self.keep(value)
             return value.evaluate()
+        if isinstance(value, AwaitableObject):
+            self.keep(value)
+            return self.iterated_async(value.instance, at)
         if isinstance(value, Coroutine):
             self.misuse(value, "async iteration", at)
             return None
@@ -570,6 +588,8 @@ class Evaluator:
             return union([self.entered(m, is_async=is_async) for m in value.members if not isinstance(m, Nothing)])
         if isinstance(value, AsyncContext):
             return value.evaluate()
+        if isinstance(value, AwaitableObject):
+            return self.entered(value.instance, is_async=is_async)
         if isinstance(value, External):
             return value
         if isinstance(value, Builtin) and value.name in {"context", "async context"}:
@@ -619,6 +639,8 @@ class Evaluator:
         for is_async, target, iterable, conditions in node[3]:
             source = self.value(iterable)
             item = self.iterated_async(source) if is_async else self.iterated(source, _at_of(iterable))
+            if not is_async and type(source) is Instance:
+                self.looped_over(source, iterable, node[-1])
             self.bind(target, item)
             for condition in conditions:
                 self.test(condition)
@@ -743,7 +765,7 @@ _OF_COROUTINES = frozenset(
         "ag_frame",
     ]
 )
-_OF_FUTURES = frozenset(
+OF_FUTURES = frozenset(
     [
         "result",
         "exception",
@@ -784,10 +806,20 @@ def _builtin_method(base: Value, name: str) -> LibraryFunction:
     return found
 
 
+def _says_little(value: Value | None) -> bool:
+    """Whether nothing is known of a callable but that it is one."""
+    if isinstance(value, CallableType):
+        return value.result is None
+    return value is None or (isinstance(value, Instance) and value.cls.name == "FunctionType")
+
+
 def _is_looked_into(value: Value, name: str) -> bool:
-    """Whether a private attribute is read of what only its siblings say is a promise: its author knows better."""
+    """Whether its author knows better what it is, where only its siblings say that it is a promise.
+
+    A private attribute of it is read, or what its method gives is awaited: `await User.get(1).prefetch("posts")`.
+    """
     site = value.site if isinstance(value, Coroutine) else None
-    return site is not None and site.by_siblings and name.startswith("_")
+    return site is not None and site.by_siblings and (name[0] == "_" or f"().{name}" in site.function.facts.awaited)
 
 
 def _by_type_argument(result: Value | None, of: Instance) -> Value | None:

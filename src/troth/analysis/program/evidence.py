@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from troth.analysis.findings import Reason
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
+from troth.analysis.program.conventions import ASYNC_BY_NAME, is_asgi_call
 from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryClass
-from troth.analysis.program.values import Coroutine, Value
+from troth.analysis.program.siblings import Siblings
+from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, Instance, Value
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
@@ -43,11 +45,7 @@ class Evidence:
         self._adding: dict[str, bool] = {}
         self._imported: dict[str, set[str]] = {}  # the libraries that a file imports
         self._places: dict[str, tuple[str, int]] = {}
-        self._awaited: Counter[str] = Counter()
-        self._awaited_here: Counter[tuple[str, str]] = Counter()
-        self._bare: dict[str, tuple[Counter[tuple[str, str]], Counter[str]]] = {}  # calls that are not awaited, by name
-        self._awaited_names: Counter[str] = Counter()
-        self._awaited_places: dict[str, tuple[str, int]] = {}
+        self.siblings = Siblings(program)
         self._generators: set[str] = set()  # names of async generators: calling one gives no coroutine
         self.has_remote_objects = False  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
         self.awaited_twice: set[str] = set()  # functions whose result is awaited as well
@@ -77,26 +75,7 @@ class Evidence:
                     if callee.startswith("await "):
                         self.awaited_twice.add(callee.rpartition(".")[2].rpartition(" ")[2])
                     continue
-                key = _tail(callee)
-                self._awaited[key] += 1
-                self._awaited_here[_home(path, f, functions, callee), callee] += 1
-                self._awaited_names[key.rpartition(".")[2]] += 1
-                self._awaited_places.setdefault(key, (path, at[0]))  # type: ignore[index]
-
-    def _not_awaited(self, name: str) -> tuple[Counter[tuple[str, str]], Counter[str]]:
-        """How often callees of that last name are called without `await`: each where it stands, and anywhere."""
-        known = self._bare.get(name)
-        if known is None:
-            here: Counter[tuple[str, str]] = Counter()
-            anywhere: Counter[str] = Counter()
-            for function in self._program.calling.functions_naming({name}):
-                for callee in function.facts.calls:
-                    if callee.rpartition(".")[2] == name:
-                        functions = function.module.facts.functions
-                        here[_home(function.module.path, function.facts, functions, callee), callee] += 1
-                        anywhere[_tail(callee)] += 1
-            known = self._bare[name] = (here, anywhere)
-        return known
+                self.siblings.count(path, f, functions, callee)
 
     def colors(self, name: str) -> tuple[int, int]:
         """How many definitions of that name are async, and how many are not."""
@@ -108,7 +87,7 @@ class Evidence:
 
     def async_names(self) -> set[str]:
         """Names with at least one async definition, and names that are awaited somewhere."""
-        return set(self._async) | {key.rpartition(".")[2] for key in self._awaited}
+        return set(self._async) | self.siblings.awaited_names()
 
     def call(self, node: Node, scope: Evaluator, external: str = "") -> Value | None:
         """A promise, if the witnesses say that calling this unknown callee gives one.
@@ -122,39 +101,73 @@ class Evidence:
         if callee[0] == "attr" and callee[2] in BY_PROTOCOL:
             why = Reason(f"`{callee[2]}` gives an awaitable, whatever has it")
             return Coroutine(scope.site("", node[-1], text, "coroutine", lambda: (why,), sure=True), lambda: None)
+        if callee[0] == "attr" and callee[2] == "run_in_executor":
+            why = Reason("`run_in_executor` of an event loop gives a future")
+            return Awaitable(None, "future", scope.site("", node[-1], text, "future", lambda: (why,), sure=False))
+        if scope.function.is_async and (is_asgi_call(node) or _is_own_super(callee, scope.function)):
+            why = Reason(_ASGI_CALL if is_asgi_call(node) else _OVERRIDDEN.format(scope.function.qualname))
+            return Coroutine(scope.site("", node[-1], text, "coroutine", lambda: (why,), sure=False), lambda: None)
         if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
         path = scope.module.path
         reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
-        if reason is not None and self._is_used_plainly(text, scope.function):
+        if reason is not None and self.siblings.is_used_plainly(text, scope.function):
             reason = None
-        if reason is None and not external and callee[0] == "attr" and scope.function.is_async:
-            reason = self._by_library(callee[2], path)
-        siblings = reason is None
+        if reason is None and callee[0] == "attr" and scope.function.is_async:
+            reason = self._by_library(callee[2], path, external)
+        if reason is None and callee[0] == "attr" and scope.function.is_async and self._is_async_twin(callee[2]):
+            reason = Reason(f"`{callee[2]}` is how the async twin of a method is called")
+        witness = None
         if reason is None and scope.function.is_async:
-            reason = self._by_siblings(text, scope.function, external)
+            witness = self.siblings.speak_of(text, scope.function, external)
+            reason = witness.reason if witness is not None else None
         if reason is None or _asks_for_color(scope.function):
             return None
         site = scope.site(None, node[-1], text, "coroutine", lambda: (reason,), sure=False)
         if site is not None:
-            site.by_siblings = siblings
+            site.by_siblings = witness is not None
+            site.is_firm = witness is not None and witness.firm
         return Coroutine(site, lambda: None)
+
+    def awaitable_object(self, instance: Instance, node: Node, scope: Evaluator, target: Function | None) -> Value:
+        """An object with `__await__`, which may do its work by itself.
+
+        It is lost where the other sites show that it is to be awaited, or where a use shows that its result was meant.
+        """
+        if scope.function is None or not scope.function.is_async or node[1][0] not in {"attr", "name"}:
+            return instance
+        text = callee_text(node[1])
+        witness = self.siblings.speak_of(text, scope.function, instance.cls.name)
+        if witness is not None and self.siblings.is_left_alone(text.rpartition(".")[2]):
+            witness = None
+        if _asks_for_color(scope.function) or (witness is None and not _gives_something_else(instance)):
+            return instance
+        why = Reason(f"it gives a `{instance.cls.name}`, which is to be awaited")
+        reason = why if witness is None else witness.reason
+        site = scope.site(None if witness else target, node[-1], text, "coroutine", lambda: (reason,), sure=False)
+        if site is not None:
+            site.by_siblings, site.is_firm = witness is not None, witness is not None and witness.firm
+            site.is_quiet = witness is None
+        return AwaitableObject(site, lambda: scope.awaited(instance), instance)
 
     def speaks_for(self, name: str, callee: str, function: Function) -> bool:
         """Whether `call` might have something to say about that callee; `name` is "" for one from a library."""
-        if callee.rpartition(".")[2] in BY_PROTOCOL:
+        if callee.rpartition(".")[2] in {*BY_PROTOCOL, "run_in_executor"}:
             return True
         if name and self._by_name(name, function.module.path) is not None:
             return True
-        if name and function.is_async and self._by_library(name, function.module.path) is not None:
+        last = callee.rpartition(".")[2]
+        if "." in callee and function.is_async and self._is_async_twin(last):
             return True
-        return function.is_async and self._by_siblings(callee, function) is not None
+        if "." in callee and function.is_async and self._by_library(last, function.module.path) is not None:
+            return True
+        return function.is_async and self.siblings.speak_of(callee, function) is not None
 
     def is_awaited_elsewhere(self, site: Site) -> bool:
         """Whether other sites await a callee of that name."""
-        return self._awaited_names[site.callee.rpartition(".")[2]] > 0
+        return self.siblings.is_awaited(site.callee.rpartition(".")[2])
 
     def is_always_awaited(self, site: Site) -> bool:
         """Whether a result rather than a promise is expected at `site`.
@@ -164,8 +177,8 @@ class Evidence:
         """
         name = site.callee.rpartition(".")[2]
         if site.target is None:
-            return site.function.is_async and not site.by_siblings and self._awaited_names[name] > 0
-        return site.function.is_async or self._awaited_names[name] > 0
+            return site.function.is_async and not site.by_siblings and self.siblings.is_awaited(name)
+        return site.function.is_async or self.siblings.is_awaited(name)
 
     def _by_name(self, name: str, asking: str) -> Reason | None:
         if (
@@ -184,14 +197,21 @@ class Evidence:
         verb = "is" if count == 1 else "are"
         return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
 
-    def _by_library(self, name: str, asking: str) -> Reason | None:
-        """The name of a method that a library which the file imports has, only as a coroutine function."""
+    def _by_library(self, name: str, asking: str, external: str = "") -> Reason | None:
+        """The name of a method that a library which the file imports has, only as a coroutine function.
+
+        Of something that comes from a library, in another version than the one that is known, only that one speaks.
+        """
         if name in GENERIC or len(name) < _TELLING or any(self.colors(name)) or self._is_plain_elsewhere(name, asking):
             return None
-        for top in sorted(self._imported[asking]):
+        for top in [external.partition(".")[0]] if external else sorted(self._imported[asking]):
             if name in library.async_methods(top) and not self._program.is_older(top):
                 return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
         return None
+
+    def _is_async_twin(self, name: str) -> bool:
+        """Whether a method is called as async twins are, and nothing in the project is called so otherwise."""
+        return ASYNC_BY_NAME.match(name) is not None and not any(self.colors(name))
 
     def _is_plain_elsewhere(self, name: str, asking: str) -> bool:
         """Whether a library that the asking file imports has a plain method of that name."""
@@ -253,23 +273,6 @@ class Evidence:
             return False  # other objects of the library may have it too
         return function.is_async and self._methods[name] < _MANY_DEFINITIONS
 
-    def _is_used_plainly(self, text: str, function: Function) -> bool:
-        """Whether several plain functions call the same by the same words, and nobody ever awaits it by these.
-
-        `client.safety.run_shield(…)` all over the tests is the method of a plain client; the namesake in the project is
-        what answers it on the other side.
-        """
-        key = _tail(text)
-        if function.is_async and function.index:
-            return False
-        if text.count(".") < 2 or text.startswith(("self.", "cls.")):
-            return False  # an object at hand rather than a part of a client
-        here, anywhere = self._not_awaited(text.rpartition(".")[2])
-        if anywhere[key] >= _FEWEST_PLAIN and not self._awaited[key]:
-            return True
-        plainly = sum(count for (_, words), count in here.items() if words == text)
-        return plainly >= _FEWEST_PLAIN and not any(words == text for _, words in self._awaited_here)
-
     def _is_in_family(self, name: str, owner: Class) -> bool:
         """Whether a class, or a subclass of it, brings the method with it."""
         classes = self._program.classes
@@ -287,71 +290,33 @@ class Evidence:
         owners = self._owners.get(callee[2], set()) - {around}
         return len(plain) > 3 and any(plain in owner for owner in owners)
 
-    def _by_siblings(self, text: str, function: Function, external: str = "") -> Reason | None:
-        """Sites that call the same by the same words: in this file, or anywhere if the words are telling."""
-        if "…" in text:
-            return None
-        path, key = function.module.path, _tail(text)
-        home = _home(path, function.facts, function.module.facts.functions, text)
-        if self._awaited_here[home, text] < _FEWEST_HERE and self._awaited[key] < _FEWEST_ANYWHERE:
-            return None
-        here, anywhere = self._not_awaited(text.rpartition(".")[2])
-        awaited, bare = self._awaited_here[home, text], here[home, text]
-        where = "in this file"
-        is_generic = key.rpartition(".")[2] in GENERIC
-        if text.rpartition(".")[0].rpartition(".")[2] in _QUEUEING:
-            return None  # what a pipeline is told is done when it is executed
-        if len(text.partition(".")[0]) < _SHORTEST and _is_local(text, function):
-            return None  # `a.send` in another function is another `a`
-        fewest = _FEWEST_OF_LOCAL if is_generic and _is_local(text, function) else _FEWEST_HERE
-        if awaited < fewest or (bare - 1) * 4 > awaited:
-            awaited, bare = self._awaited[key], anywhere[key]
-            where = "in this project"
-            fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
-            if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(key.rpartition(".")[2]):
-                fewest, is_generic = 1, False  # the class is called async, and somebody awaits this method of it
-            if awaited < fewest or bare > 1 or is_generic:
-                return None
-        place = self._awaited_places[key]
-        if where == "in this project" and _is_local(text, function):
-            root = text.partition(".")[0]
-            if any(i.local == root for i in self._program.module(place[0]).facts.imports):
-                return None  # there it is something imported, here a variable
-        return Reason(f"`{text}(…)` is awaited in {awaited} other functions {where}", *place)
 
-
-# How many functions have to await the same words: two in one file know what they do; elsewhere the same words may
-# mean another object, so three, and nobody who does otherwise. The `sock` whose `send` is called may even be another in
-# each function of a file, unless it belongs to the module or to `self`.
 BY_PROTOCOL = frozenset({"__aenter__", "__aexit__", "__anext__"})
 _MANY_DEFINITIONS = 3
-_ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:Async|Aio)[A-Z]\w*\(\)\.\w+$")
-_QUEUEING = frozenset({"pipe", "pipeline", "batch"})
-_SHORTEST = 3  # letters of a variable that is called the same because it is the same
-_TELLING = 5  # letters; shorter names mean many things
-_FEWEST_HERE = 2
-_FEWEST_OF_LOCAL = 3
-_FEWEST_ANYWHERE = 3
-_FEWEST_PLAIN = 2
-_FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
+_ASGI_CALL = "an ASGI application is called with `scope`, `receive` and `send`"
+_OVERRIDDEN = "`{}`, which overrides it, is `async def`"
 
 
-def _home(path: str, f: Any, functions: Any, callee: str) -> str:
-    """The place in which the same words mean the same object: the file, or for `self` the class."""
-    if not callee.startswith(("self.", "cls.")):
-        return path
-    while f[3] == -1 and f[2] > 0:
-        f = functions[f[2]]
-    return f"{path} {f[3]}"
-
-
-def _is_local(text: str, function: Function) -> bool:
-    """Whether the receiver is a variable of the function, not one of the module or of an object."""
-    name = text.partition(".")[0]
-    facts = function.module.facts
-    return name not in {"self", "cls"} and not any(
-        name == known for known in (*(i.local for i in facts.imports), *(v[0] for v in facts.variables))
+def _is_own_super(callee: Node, function: Function) -> bool:
+    """Whether an async method hands the call on to the one it overrides: `super().close()` in `close`."""
+    return (
+        callee[0] == "attr"
+        and callee[2] == function.name
+        and callee[1][:2] == ("call", ("name", "super"))
+        and not callee[1][2]
+        and not function.name.startswith("__")
     )
+
+
+_TELLING = 5  # letters; shorter names mean many things
+
+
+def _gives_something_else(instance: Instance) -> bool:
+    """Whether a class of the project says of itself that it stands for a result: `class Run(Awaitable[R])`."""
+    if not isinstance(instance.cls, Class):
+        return False
+    bases = [base[1] if base[0] == "index" else base for base in instance.cls.facts.bases]
+    return any(callee_text(base).rpartition(".")[2] in {"Awaitable", "Coroutine"} for base in bases)
 
 
 def _asks_for_color(function: Function) -> bool:
@@ -392,9 +357,3 @@ def _last_word(name: str) -> str:
     """`Client` of `GatewayKernelClient`."""
     found = re.findall(r"[A-Z][a-z0-9]+", name)
     return found[-1] if len(found) > 1 else ""
-
-
-def _tail(callee: str) -> str:
-    """The last two names of a callee: the receiver as it is called, and the method."""
-    parts = callee.split(".")
-    return ".".join(parts[-2:])

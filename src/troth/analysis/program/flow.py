@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.consumers import looks_like_keeper, never_awaitable
+from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
+from troth.analysis.program.conventions import response_of
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import _at_of
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.holding import (
     has_dict,
     holds_promise,
@@ -26,7 +28,7 @@ from troth.analysis.program.holding import (
 )
 from troth.analysis.program.ledger import LOOKING_INSIDE, State, dotted, last_part
 from troth.analysis.program.narrowing import Narrowing, asks_for_method, asks_for_mode
-from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Site
+from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
 from troth.analysis.program.values import (
     NONE,
     AsyncContext,
@@ -49,6 +51,7 @@ from troth.analysis.program.values import (
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
+    from troth.analysis.program.sites import Promise
 
 __all__ = ["Flow"]
 
@@ -87,9 +90,10 @@ _PLAINEST = {
         ]
     )
 }
-# What `gather` and `shield` are called for is to wait; `run_in_executor` is also used to start something and go on.
+# What `gather` and `shield` are called for is to wait; a plain function may start something in an executor and go on.
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
 _RUNNING = frozenset({"run_until_complete", "run_forever", "run_coroutine_threadsafe", "asyncio.run", "anyio.run"})
+_LOST_IN_ASYNC = frozenset({"run_in_executor", "wrap_future"})
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
 
@@ -202,6 +206,8 @@ class Flow(Narrowing):
                 kind = "dropped generator" if isinstance(member, AsyncGenerator) else "dropped context"
                 kind = "dropped" if isinstance(member, AwaitableContext) else kind
                 self.incident(kind, member.site)
+            elif isinstance(member, Awaitable) and member.site is not None and member.kind == "lazy":
+                self.incident("dropped", member.site)
             elif isinstance(member, Awaitable) and member.site is not None and _is_lost_when_dropped(member.site):
                 self.incident("dropped task", member.site, sure=False)
 
@@ -234,7 +240,8 @@ class Flow(Narrowing):
                 or not is_promise(value)
                 or looks_like_keeper(target[2])
                 or target[2] in {"side_effect", "return_value"}  # of a mock
-                or not isinstance(base, Instance)
+                or not (base is None or isinstance(base, Instance))
+                or is_test(self.module.path)  # a stand-in is told what to give
             ):
                 self.keep(value)
             else:
@@ -347,7 +354,7 @@ class Flow(Narrowing):
         ):
             self._returned_result = True
         arms = statement[1][1] if statement[1][0] == "or" else statement[1][2:4] if statement[1][0] == "ifexp" else ()
-        if any(arm[0] == "await" for arm in arms):
+        if any(arm[0] in {"await", "const", "dict", "list", "fstr"} and arm != ("const", "None") for arm in arms):
             self._returned_result = True
         promised = [m for m in members if isinstance(m, Coroutine) or is_future(m)]
         if not promised:
@@ -383,10 +390,15 @@ class Flow(Narrowing):
                 self.misuse(promise, "returned inside", statement[2])
         elif any(has_dict(m) for m in members):
             self.hand_over(value, "a dict that is returned", statement[2])
-        elif self.function.is_async and any(is_mixed(m) for m in members):
+        elif self.function.is_async and (any(is_mixed(m) for m in members) or self._promises_results()):
             self.hand_over(value, "a collection that is returned", statement[2])
         else:
             self.keep(value)
+
+    def _promises_results(self) -> bool:
+        """Whether the annotation of the result says nothing of promises, though not what its items are."""
+        returns = self.function.facts.returns
+        return returns is not None and not mentions_awaitable(returns)
 
     def _declared_otherwise(self) -> bool:
         """Whether the annotation of the result says what its items are, and that they are no promises."""
@@ -433,8 +445,10 @@ class Flow(Narrowing):
         self._loop(head, statement[2], statement[3], endless=endless)
 
     def s_for(self, statement: Node) -> None:
-        _, is_async, target, iterable, body, orelse, _at = statement
+        _, is_async, target, iterable, body, orelse, at = statement
         source = self.value(iterable)
+        if not is_async and type(source) is Instance:
+            self.looped_over(source, iterable, at)
         item = self.iterated_async(source, _at_of(iterable)) if is_async else self.iterated(source, _at_of(iterable))
 
         def head() -> None:
@@ -487,7 +501,7 @@ class Flow(Narrowing):
                 continue
             name = self.variables.get(site, "")
             if all(
-                pending.get(site) == AWAITED and isinstance(held := env.get(name), Coroutine) and held.site is site
+                pending.get(site) == AWAITED and type(held := env.get(name)) is Coroutine and held.site is site
                 for env, pending in ends
             ):
                 at = self._awaits[site]
@@ -520,6 +534,8 @@ class Flow(Narrowing):
                 return  # the error that it raises is expected, and what follows is never reached
             self._check_with(value, node, at, is_async=is_async)
             entered = self.entered(value, is_async=is_async)
+            if is_async and target is not None and (entered is None or isinstance(entered, External)):
+                entered = response_of(self.program, node) or entered
             if target is not None:
                 self._assign(target, entered) if not holds_promise(entered) else self._assign_item(target, entered)
             if target is not None and target[0] == "name" and not is_async:
@@ -555,19 +571,27 @@ class Flow(Narrowing):
                 self.keep(member)
 
     def _check_plain_with(self, member: Instance, node: Node, at: At) -> None:
-        classes = self.program.classes
-        if classes.has(member.cls, "__aenter__") and classes.has(member.cls, "__enter__") is False:
-            text = callee_text(node)
-            site = Site(
-                self.function,
-                at,
-                text,
-                None,
-                "context",
-                not member.guess,
-                lambda: self.program.reasons.of_async_with(member),
-            )
-            self.incidents[at, "plain with"] = Incident("plain with", site, at)
+        if self.program.classes.is_only_async(member.cls, "__aenter__"):
+            self._taken_plainly("plain with", member, node, at)
+
+    def looped_over(self, value: Instance, node: Node, at: At) -> None:
+        if not self._expects_error and self.program.classes.is_only_async(value.cls, "__aiter__"):
+            self._taken_plainly("plain for", value, node, at)
+
+    def _taken_plainly(self, kind: str, taken: Instance, node: Node, at: At) -> None:
+        """`with` or `for` on an object that knows only `async with` or `async for`."""
+        how = "__aenter__" if kind == "plain with" else "__aiter__"
+        promise: Promise = "context" if kind == "plain with" else "iterable"
+        site = Site(
+            self.function,
+            at,
+            callee_text(node),
+            None,
+            promise,
+            not taken.guess,
+            lambda: self.program.reasons.of_only_async(taken, how),
+        )
+        self.incidents[at, kind] = Incident(kind, site, at)
 
     def s_try(self, statement: Node) -> None:
         _, body, handlers, orelse, final = statement
@@ -690,15 +714,18 @@ class Flow(Narrowing):
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            broken = any(m.kind in _PROVING or f"text:{m.text}" in LOOKING_INSIDE for m in misuses)
+            broken = any(
+                m.kind in _PROVING
+                or f"text:{m.text}" in LOOKING_INSIDE
+                or (m.kind == "argument" and m.text.endswith("is no awaitable"))
+                for m in misuses
+            )
             if site.promise == "future":
                 # It runs whether it is awaited or not; only a use that takes it for its result shows a mistake.
-                tested = status & WEAK and not isinstance(site.target, Function)
+                taken = any(m.kind == "argument" or m.text.startswith("`json.") for m in misuses)
+                tested = (status & WEAK or taken) and not isinstance(site.target, Function)
                 if not status & (AWAITED | KEPT) and (broken or tested):
-                    self.incident("never awaited", site, variable=variable, sure=not status & WEAK)
-                    self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(
-                        site, misuses, variable
-                    )
+                    self._never_awaited(site, variable, misuses, sure=not status & WEAK)
                 continue
             if not status & AWAITED and (broken or (not status & KEPT and status & (PENDING | WEAK))):
                 if any(m.kind == "iteration" for m in misuses) and site.promise == "generator":
@@ -709,12 +736,17 @@ class Flow(Narrowing):
                     continue
                 in_dict = any(m.text == "a dict that is returned" for m in misuses)
                 detail = "" if proven or in_dict else "handed over"
-                self.incident("never awaited", site, variable=variable, sure=proven, detail=detail)
-                self.incidents[site.at, "never awaited"].more = self.program.reasons.of_misuses(site, misuses, variable)
+                self._never_awaited(site, variable, misuses, sure=proven, detail=detail)
             elif status & PENDING and status & AWAITED and not status & (KEPT | MAYBE):
                 self.incident("sometimes awaited", site, variable=variable, sure=False)
 
         self._tell_once()
+
+    def _never_awaited(self, site: Site, variable: str, misuses: list[Misuse], *, sure: bool, detail: str = "") -> None:
+        self.incident("never awaited", site, variable=variable, sure=sure, detail=detail)
+        told = self.incidents.get((site.at, "never awaited"))
+        if told is not None:
+            told.more = self.program.reasons.of_misuses(site, misuses, variable)
 
     def _tell_once(self) -> None:
         """One promise is lost once, however many ways show it; the first of the kinds is the plainest."""
@@ -755,7 +787,8 @@ def _is_made_by_plain_function(value: Value) -> bool:
 
 
 def _is_lost_when_dropped(site: Site) -> bool:
-    return site.promise == "task" or last_part(site.callee) in _LOST_WHEN_DROPPED
+    name = last_part(site.callee)
+    return site.promise == "task" or name in _LOST_WHEN_DROPPED or (site.function.is_async and name in _LOST_IN_ASYNC)
 
 
 def _is_broad(types: Node | None) -> bool:

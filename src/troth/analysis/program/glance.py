@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
 from troth.analysis.program.values import Builtin
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = ["Glance", "binds"]
 
 _NOWHERE = (0, 0, 0, 0)
 _UNNAMED = frozenset({"?", "[]", "()", ""})
+_DEEPEST = 8  # variables made of variables
 
 
 class Glance:
@@ -38,7 +40,10 @@ class Glance:
         owner = _owner(function)
         if owner is not None and owner[0] == root and rest:
             return owner[1]
-        if root in function.params or (rest and _variable(function, root) is not None):
+        holder = _variable(function, root) if rest else None
+        if holder is not None and not _is_rooted(holder, root):
+            return None
+        if root in function.params or holder is not None:
             # What a parameter or a variable is, a function that asks finds out itself.
             return None if "isinstance" in function.facts.calls else function
         if root in function.module.bindings and not binds(function, root):
@@ -67,10 +72,13 @@ class Glance:
             self._made[key] = None  # while it is being found out
             origin = function.origins[name]
             if origin.endswith("()"):
-                callee = origin.removeprefix("await ").removesuffix("()")
+                how, _, callee = origin.removesuffix("()").rpartition(" ")
                 node: Node = ("call", _node(callee), (), (), _NOWHERE)
-                is_awaited = origin.startswith("await ")
-                self._made[key] = self._look(function, callee, ("await", node, _NOWHERE) if is_awaited else node)
+                if how == "await":
+                    node = ("await", node, _NOWHERE)
+                elif how:
+                    node = ("entered", how == "async with", node)
+                self._made[key] = self._look(function, callee, node)
             else:
                 self._made[key] = Builtin(origin)
         return self._made[key]
@@ -94,6 +102,20 @@ def _variable(function: Function, name: str) -> Function | None:
             return None
         around = around.parent
     return None
+
+
+def _is_rooted(function: Function, name: str, depth: int = 0) -> bool:
+    """Whether what a variable is made of can be seen: not something that `with`, `for` or an unpacking has bound."""
+    origin = function.origins[name]
+    root = origin.removeprefix("await ").removesuffix("()").partition(".")[0]
+    if not origin.endswith("()"):
+        return True
+    if root in _UNNAMED or root == name or depth > _DEEPEST:
+        return False
+    holder = _variable(function, root)
+    if holder is not None:
+        return _is_rooted(holder, root, depth + 1)
+    return binds(function, root) or root in function.module.bindings or root in BUILTIN_FUNCTIONS
 
 
 def binds(function: Function | None, name: str) -> bool:

@@ -15,6 +15,7 @@ from troth.analysis.program.evidence import asks_for_color
 from troth.analysis.program.holding import (
     NEVER,
     as_one,
+    has_dict,
     holds_promise,
     is_future,
     is_promise,
@@ -27,12 +28,14 @@ from troth.analysis.program.values import (
     AsyncGenerator,
     Awaitable,
     AwaitableContext,
+    AwaitableObject,
     Builtin,
     Coroutine,
     External,
     FunctionValue,
     Instance,
     Nothing,
+    Table,
     Union,
     Value,
     members_of,
@@ -52,6 +55,7 @@ _OF_DEFERREDS = frozenset({"addCallback", "addErrback", "addBoth", "addCallbacks
 _RAISING = frozenset(
     {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
 )
+_WRITTEN_KNOWINGLY = frozenset({"async with", "async iteration", "with"})
 # Methods of collections of which it is known what becomes of the items.
 _FOLLOWED = frozenset(
     {"append", "add", "extend", "insert", "appendleft", "extendleft", "clear", "remove", "discard", "count", "index"}
@@ -92,6 +96,7 @@ class Ledger(Evaluator):
         self._returned_result = False  # some path returns something that is no promise
         self._closures: list[Node | int] = []
         self._arms = False
+        self.is_asking = False  # what becomes of a parameter, whatever it is given
         self._is_plain_side = False  # where somebody has made sure that the methods are plain
         self._knows_mode = False  # where somebody has asked whether all of this is to be plain or async
         self._awaits: dict[Site, At] = {}  # where a promise was awaited last
@@ -158,8 +163,8 @@ class Ledger(Evaluator):
         ):
             self.keep(value)
             return
-        if (site.target is None or not site.sure) and (
-            kind in {"async with", "async iteration", "with"} or (kind == "attribute" and text in _OF_DEFERREDS)
+        if (site.target is None or (not site.sure and kind != "async iteration")) and (
+            kind in _WRITTEN_KNOWINGLY or (kind == "attribute" and text in _OF_DEFERREDS)
         ):
             self.keep(value)
             return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
@@ -174,10 +179,14 @@ class Ledger(Evaluator):
 
     def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
         """Something is wrong with the promise made at `site`."""
-        if site.function is not self.function:
-            return  # told of where it was made
+        if site.function is not self.function or (site.is_quiet and kind not in _RAISING and not self._is_proven(site)):
+            return  # told of where it was made, or an object that works by itself
         masked = self._masks[-1] if self._masks and kind in _RAISING else 0
         self.incidents[site.at, kind] = Incident(kind, site, site.at, detail, variable, sure and site.sure, masked, ())
+
+    def _is_proven(self, site: Site) -> bool:
+        """Whether something was asked of a promise that only its result has."""
+        return any(misuse.kind in _RAISING for misuse in self.misuses.get(site, ()))
 
     def settle(self, value: Value | None, at: At) -> None:
         for member in members_of(value):
@@ -185,7 +194,7 @@ class Ledger(Evaluator):
                 site = member.site
                 status = self.pending.get(site)
                 if status is not None:
-                    if status == AWAITED and not isinstance(value, Union):
+                    if status == AWAITED and not isinstance(value, Union | AwaitableObject):
                         self.incidents[at, "twice"] = Incident(
                             "twice", site, at, "", self.variables.get(site, ""), True
                         )
@@ -232,13 +241,16 @@ class Ledger(Evaluator):
         base_node, index_node = node[1], node[2]
         base = self.value(base_node)
         self.misuse(self.value(index_node), "subscript", _at_of(index_node))
-        if type(base) is Instance and base_node[0] == "name" and index_node[0] == "const" and len(index_node) == 3:
-            self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
+        if type(base) is Instance and index_node[0] == "const" and len(index_node) == 3:
+            if base_node[0] == "name":
+                self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
+            elif base_node[0] == "await":
+                self.keys.append(KeyAsked("", index_node[2], base, base_node[2]))
         return self.item(base, index_node, _at_of(base_node))
 
     def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
-        if name == "get" and base_node is not None and base_node[0] == "name":
-            self.keys.append(KeyAsked(base_node[1], None, base, at))
+        if name == "get" and base_node is not None and base_node[0] in {"name", "await"}:
+            self.keys.append(KeyAsked(base_node[1] if base_node[0] == "name" else "", None, base, at))
 
     def unlisted(self, base: Instance, name: str, at: At) -> None:
         assert isinstance(base.cls, library.LibraryClass)
@@ -276,14 +288,20 @@ class Ledger(Evaluator):
                     for promise in promises(value):
                         self.misuse(promise, "text", node[-1], text.removeprefix("text:"))
                 elif not any(map(is_promise, members_of(value))):
-                    if not isinstance(func, FunctionValue) or isinstance(func.function, Function):
+                    if self.program.consumers.wants_results(func, position, name):
+                        for promise in promises(value):
+                            self.misuse(promise, "argument", node[-1], text)
+                    elif not isinstance(func, FunctionValue) or isinstance(func.function, Function):
                         self.keep(value)  # a collection of promises is given to somebody who takes collections
                 else:
                     self.misuse(
                         value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
                     )
                 continue
-            if self.program.consumers.may_await(func, node, position, name):
+            by_keyword = not self.is_asking
+            if not _is_mixed_dict(value) and self.program.consumers.may_await(
+                func, node, position, name, by_keyword=by_keyword
+            ):
                 self.keep(value)
                 if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][0] == "name":
                     self.env[node[2][position][1]] = None  # what it is, is found out at run time
@@ -374,6 +392,8 @@ class Ledger(Evaluator):
         self.yields.append(value)
         if isinstance(value, Coroutine) and self.function.is_async and self._yields_results(value):
             self.hand_over(value, "whoever iterates the generator", value.site.at if value.site else None)
+        elif self.function.is_async and has_dict(value):
+            self.hand_over(value, "whoever iterates the generator", None)
         else:
             self.keep(value)
         return None
@@ -392,6 +412,11 @@ class Ledger(Evaluator):
         self.env[node[1]] = value
         self._hold(node[1], value)
         return value
+
+
+def _is_mixed_dict(value: Value) -> bool:
+    """Whether it is a dict with a promise among other things: nobody unpacks that in order to await."""
+    return isinstance(value, Table) and not all(map(is_promise, value.values))
 
 
 def _takes_out(func: Value | None) -> bool:

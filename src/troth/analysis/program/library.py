@@ -116,6 +116,55 @@ def plain_methods(top_level: str) -> frozenset[str]:
     return frozenset(names)
 
 
+# `async with` and `async for` ask for the first, `with` and `for` for the second.
+_PLAIN_TWINS = {"__aenter__": "__enter__", "__aiter__": "__iter__"}
+# Its `__enter__` is there to say that it must not be used.
+_REFUSING = frozenset({"aiohttp.client.ClientSession"})
+_OPEN = ("pydantic", "typing", "collections", "types")  # tables of these do not tell whether one can loop over them
+
+
+@cache
+def is_only_async(qualified: str, how: str) -> bool:
+    """Whether objects of a class can be entered (`__aenter__`) or looped over (`__aiter__`) asynchronously alone."""
+    if qualified in _REFUSING and how == "__aenter__":
+        return True
+    if member(qualified, how) is None or member(qualified, _PLAIN_TWINS[how]) is not None:
+        return False
+    if how == "__aenter__":
+        return True
+    if member(qualified, "__getitem__") is not None:
+        return False
+    tables = _tables()
+    known = lineage(qualified)
+    if any(one.partition(".")[0] in _OPEN for one in known):
+        return False
+    bases = {base for one in known for base in tables.class_(one).get("b", ())}
+    return all(find(base) is not None and not base.startswith(_OPEN) for base in bases)
+
+
+@cache
+def only_async_names(top_level: str) -> frozenset[str]:
+    """The last names of a package's classes that only `async` can enter or loop over, and of those who make them."""
+    tables = _tables()
+    library = None if tables is None else tables.load(top_level)
+    if library is None:
+        return frozenset()
+    bases = {f"{home}.{name}": known for home, m in library.modules.items() for name, known in m.get("c", {}).items()}
+    found = {name for name, known in bases.items() if not _PLAIN_TWINS.keys().isdisjoint(known.get("m", ()))}
+    todo = bool(found)
+    while todo:
+        below = {name for name, known in bases.items() if not found.isdisjoint(known.get("b", ()))} - found
+        found |= below
+        todo = bool(below)
+    only = {name for name in found if any(is_only_async(name, how) for how in _PLAIN_TWINS)}
+    names = {name.rpartition(".")[2] for name in only}
+    for module in library.modules.values() if only else ():
+        names.update(name for name, sig in module.get("f", {}).items() if sig[1].partition("[")[0] in only)
+        for known in module.get("c", {}).values():
+            names.update(name for name, sig in known.get("m", {}).items() if sig[1].partition("[")[0] in only)
+    return frozenset(names - {"__aenter__", "__aiter__", "__new__"})
+
+
 @cache
 def lineage(qualified: str) -> tuple[str, ...]:
     """The class and its known ancestors."""

@@ -11,10 +11,11 @@ from troth.analysis.program.attributes import collect_uses
 from troth.analysis.program.calling import Calling
 from troth.analysis.program.calls import Calls
 from troth.analysis.program.classes import Classes
-from troth.analysis.program.consumers import Consumers, mentions_awaitable, never_awaitable
+from troth.analysis.program.consumers import Consumers, looks_like_keeper, mentions_awaitable, never_awaitable
+from troth.analysis.program.conventions import given_by_framework
 from troth.analysis.program.effects import Effects
 from troth.analysis.program.entities import Class, Function, Module
-from troth.analysis.program.evaluate import Evaluator, Plain
+from troth.analysis.program.evaluate import OF_FUTURES, Evaluator, Plain
 from troth.analysis.program.evidence import Evidence
 from troth.analysis.program.flow import Flow
 from troth.analysis.program.glance import Glance
@@ -42,7 +43,7 @@ from troth.analysis.program.values import (
 from troth.analysis.source.pins import normalized
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from troth.analysis.facts.model import At, Node, Param
     from troth.analysis.program.calling import Call
@@ -131,6 +132,7 @@ class Program:
         self.reasons = Reasons(self)
         self.consumers = Consumers(self)
         self.evidence = Evidence(self)
+        self._imported: dict[str, bool] = {}
         self.calling = Calling(self)
         self.passed = Passed(self)
         self.glance = Glance(self)
@@ -142,6 +144,8 @@ class Program:
         self._fixtures: dict[tuple[str, str], Function | None] = {}
         self._incidents: tuple[Incident, ...] = ()
         self._walked: set[Function] = set()
+        self._closing_over: set[Function] = set()  # they asked for a variable of a function that is being walked
+        self._half_seen: dict[Function, int] = {}
         self._asked: tuple[str, ...] = ()
         self.asked: tuple[str, ...] = tuple(paths)  # the files that the last walk was about
         self._suspicion: Suspicion | None = None
@@ -210,8 +214,22 @@ class Program:
         if value is None and annotation is None and _takes_fixtures(function):
             value = self._fixture_value(function, name)
         if value is None and (annotation is None or annotation == ("name", "Any")):
-            value = (self._as_elsewhere(owner, name) if owner is not None else None) or self.by_convention(name)
+            value = (
+                (self._as_elsewhere(owner, name) if owner is not None else None)
+                or self.by_convention(name)
+                or given_by_framework(function, name)
+            )
         return value
+
+    def imports(self, top_level: str) -> bool:
+        """Whether some file of the project imports that library."""
+        if top_level not in self._imported:
+            self._imported[top_level] = any(
+                not i.level and i.module.partition(".")[0] == top_level
+                for module in self.own_modules()
+                for i in module.facts.imports
+            )
+        return self._imported[top_level]
 
     def _as_elsewhere(self, owner: Class, name: str) -> Value | None:
         """The class that every annotated parameter of that name has in the methods of a class, where they agree."""
@@ -321,6 +339,8 @@ class Program:
             return known
         if function in self._walking or len(self._walking) > _DEEPEST_FLOW:
             return Summary(None)
+        if self._half_seen.get(function, 0) >= _MOST_HALF_SEEN and _is_inside(function, self._walking):
+            return Summary(None)
         self._walking.add(function)
         try:
             found = Summary(Flow(self, function).run())
@@ -328,7 +348,9 @@ class Program:
             found = Summary(None)
         finally:
             self._walking.discard(function)
-        if function in self._early and function not in self._again:
+        if function in self._closing_over:
+            self._closing_over.discard(function)  # the function around is still being walked: asked again after that
+        elif function in self._early and function not in self._again:
             self._again.add(function)  # something it asked for was not known yet: it is walked once more
         else:
             self._summaries[function] = found
@@ -376,6 +398,12 @@ class Program:
 
     def closure(self, function: Function, name: str) -> Value | None:
         """What a variable of an enclosing function stands for."""
+        if function in self._walking:
+            for inner in self._walking:
+                if inner is not function and _is_inside(inner, {function}):
+                    self._closing_over.add(inner)
+                    self._half_seen[inner] = self._half_seen.get(inner, 0) + 1
+            return None
         return self.summary(function).bound.get(name)
 
     def assigned_in(self, function: Function, name: str, value: Node) -> Value | None:
@@ -392,6 +420,7 @@ class Program:
         self._walking.add(function)
         try:
             flow = Flow(self, function)
+            flow.is_asking = True
             site = Site(function, (0, 0, 0, 0), param, None, "coroutine", True, lambda: ())
             flow.env[param] = Coroutine(site, lambda: None)
             flow.pending[site] = PENDING
@@ -404,6 +433,12 @@ class Program:
         if any(m.kind in {"async with", "async iteration"} for m in flow.misuses.get(site, ())):
             return "kept"  # it wants something to enter or to loop over
         incident = flow.incidents.get(((0, 0, 0, 0), "never awaited"))
+        asked = any(
+            m.kind == "subscript" or (m.kind == "attribute" and m.text not in OF_FUTURES)
+            for m in flow.misuses.get(site, ())
+        )
+        if asked and incident is not None and not _looks_before(function):
+            return "lost"  # no promise has what it asks for, whatever it does with it afterwards
         if incident is None or flow.exits.get(site, 0) & (KEPT | AWAITED):
             return "kept"
         return "handed over" if incident.detail else "lost"
@@ -525,7 +560,9 @@ class Program:
                 return ""
             if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns, _AWAITABLES):
                 return "on purpose"
-        if function.name in self.evidence.awaited_twice or (returns == ("name", "Any") and not incident.site.sure):
+        if function.name in self.evidence.awaited_twice or (
+            returns == ("name", "Any") and incident.site.target is None
+        ):
             return "on purpose"
         if self.summary(function).returned_result:
             return ""
@@ -535,12 +572,12 @@ class Program:
         """Coroutines set as attributes that the class never awaits nor gives away."""
         for function in sorted(self._walked, key=lambda f: (f.module.path, f.index)):
             for target, value in self.summary(function).stored:
-                if isinstance(value, Coroutine) and value.site is not None:
+                if isinstance(value, Coroutine) and value.site is not None and not value.site.is_quiet:
                     owner = function.class_around
                     if owner is None:
                         continue
                     proven = never_awaitable(self.classes.declared(owner, target[2]), self)
-                    if proven or self._attribute_is_lost(owner, target[2]):
+                    if proven or self._attribute_is_lost(owner, target[2], in_async=function.is_async):
                         yield Incident("stored", value.site, value.site.at, "", f"self.{target[2]}", sure=proven)
 
     def uses_contents(self, function: Function, name: str) -> bool:
@@ -554,13 +591,16 @@ class Program:
                 collect_uses(body_of(f), name, uses, inside=True)
         return bool(uses & {"awaited", "other"})
 
-    def _attribute_is_lost(self, cls: Class, name: str) -> bool:
+    def _attribute_is_lost(self, cls: Class, name: str, *, in_async: bool) -> bool:
         uses: set[str] = set()
         for module in {c.module for c in (cls, *self.classes.children(cls))}:
             for f in module.facts.functions:
                 if speaks_of(f, (name,)):
                     collect_uses(body_of(f), name, uses)
-        return "awaited" not in uses and ("misused" in uses or not uses - {"assigned", "given"})
+        if "awaited" in uses:
+            return False
+        # Whoever can await and does not, and wants the promise, names it so.
+        return "misused" in uses or not uses - {"assigned", "given"} or (in_async and not looks_like_keeper(name))
 
     # -- texts and places ----------------------------------------------------------------------------------------------
 
@@ -581,6 +621,24 @@ class Program:
             text.column(end_line, end_column) + 1,
             cell,
         )
+
+
+_MOST_HALF_SEEN = 12  # questions about an unfinished function around; then nothing is known until it is finished
+
+
+def _is_inside(function: Function, others: Collection[Function]) -> bool:
+    """Whether a function stands in one of the others."""
+    around = function.parent
+    while around is not None:
+        if around in others:
+            return True
+        around = around.parent
+    return False
+
+
+def _looks_before(function: Function) -> bool:
+    """Whether a function finds out what it was given before it uses it."""
+    return not {"hasattr", "getattr", "callable", "isinstance", "type"}.isdisjoint(function.facts.calls)
 
 
 def _takes_fixtures(function: Function) -> bool:

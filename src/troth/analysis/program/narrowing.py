@@ -71,6 +71,35 @@ class Narrowing(Ledger):
         elif kind in {"name", "walrus"}:
             self._narrow_none(test[1], is_none=not truth)
 
+    def on_ifexp(self, node: Node) -> Value | None:
+        self.test(node[1])
+        return union([self._where(node[1], node[2]), self.value(node[3])])
+
+    def on_and(self, node: Node) -> Value | None:
+        *tests, last = node[1]
+        for index, part in enumerate(tests):
+            if index and _asks_for_class(tests[index - 1]):
+                self._where(tests[index - 1], ("not", part))
+            else:
+                self.test(part)
+        return self._where(tests[-1], last)
+
+    def _where(self, test: Node, node: Node) -> Value | None:
+        """What `node` is where `test` holds, as far as that asks for a class."""
+        asked = [t for t in (test[1] if test[0] == "and" else (test,)) if _asks_for_class(t)]
+        if not asked:
+            return self.value(node)
+        outside, self.env = self.env, dict(self.env)
+        keys = {dotted(t[2][0]) for t in asked}
+        for one in asked:
+            if not holds_promise(self.value(one[2][0])):
+                self._narrow_by_class(one[2][0], one[2][1], truth=True)
+        value = self.value(node)
+        learned = {n: v for n, v in self.env.items() if n not in keys and outside.get(n) is not v}
+        self.env = outside
+        self.env.update(learned)
+        return value
+
     def _narrow_by_class(self, node: Node, classes: Node, *, truth: bool) -> None:
         key = dotted(node)
         if not key:
@@ -180,3 +209,8 @@ def asks_for_mode(test: Node) -> bool:
 def asks_for_method(test: Node) -> bool:
     """Whether a condition is `iscoroutinefunction(self.start)`."""
     return test[0] == "call" and last_name(test[1]) in ASKS_FOR_FUNCTION and bool(test[2]) and test[2][0][0] == "attr"
+
+
+def _asks_for_class(test: Node) -> bool:
+    """Whether a condition is `isinstance(x, Store)`."""
+    return test[0] == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2

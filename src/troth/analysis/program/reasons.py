@@ -84,10 +84,11 @@ class Reasons:
             kind = "a function that starts a task"
         return (*self._receiver(func), Reason(f"`{function.qualname}` of {package} is {kind}"))
 
-    def of_async_with(self, member: Instance) -> tuple[Reason, ...]:
-        """Why an object wants `async with`."""
+    def of_only_async(self, member: Instance, how: str) -> tuple[Reason, ...]:
+        """Why an object wants `async with` or `async for`."""
         place = getattr(member.cls, "place", None)
-        text = f"`{member.cls.name}` has `__aenter__` but no `__enter__`"
+        plain = "with" if how == "__aenter__" else "for"
+        text = f"`{member.cls.name}` has `{how}` for `async {plain}`, and nothing for a plain `{plain}`"
         reasons = [Reason(text, *place) if place is not None else Reason(text)]
         if member.why is not None:
             reasons.insert(0, Reason(f"the object is a `{member.cls.name}`: {member.why[0]}", *member.why[1:]))

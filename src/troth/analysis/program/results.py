@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import body_of
@@ -11,16 +12,28 @@ from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.required import keeps_color
-from troth.analysis.program.values import Builtin, Coroutine, Instance, Nothing, TupleOf, members_of
+from troth.analysis.program.values import (
+    Builtin,
+    Coroutine,
+    FunctionValue,
+    Instance,
+    Nothing,
+    Table,
+    TupleOf,
+    members_of,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from troth.analysis.facts.model import Node
     from troth.analysis.program.link import Program
     from troth.analysis.program.values import Value
 
-__all__ = ["gives_no_promise", "is_harmless", "is_no_promise", "library_gives_no_promise"]
+__all__ = ["gives_a_result_sometimes", "gives_no_promise", "is_harmless", "is_no_promise", "library_gives_no_promise"]
 
 _HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final"})
+_OF_COLORS = re.compile(r"(?i)async|sync|coro|await|future|task|defer")
 _AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task", "Deferred")
 _PROMISING = frozenset("agmow")  # flags of library functions whose result may be awaited, or whose color is open
 
@@ -28,7 +41,11 @@ _PROMISING = frozenset("agmow")  # flags of library functions whose result may b
 _WITHOUT_PROMISES = frozenset(
     {"base64", "csv", "datetime", "glob", "hashlib", "html", "json", "math", "os", "pathlib", "pickle", "random", "re"}
     | {"shutil", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap", "time", "uuid", "zlib"}
+    | {"builtins", "genericpath", "posixpath", "ntpath", "logging", "platform", "secrets", "binascii", "itertools"}
 )
+# These hand on whatever they are given or find.
+_HANDING_ON = ("anext", "aiter", "getattr", "next", "super", "eval", "min", "max", "sum")
+_OPEN = frozenset(f"builtins.{name}" for name in _HANDING_ON)
 
 
 def gives_no_promise(program: Program, function: Function) -> bool:
@@ -50,7 +67,7 @@ def gives_no_promise(program: Program, function: Function) -> bool:
         if mentions_awaitable(returns, _AWAITABLES):
             return False
     body = body_of(function.facts)
-    if not _returns_something(body):
+    if next(_returned(body), None) is None:
         return bool(body[-1][0] != "raise")  # one that never comes back gives nothing at all
     return is_no_promise(program.inferred(function), program)
 
@@ -62,18 +79,51 @@ def _may_hand_on_a_promise(program: Program, function: Function) -> bool:
     """
     inferred = program.inferred(function)
     if inferred is None:
-        return _returns_a_call(body_of(function.facts))
+        scope = program.static(function.module, function)
+        return any(
+            node[0] in {"name", "ifexp"} or (node[0] == "call" and not _is_evident(program, scope.value(node[1])))
+            for node in _returned(body_of(function.facts))
+        )
     return any(isinstance(m, Coroutine) for m in members_of(inferred))
 
 
-def _returns_a_call(node: Any) -> bool:
-    if not isinstance(node, tuple) or not node:
-        return False
+def _is_evident(program: Program, callee: Value | None) -> bool:
+    """Whether what is called is a library's function that gives no promise."""
+    function = callee.function if isinstance(callee, FunctionValue) else None
+    return isinstance(function, LibraryFunction) and library_gives_no_promise(program, function)
+
+
+def _returned(node: Any) -> Iterator[Node]:
+    """What stands after the `return`s among the statements."""
+    if not isinstance(node, tuple) or not node or node[0] in ("expr", "assign", "lambda"):
+        return
     if node[0] == "return":
-        return node[1] is not None and node[1][0] in {"call", "name", "ifexp"}
-    if node[0] in ("expr", "assign", "lambda"):
+        if node[1] is not None:
+            yield node[1]
+        return
+    for part in node:
+        yield from _returned(part)
+
+
+def gives_a_result_sometimes(program: Program, function: Function) -> bool:
+    """Whether a plain function gives a number, a text or a collection on one of its paths, and a promise on none.
+
+    What it gives on the others may be unknown: whoever awaits it fails on that one path at least.
+    """
+    if function.is_async or function.is_generator or function.is_abstract or program.effects.of(function) != "plain":
         return False
-    return any(_returns_a_call(part) for part in node)
+    if any(not is_harmless(program, function, one) for one in function.facts.decorators):
+        return False
+    returns = function.facts.returns
+    if returns is not None and mentions_awaitable(returns, _AWAITABLES):
+        return False
+    words = [param[0] for param in function.facts.params] + list(function.facts.calls)
+    if any(_OF_COLORS.search(word) for word in words):
+        return False  # it may give the one or the other
+    known = [one for one in members_of(program.inferred(function)) if one is not None]
+    return any(isinstance(one, Builtin | TupleOf | Table) for one in known) and all(
+        is_no_promise(one, program) for one in known
+    )
 
 
 def library_gives_no_promise(program: Program, function: LibraryFunction) -> bool:
@@ -81,7 +131,10 @@ def library_gives_no_promise(program: Program, function: LibraryFunction) -> boo
     if _PROMISING & set(function.flags):
         return False
     if not function.returns:
-        return function.qualname.partition(".")[0] in _WITHOUT_PROMISES and not function.roles
+        top, _, rest = function.qualname.partition(".")
+        if top == "builtins" and "." in rest:
+            return False  # a method; that of an async iterator, say
+        return top in _WITHOUT_PROMISES and function.qualname not in _OPEN and not function.roles
     result = program.types.written(function.returns)
     members = members_of(result)
     return all(isinstance(m, Builtin | TupleOf | Nothing) for m in members) and is_no_promise(result, program)
@@ -108,14 +161,3 @@ def _can_be_awaited(cls: Class | LibraryClass) -> bool:
 def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
     """Whether a decorator leaves the color of the function alone."""
     return decorator_name(decorator) in _HARMLESS or keeps_color(program, function, decorator)
-
-
-def _returns_something(node: Any) -> bool:
-    """Whether there is a `return` with a value among the statements; those of functions inside are kept apart."""
-    if not isinstance(node, tuple) or not node:
-        return False
-    if node[0] == "return":
-        return node[1] is not None
-    if node[0] in ("expr", "assign", "lambda"):
-        return False
-    return any(_returns_something(part) for part in node)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["AWAITED", "KEPT", "MAYBE", "PENDING", "WEAK", "Incident", "KeyAsked", "Misuse", "Promise", "Site"]
 
 # A "task" runs whether somebody awaits it or not; a "future" (`gather`, `run_in_executor`) gives its result only so.
-Promise = Literal["coroutine", "generator", "context", "task", "future"]
+Promise = Literal["coroutine", "generator", "context", "task", "future", "iterable"]
 
 # What may have become of a promise on the paths that lead to a point; a union of these.
 PENDING = 1
@@ -38,6 +38,8 @@ class Site:
     sure: bool
     why: Callable[[], tuple[Reason, ...]]
     by_siblings: bool = False  # nothing is known of the callee but that other sites await it
+    is_firm: bool = False  # and so many do that it is more than a guess
+    is_quiet: bool = False  # an object that can be awaited: lost only where a use shows that its result was meant
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -74,9 +76,9 @@ class Incident:
 
 
 class KeyAsked(NamedTuple):
-    """A variable that holds an object of a class is asked for a key: `x["k"]`, or by a `get` that the class lacks."""
+    """An object of a class is asked for a key: `x["k"]`, or by a `get` that the class lacks."""
 
-    variable: str
+    variable: str  # that holds the object; empty for `(await f())["k"]`
     key: str | None  # None for `get`
     base: Instance
-    at: At | None  # of the attribute `get`; a subscript has no place of its own
+    at: At | None  # of the attribute `get`, or of the `await`; a subscript of a variable has no place of its own

@@ -7,13 +7,16 @@ what is called is found without knowing any local variable and is plain.
 from __future__ import annotations
 
 import builtins
+import sys
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
-from troth.analysis.program.evaluate import asks_for_function
+from troth.analysis.program.entering import Entering
+from troth.analysis.program.entities import Function
+from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, asks_for_function
 from troth.analysis.program.glance import binds
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import (
@@ -33,7 +36,7 @@ from troth.analysis.program.values import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
 __all__ = ["Suspicion"]
@@ -49,6 +52,7 @@ _ALWAYS = frozenset(
         "__anext__",
         "__aenter__",
         "__aexit__",
+        "call_next",
     }
 )
 _BUILTINS = frozenset(dir(builtins))
@@ -114,10 +118,11 @@ class Suspicion:
 
     def __init__(self, program: Program, modules: Sequence[Module]) -> None:
         self._program = program
-        self.names: set[str] = program.evidence.async_names() | _ALWAYS
+        self.names: set[str] = program.evidence.async_names() | _ALWAYS | ASKS_FOR_FUNCTION
         self.returners: set[str] = set()  # plain functions that were seen to return promises
         self._coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
-        for top in {i.module.partition(".")[0] for m in modules for i in m.facts.imports if not i.level and i.module}:
+        tops = packages_of(modules)
+        for top in tops:
             self.names |= library.async_names(top)
             self._coroutines |= library.async_names(top, "a")
         self._own = program.evidence.async_names()
@@ -142,6 +147,7 @@ class Suspicion:
                     and value[1 if value[0] == "name" else 2] in self.names
                 ):
                     self.names.add(name)
+        self._entering = Entering(modules, tops)
         self._slots = _async_types(modules)
         self.names |= _async_attributes(modules, self._slots)
         self._generators = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3}
@@ -153,10 +159,12 @@ class Suspicion:
         names = self.names
         for callee in facts.calls:
             if callee in _INDIRECT or callee.rpartition(".")[2] in names:
-                if not self._is_clear(function, callee):
+                if asks_for_function(callee) or not self._is_clear(function, callee):
                     return True
             elif "." not in callee and callee not in function.module.bindings and self._is_async_slot(function, callee):
                 return True
+        if self._entering.falls_on(function):
+            return True
         for callee in facts.awaited:
             last = callee.rpartition(".")[2]
             if " " in callee:
@@ -166,7 +174,7 @@ class Suspicion:
                     return True
             elif last in self._generators and last not in self._coroutines:
                 return True
-        return False
+        return bool(facts.flags & 1) and any(param[0] == "receive" for param in facts.params)  # of ASGI
 
     def _is_async_slot(self, function: Function, name: str) -> bool:
         """Whether a parameter, here or around, is a callable that gives promises, or was asked if it is one."""
@@ -201,6 +209,8 @@ class Suspicion:
         scope = self._program.glance.scope(function, callee)
         if scope is None:
             return False
+        if rest and scope is function.module and isinstance(function.module.bindings[root][-1], Function):
+            return False  # hardly an attribute of the function of that name: a variable that is called so too
         key = (scope, callee)
         if key not in self._cleared:
             value = self._program.glance.value(function, callee, scope)
@@ -215,16 +225,19 @@ class Suspicion:
             called = value.function
             if isinstance(called, LibraryFunction):
                 return (
-                    not any(flag in called.flags for flag in "agmw")
+                    not any(flag in called.flags for flag in "agmwo")
                     and called.qualname not in SPAWNERS
                     and called.name not in _ALWAYS
                 )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
+            if self._program.evidence.speaks_for("", callee, function):
+                return False  # what a plain function gives may be awaitable all the same
             returns = called.facts.returns
             return name not in self.returners and (returns is None or not mentions_awaitable(returns))
         if isinstance(value, ClassObject):
-            return self._program.classes.has(value.cls, "__aenter__") is not True
+            classes = self._program.classes
+            return classes.has(value.cls, "__aenter__") is not True and classes.has(value.cls, "__await__") is not True
         if isinstance(value, External):
             return not self._program.evidence.speaks_for("", callee, function)
         if isinstance(value, Instance):
@@ -242,6 +255,16 @@ class Suspicion:
         self.returners |= names
         self._cleared.clear()
         return True
+
+
+def packages_of(modules: Sequence[Module]) -> set[str]:
+    """The packages that the files import from, and those that what they import comes from: FastAPI's `WebSocket`."""
+    imported = {(i.module, i.name) for m in modules for i in m.facts.imports if not i.level and i.module}
+    tops = {module.partition(".")[0] for module, _ in imported}
+    known = {top for top in tops if top not in sys.stdlib_module_names and library.knows(top)}
+    named = [f"{module}.{name}" for module, name in imported if name and module.partition(".")[0] in known]
+    found = [library.find(name) for name in named]
+    return tops | {one.name.partition(".")[0] for one in found if one is not None}
 
 
 def _async_types(modules: Sequence[Module]) -> frozenset[str]:

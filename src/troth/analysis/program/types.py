@@ -78,7 +78,10 @@ _CONTAINERS = {
 }
 _ASYNC_ITERATORS = frozenset({"AsyncIterator", "AsyncIterable", "AsyncGenerator"})
 _SPECIAL = frozenset({"Awaitable", "Coroutine", "Future", "Task", *_ASYNC_ITERATORS, "Callable"})
-_TRANSPARENT = frozenset({"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar", "Mapped", "Annotated"})
+_TRANSPARENT = frozenset(
+    {"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar", "Mapped", "Annotated"}
+    | {"InstanceOf", "SkipValidation", "SerializeAsAny", "FromDishka"}
+)
 _TYPING = (
     "typing",
     "typing_extensions",
@@ -160,6 +163,8 @@ class Types:
         value = self._resolve(node, module, function)
         if isinstance(value, ClassObject):
             return self.instance(value.cls, (), why)
+        if isinstance(value, Instance) and node[0] == "attr" and isinstance(value.cls, LibraryClass):
+            return value  # a class of a library holds the name of a type: `ContextTypes.DEFAULT_TYPE`
         if node[0] == "name" and last in BUILTINS and last not in {"object", "type"}:
             return Builtin(last)
         alias = self._alias(node, module, owner, why, depth)

@@ -22,6 +22,7 @@ __all__ = [
     "AsyncGenerator",
     "Awaitable",
     "AwaitableContext",
+    "AwaitableObject",
     "Builtin",
     "CallableType",
     "ClassObject",
@@ -187,6 +188,16 @@ class Coroutine(Value):
         self.evaluate = evaluate
 
 
+class AwaitableObject(Coroutine):
+    """An object with `__await__` of its own, where every other site awaits what this callee gives."""
+
+    __slots__ = ("instance",)
+
+    def __init__(self, site: Site | None, evaluate: Callable[[], Value | None], instance: Instance) -> None:
+        super().__init__(site, evaluate)
+        self.instance = instance
+
+
 class AsyncGenerator(Value):
     """What calling an async generator function gives."""
 
@@ -214,7 +225,10 @@ class AwaitableContext(AsyncContext):
 
 
 class Awaitable(Value):
-    """Something else that can be awaited: `kind` is "task", "future", or "" for what is only annotated as awaitable."""
+    """Something else that can be awaited.
+
+    `kind` is "task", "future", "lazy" for what does nothing unless it is awaited, or "" for what is only annotated.
+    """
 
     __slots__ = ("kind", "result", "site")
 

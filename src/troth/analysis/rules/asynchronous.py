@@ -25,10 +25,12 @@ _NAMES = ("item", "one", "each")
 def async_for_fix(program: Program, incident: Incident) -> Fix | None:
     """`async for` where a plain loop or comprehension reads an async generator; a list where it is read at once."""
     site = incident.site
+    safety: Safety = "sure" if incident.sure and site.sure else "likely"
+    if site.promise == "iterable":
+        return _loop_itself(program, incident, safety)
     here = standing(program, site.function.module.path, site.at)
     if here is None or not _may_wait(here):
         return None
-    safety: Safety = "sure" if incident.sure and site.sure else "likely"
     for expression, parent in _readers(here, incident.variable):
         edits = _loop(here, expression, parent)
         if edits is not None:
@@ -37,6 +39,16 @@ def async_for_fix(program: Program, incident: Incident) -> Fix | None:
             edits = _collected(here, parent)
             return Fix("collect it with `async for`", "likely", edits) if edits is not None else None
     return None
+
+
+def _loop_itself(program: Program, incident: Incident, safety: Safety) -> Fix | None:
+    """`async` before the `for` that the incident is about; none for a comprehension, which says it further inside."""
+    path = incident.site.function.module.path
+    text = program.text(path)
+    start = text.offset(*incident.at[:2])
+    if not (incident.site.function.is_async or _is_top_of_cell(incident)) or not text.value.startswith("for ", start):
+        return None
+    return Fix("use `async for`", safety, (Edit(path, start, start, "async "),))
 
 
 def async_with_fix(program: Program, incident: Incident) -> Fix | None:

@@ -30,11 +30,11 @@ class _Home(NamedTuple):
 
 
 def keep_fix(program: Program, incident: Incident) -> Fix | None:
-    """Give the task a name, put it into a set and let it leave when it is done; an `await` for a dropped `gather`."""
+    """Give the task a name, put it into a set and let it leave when it is done; an `await` for a dropped future."""
     here = standing(program, incident.site.function.module.path, incident.site.at)
     if here is None or here.function is None or here.path.endswith(".ipynb") or not isinstance(here.parent, ast.Expr):
         return None
-    if incident.site.callee.rpartition(".")[2] == "gather":
+    if incident.site.promise == "future":
         awaited = here.awaited()
         return Fix("await it", "likely", awaited) if awaited is not None else None
     lines = here.lines_of(here.parent)

@@ -44,7 +44,7 @@ def project_root(paths: Sequence[Path], cwd: Path) -> Root:
     """
     start = Path(os.path.commonpath([_folder(path) for path in paths])) if paths else cwd
     chain = [start, *start.parents]
-    marked = [folder for folder in chain if any((folder / name).is_file() for name in _MARKS)]
+    marked = [folder for folder in chain if _is_marked(folder)]
     repository = next((folder for folder in chain if (folder / ".git").exists()), None)
     if repository is not None and not _is_too_wide(repository):
         inner = _relative(start, repository)
@@ -59,6 +59,12 @@ def project_root(paths: Sequence[Path], cwd: Path) -> Root:
     if cwd == start or cwd in start.parents:
         return Root(cwd, is_whole=not (_is_too_wide(cwd) or is_foreign(_relative(start, cwd))))
     return Root(start, is_whole=False)
+
+
+def _is_marked(folder: Path) -> bool:
+    """Whether a packaging file lies there; a `setup.py` inside a package is one of its modules."""
+    found = [name for name in _MARKS if (folder / name).is_file()]
+    return bool(found) and (found != ["setup.py"] or not (folder / "__init__.py").is_file())
 
 
 def discover(

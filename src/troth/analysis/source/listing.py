@@ -111,8 +111,8 @@ class _Walk:
             names = {entry.name for entry in entries}
             if path != start and self._is_not_source(path, names):
                 continue
-            if not names.isdisjoint(_MARKERS):
-                self.marked.append(path)
+            if not names.isdisjoint(_MARKERS) and not (names & _MARKERS == {"setup.py"} and "__init__.py" in names):
+                self.marked.append(path)  # a `setup.py` inside a package is one of its modules
             here = globs + _globs_of(self.root, path) if ".gitignore" in names or not path else globs
             base = f"{path}/" if path else ""
             for entry in entries:

@@ -1,6 +1,7 @@
 """Knows a file's text: how it is decoded, and where in it a line and column of the syntax tree are."""
 
 import io
+from itertools import accumulate
 
 from troth.analysis.source import encoding
 
@@ -22,16 +23,9 @@ class Text:
 
     def __init__(self, value: str) -> None:
         self.value = value
-        starts = [0]
-        lines: list[str] = []
-        position = 0
         # Only these three end a line for Python; str.splitlines knows more (form feed, U+2028) and would miscount.
-        for line in _split(value):
-            lines.append(line)
-            position += len(line)
-            starts.append(position)
-        self._lines = lines
-        self._starts = starts
+        self._lines = _split(value)
+        self._starts = list(accumulate(map(len, self._lines), initial=0))
 
     def column(self, line: int, byte_column: int) -> int:
         """The column in characters, from 0, of a column in UTF-8 bytes."""

@@ -41,6 +41,12 @@ CASES = [
         bad=_USER + "async def main():\n    user = await load()\n    return user['name']  # here\n",
         fixed=_USER + "async def main():\n    user = await load()\n    return user.name  # here\n",
     ),
+    Case(
+        "asked at once",
+        bad=_USER + "async def main():\n    return (await load())['name']  # here\n",
+        fixed=_USER + "async def main():\n    return (await load()).name  # here\n",
+    ),
+    Case("asked at once by get", bad=_USER + "async def main():\n    return (await load()).get('name')  # here\n"),
     Case("the attribute", good=_USER + "async def main():\n    user = await load()\n    return user.name\n"),
     Case(
         "made a dict first",
@@ -110,35 +116,35 @@ def _functions_giving_models(program: Program) -> frozenset[str]:
             f.name
             for module in program.own_modules()
             for f in module.facts.functions
-            if f.flags & 1 and f.returns is not None and _mentioned(f.returns) & models
+            if f.flags & 1 and f.returns is not None and _mentions(f.returns, models)
         )
         program._functions_giving_models = known  # type: ignore[attr-defined]
     return known
 
 
-def _mentioned(node: object) -> set[str]:
+def _mentions(node: object, words: set[str]) -> bool:
     if isinstance(node, tuple):
-        return {word for part in node for word in _mentioned(part)}
-    return {node.strip("'\"")} if isinstance(node, str) else set()
+        return any(_mentions(part, words) for part in node if part.__class__ is not int)
+    return isinstance(node, str) and node.strip("'\"") in words
 
 
 def _judge(program: Program, module: Module, function: Function) -> Iterator[Finding]:
-    text = program.text(module.path)
     tree: ast.AST | None = None
     met = {(one.variable, one.key, one.at): one.base for one in program.summary(function).keys}
     for (variable, key, at), base in met.items():
         cls = base.cls
         if base.guess or not isinstance(cls, Class) or variable in function.params or not _is_model(program, cls):
             continue
-        if re.search(rf"\bisinstance\(\s*{re.escape(variable)}\b", text.cut(*function.facts.at)):
+        if re.search(rf"\bisinstance\(\s*{re.escape(variable)}\b", program.text(module.path).cut(*function.facts.at)):
             continue  # it asks what it has
         if key is None:
             if program.classes.has(cls, "get") is not True and "get" not in cls.annotations:
-                tree = tree or ast.parse(text.value)
+                tree = tree or ast.parse(program.text(module.path).value)
                 yield from _told(program, function, cls, _gets(tree, variable, at))
         elif program.classes.has(cls, "__getitem__") is not True:
-            tree = tree or ast.parse(text.value)
-            yield from _told(program, function, cls, _items(tree, variable, key, function))
+            tree = tree or ast.parse(program.text(module.path).value)
+            places = _items(tree, variable, key, function) if variable else _items_at(tree, key, at)
+            yield from _told(program, function, cls, places)
 
 
 def _is_model(program: Program, cls: Class) -> bool:
@@ -174,11 +180,26 @@ def _gets(tree: ast.AST, variable: str, at: At | None) -> Iterator[tuple[ast.exp
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get"
-            and isinstance(node.func.value, ast.Name) and node.func.value.id == variable and at is not None
+            and _is_written(node.func.value, variable) and at is not None
             and (node.func.lineno, node.func.col_offset) == at[:2] and node.args
             and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
         ):  # fmt: skip
             yield node, node.args[0].value, len(node.args) == 1
+
+
+def _is_written(node: ast.expr, variable: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == variable if variable else isinstance(node, ast.Await)
+
+
+def _items_at(tree: ast.AST, key: str, at: At | None) -> Iterator[tuple[ast.expr, str, bool]]:
+    """`(await f())["key"]`, by the place of the `await`."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Subscript) and isinstance(node.value, ast.Await) and at is not None
+            and (node.value.lineno, node.value.col_offset) == at[:2]
+            and isinstance(node.slice, ast.Constant) and node.slice.value == key
+        ):  # fmt: skip
+            yield node, key, isinstance(node.ctx, ast.Load)
 
 
 def _items(tree: ast.AST, variable: str, key: str, function: Function) -> Iterator[tuple[ast.expr, str, bool]]:
@@ -200,7 +221,9 @@ def _told(
         written = ast.unparse(node)
         message = f"`{written}` treats a `{cls.name}` as a dict: it is a model without keys, and this raises"
         text, fix = program.text(path), None
-        variable = written.partition("[" if isinstance(node, ast.Subscript) else ".")[0]
+        held = node.value if isinstance(node, ast.Subscript) else node.func.value  # type: ignore[attr-defined]
+        variable = ast.unparse(held)
+        variable = f"({variable})" if isinstance(held, ast.Await) else variable
         if is_simple and key in cls.annotations and not path.endswith(".ipynb"):
             edit = Edit(path, text.offset(*at[:2]), text.offset(*at[2:]), f"{variable}.{key}")
             fix = Fix("read the attribute", "sure", (edit,))

@@ -1,7 +1,7 @@
 """Override of the uncalled side.
 
 What it finds: a base class offers a method in two colors (`run` and `arun`, `load` and `load_async`), neither of which
-asks the other; a class below overrides one of them, and the program only ever calls the other one.
+asks the other; a class below overrides one of them, and the program only ever calls the other one, be it the base itself.
 Why it matters: the override is never consulted. The object is accepted, runs, and does what the base does: a tool without
 its own work, a store without its own storage; nothing fails.
 How to repair: override the side that is called, or let the base's side hand on to its twin.
@@ -80,6 +80,18 @@ CASES = [
         + _PLAIN.format(mark="")
         + _AWAITS,
     ),
+    Case(
+        "called by the base",
+        bad="class Tool:\n    def _run(self, x):\n        raise NotImplementedError\n    async def _arun(self, x):\n        raise NotImplementedError\n    async def invoke(self, x):\n        return await self._arun(x)\n"
+        "class Search(Tool):\n    def _run(self, x):  # here\n        return find(x)\nasync def main(tool: Tool):\n    return await tool.invoke(1)\n",
+    ),
+    Case(
+        "called by the class itself",
+        good=_BASE
+        + _PLAIN.format(mark="")
+        + "    def all(self, xs):\n        return [self.run(x) for x in xs]\n"
+        + _AWAITS,
+    ),
     Case("nobody calls either", good=_BASE + _PLAIN.format(mark="")),
 ]
 
@@ -117,16 +129,13 @@ def _judge(program: Program, cls: Class, override: Function, name: str) -> Itera
         if (
             mine.is_async == other.is_async
             or override.is_async != mine.is_async
-            or other.is_abstract  # who calls it is told so out loud
             or _leads_to(program, base, other, name)
             or _is_used_within(program, cls, name)
         ):
             continue
-        if any(twin in one.methods for one in _between(program, cls, base)) or any(
-            True for _ in _is_called(program, base, name)
-        ):
+        if any(twin in one.methods for one in _between(program, cls, base)) or any(_calls(program, cls, name)):
             continue
-        seen = list(_is_called(program, base, twin))
+        seen = [call for call in _calls(program, cls, twin) if call.caller.name != name]
         if seen and not any(name in _attributes(body_of(call.caller.facts)) for call in seen):
             yield _told(program, override, other, seen[0])  # nobody chooses between the two
 
@@ -199,22 +208,32 @@ def _own_attributes(node: Any) -> Iterator[str]:
             yield from _own_attributes(part)
 
 
-def _is_called(program: Program, base: Class, name: str) -> Iterator[Call]:
-    """The calls from outside the class that may be of the base's method: on one of its kind, or on who knows what."""
+def _calls(program: Program, cls: Class, name: str) -> Iterator[Call]:
+    """The calls of that name that may be made on an object of the class: by itself, by others, or on who knows what."""
     for caller in program.calling.functions_naming({name}):
-        if caller.owner is not None and (caller.owner is base or base in program.classes.order(caller.owner)):
-            continue
+        if caller.name == name:
+            continue  # it hands on to itself, further up or elsewhere
+        owner = caller.class_around
         for call in program.calling.of(caller):
-            if call.text.rpartition(".")[2] != name or call.node[1][0] != "attr":
+            callee = call.node[1]
+            if call.text.rpartition(".")[2] != name or callee[0] != "attr":
                 continue
-            if call.callee is None or any(_is_of(program, one, base) for one in members_of(call.callee)):
+            if owner is not None and callee[1] == ("name", "self"):
+                if _is_one_family(program, cls, owner):
+                    yield call
+            elif call.callee is None or any(_is_of(program, one, cls) for one in members_of(call.callee)):
                 yield call
 
 
-def _is_of(program: Program, value: object, base: Class) -> bool:
+def _is_of(program: Program, value: object, cls: Class) -> bool:
     receiver = value.receiver if isinstance(value, FunctionValue) else None
-    cls = receiver.cls if isinstance(receiver, Instance | ClassObject) else None
-    return isinstance(cls, Class) and (cls is base or base in program.classes.order(cls))
+    found = receiver.cls if isinstance(receiver, Instance | ClassObject) else None
+    return isinstance(found, Class) and _is_one_family(program, cls, found)
+
+
+def _is_one_family(program: Program, cls: Class, other: Class) -> bool:
+    """Whether an object of the class may be what is taken for one of the other."""
+    return other in program.classes.order(cls) or cls in program.classes.order(other)
 
 
 def _told(program: Program, override: Function, called: Function, seen: Call) -> Finding:

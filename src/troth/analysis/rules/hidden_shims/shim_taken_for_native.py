@@ -1,6 +1,7 @@
 """Shim taken for native.
 
-What it finds: a check for a capability (`hasattr(agent, "astep")`, `iscoroutinefunction(agent.astep)`) on a class whose
+What it finds: a check for a capability (`hasattr(agent, "astep")`, `getattr(agent, "astep", None)`,
+`iscoroutinefunction(agent.astep)`) on a class whose
 base has that async method already, as a shim that only hands its plain twin to a thread (`await asyncio.to_thread(self.step)`).
 Why it matters: the check is always true: every subclass, the purely sync ones included, is taken for natively async. A
 router that prefers async sends all of them through threads, and one that falls back to sync never does.
@@ -35,6 +36,10 @@ CASES = [
         + "import inspect\ndef is_native(agent: Agent):\n    return inspect.iscoroutinefunction(agent.astep)  # here\n",
     ),
     Case(
+        "fetched if it is there",
+        bad=_BASE + "def native(agent: Agent):\n    return getattr(agent, 'astep', None)  # here\n",
+    ),
+    Case(
         "whether it is overridden",
         good=_BASE + "def is_native(agent: Agent):\n    return type(agent).astep is not Agent.astep\n",
     ),
@@ -46,7 +51,7 @@ CASES = [
 ]
 
 _OFFLOADING = frozenset({"to_thread", "run_in_executor", "run_sync", "run_in_threadpool"})
-_QUESTIONS = frozenset({"hasattr", "iscoroutinefunction"})
+_QUESTIONS = frozenset({"hasattr", "getattr", "iscoroutinefunction"})
 
 
 @rule("T501", "shim-taken-for-native", cases=CASES)
@@ -108,14 +113,10 @@ def _awaits(node: Any) -> Iterator[Any]:
 
 def _judge(program: Program, call: Call, shims: dict[str, list[Function]]) -> Iterator[Finding]:
     arguments = call.node[2]
-    if (
-        call.text == "hasattr"
-        and len(arguments) == 2
-        and arguments[1][:2] == ("const", "str")
-        and len(arguments[1]) == 3
-    ):
+    wanted = {"hasattr": 2, "getattr": 3}.get(call.text)
+    if len(arguments) == wanted and arguments[1][:2] == ("const", "str") and len(arguments[1]) == 3:
         name, base = arguments[1][2], call.given[0][1]
-    elif call.text != "hasattr" and arguments and arguments[0][0] == "attr":
+    elif wanted is None and arguments and arguments[0][0] == "attr":
         name, base = arguments[0][2], program.static(call.caller.module, call.caller).value(arguments[0][1])
     else:
         return

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.program import Program
+    from troth.analysis.program.sites import Incident
 
 _TWO = "from unknown import db\nasync def one():\n    await db.commit()\nasync def two():\n    await db.commit()\n"
 CASES = [
@@ -44,14 +45,24 @@ CASES = [
     ),
 ]
 
-_SILENT = frozenset({"returned", "handed over", "async with", "async iteration", "with", "sometimes awaited"})
+_SILENT = frozenset({"async with", "async iteration", "with", "sometimes awaited"})
+
+
+def _is_meant(program: Program, incident: Incident) -> bool:
+    """Whether a promise may be wanted here: one that goes on to somebody else, of a callee that few await."""
+    if incident.kind == "handed over":
+        return not incident.site.is_firm
+    if incident.kind == "returned":
+        verdict = program.returned_on_purpose(incident)
+        return verdict == "on purpose" or (verdict == "perhaps" and not incident.site.is_firm)
+    return incident.kind in _SILENT
 
 
 @rule("T201", "call-left-behind", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Calls whose siblings are awaited."""
     for incident in program.incidents_by_siblings():
-        if incident.kind in _SILENT:
+        if _is_meant(program, incident):
             continue
         call = call_text(program, incident)
         message = (

@@ -15,8 +15,9 @@ import ast
 import ipaddress
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
@@ -29,7 +30,7 @@ from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import span
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import At
+    from troth.analysis.facts.model import At, Node
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Function
@@ -117,6 +118,14 @@ CASES = [
         "the result of a future that was waited for",
         good="import asyncio\nasync def main(f, loop, done):\n"
         "    future = asyncio.run_coroutine_threadsafe(f, loop)\n    await done.wait()\n    return future.result()\n",
+    ),
+    Case(
+        "the result of a job",
+        bad="from concurrent.futures import ThreadPoolExecutor\ndef job(): ...\nasync def main():\n    with ThreadPoolExecutor() as pool:\n        future = pool.submit(job)\n        return future.result()  # here\n",
+    ),
+    Case(
+        "the result of a job that was awaited",
+        good="import asyncio\nfrom concurrent.futures import ThreadPoolExecutor\ndef job(): ...\nasync def main():\n    with ThreadPoolExecutor() as pool:\n        future = pool.submit(job)\n        await asyncio.wrap_future(future)\n        return future.result()\n",
     ),
     Case(
         "a queue that is asked first",
@@ -366,6 +375,8 @@ def _also(program: Program, call: Call) -> Blocking | None:
     if "subprocess.Popen" in names_of(call.callee):
         return Blocking("subprocess", "asyncio.create_subprocess_exec")
     name = call.text.rpartition(".")[2]
+    if name in {"result", "exception"} and call.callee is None and _is_of_a_pool(program, call):
+        return Blocking("future", "asyncio.wrap_future")
     if name not in _FILES or call.is_awaited or any(program.evidence.colors(name)) or "test" in call.caller.module.path:
         return None
     names = tuple(names_of(call.callee))
@@ -378,6 +389,27 @@ def _runs_alone(program: Program, function: Function) -> bool:
     """`asyncio.run(main())` in the file itself: a script, in which nobody waits while `main` reads a file."""
     called = rf"\brun\(\s*{re.escape(function.name)}\("
     return function.owner is None and re.search(called, program.text(function.module.path).value) is not None
+
+
+def _is_of_a_pool(program: Program, call: Call) -> bool:
+    """Whether a result is asked of what a pool of threads or processes gave for a job: `pool.submit(job).result()`."""
+    future: Any = call.node[1][1] if call.node[1][0] == "attr" else ()
+    if future[:1] == ("name",):
+        given = [one[2] for one in _assignments(body_of(call.caller.facts)) if one[1] == (future,)]
+        future = given[0] if len(given) == 1 else ()
+    if future[:1] != ("call",):
+        return False
+    made = next((one for one in program.calling.of(call.caller) if one.at == future[-1]), None)
+    names = () if made is None else tuple(names_of(made.callee))
+    return any(name.startswith("concurrent.futures.") and name.endswith(".submit") for name in names)
+
+
+def _assignments(node: Any) -> Iterator[Node]:
+    if isinstance(node, tuple) and node:
+        if node[0] == "assign" and len(node) == 3:
+            yield node
+        for part in node:
+            yield from _assignments(part)
 
 
 def _has_async_paths(function: Function) -> bool:

@@ -1,6 +1,7 @@
 """Waiting for the own loop.
 
-What it finds: `asyncio.run_coroutine_threadsafe(…, loop).result()` in an `async def` that runs on that very loop.
+What it finds: `asyncio.run_coroutine_threadsafe(…, loop).result()` in an `async def` that runs on that very loop, or in a
+plain function that an `async def` gives its own loop to.
 Why it matters: the loop is held up until the result is there, and the result waits for the loop: both wait for ever.
 How to repair: `await` the coroutine; `run_coroutine_threadsafe` is for other threads.
 How sure the fix is: `await` does what was meant; it is sure where the loop is fetched in the same function.
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.program.chains import plain_target
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FunctionFacts, Node
     from troth.analysis.program import Program
+    from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Function
 
 CASES = [
@@ -31,6 +34,18 @@ CASES = [
     Case(
         "by a name",
         bad="import asyncio\nasync def f(): ...\nasync def main():\n    loop = asyncio.get_event_loop()\n    future = asyncio.run_coroutine_threadsafe(f(), loop)\n    return future.result()  # here\n",
+    ),
+    Case(
+        "kept on the object",
+        bad="import asyncio\nasync def f(): ...\nclass Worker:\n    async def start(self):\n        self.loop = asyncio.get_running_loop()\n        return asyncio.run_coroutine_threadsafe(f(), self.loop).result()  # here\n",
+    ),
+    Case(
+        "given to a plain function",
+        bad="import asyncio\nasync def f(): ...\ndef work(loop):\n    return asyncio.run_coroutine_threadsafe(f(), loop).result()\nasync def main():\n    return work(asyncio.get_running_loop())  # here\n",
+    ),
+    Case(
+        "a plain function in a thread",
+        good="import asyncio\nasync def f(): ...\ndef work(loop):\n    return asyncio.run_coroutine_threadsafe(f(), loop).result()\nasync def main():\n    return await asyncio.to_thread(work, asyncio.get_running_loop())\n",
     ),
     Case(
         "in a thread",
@@ -58,26 +73,68 @@ def check(program: Program) -> Iterator[Finding]:
             if facts.flags & 1 and any(c.endswith("run_coroutine_threadsafe") for c in facts.calls):
                 for node, start in waits_for_own_loop(facts):
                     yield _told(program, module.function(index), node, start)
+    yield from _by_helpers(program)
 
 
 def waits_for_own_loop(facts: FunctionFacts) -> list[tuple[Node, Node]]:
     """The calls of `result` that wait for their own loop, each with the call that gave the future."""
+    return [(node, start) for node, start, loop in _waits(facts) if loop[0] == "call" and last_name(loop[1]) in _OWN]
+
+
+def _waits(facts: FunctionFacts) -> Iterator[tuple[Node, Node, Node]]:
+    """The calls of `result` that wait for a loop: with the call that gave the future, and with that loop."""
     body = body_of(facts)
-    bound: dict[str, Node] = {}
-    for statement in _nodes(body, "assign"):
-        if statement[1][0][0] == "name" and statement[2][0] == "call":
-            bound[statement[1][0][1]] = statement[2]
-    found: list[tuple[Node, Node]] = []
+    bound = {
+        _written(statement[1][0]): statement[2]
+        for statement in _nodes(body, "assign")
+        if statement[2][0] == "call" and _written(statement[1][0])
+    }
     for node in _nodes(body, "call"):
         callee = node[1]
         if callee[0] == "attr" and callee[2] == "result":
-            base = bound.get(callee[1][1], callee[1]) if callee[1][0] == "name" else callee[1]
+            base = bound.get(_written(callee[1]), callee[1])
             if base[0] == "call" and last_name(base[1]) == "run_coroutine_threadsafe" and len(base[2]) > 1:
                 loop = base[2][1]
-                loop = bound.get(loop[1], loop) if loop[0] == "name" else loop
-                if loop[0] == "call" and last_name(loop[1]) in _OWN:
-                    found.append((node, base))
-    return found
+                yield node, base, bound.get(_written(loop), loop)
+
+
+def _written(node: Node) -> str:
+    """A name, or an attribute of one, as it is written; empty for anything else."""
+    if node[0] == "attr" and node[1][0] == "name":
+        return f"{node[1][1]}.{node[2]}"
+    return str(node[1]) if node[0] == "name" else ""
+
+
+def _by_helpers(program: Program) -> Iterator[Finding]:
+    """Async functions that call a plain one, which waits for the loop that they give it."""
+    waiting: dict[Function, tuple[str, Node]] = {}
+    for function in program.calling.functions_naming({"run_coroutine_threadsafe"}):
+        for _, start, loop in _waits(function.facts) if not function.is_async else ():
+            if loop[0] == "name" and loop[1] in function.params:
+                waiting[function] = (loop[1], start)
+    asked = frozenset(program.asked)
+    for caller in program.calling.functions_naming({one.name for one in waiting}):
+        if not caller.is_async or caller.module.path not in asked:
+            continue
+        for call in program.calling.of(caller):
+            target = plain_target(call, program)
+            if target in waiting and any(
+                node[0] == "call" and last_name(node[1]) in _OWN for node in _given(call, target, waiting[target][0])
+            ):
+                yield _told(program, caller, call.node, waiting[target][1], target)
+
+
+def _given(call: Call, target: Function, wanted: str) -> Iterator[Node]:
+    """What a call gives to a parameter, by way of a variable or not."""
+    shift = 1 if target.owner is not None and not target.decorated_with("staticmethod") else 0
+    places = [param[0] for param in target.facts.params if param[3] in {"", "/"}][shift:]
+    bound = {_written(statement[1][0]): statement[2] for statement in _nodes(body_of(call.caller.facts), "assign")}
+    for position, node in enumerate(call.node[2]):
+        if position < len(places) and places[position] == wanted:
+            yield bound.get(_written(node), node)
+    for keyword, node in call.node[3]:
+        if keyword == wanted:
+            yield bound.get(_written(node), node)
 
 
 def _nodes(node: Any, tag: str) -> Iterator[Node]:
@@ -91,15 +148,18 @@ def _nodes(node: Any, tag: str) -> Iterator[Node]:
         yield from _nodes(part, tag)
 
 
-def _told(program: Program, function: Function, node: Node, start: Node) -> Finding:
-    message = "`result()` holds up the loop until the coroutine is done, and the coroutine needs that loop: both wait for ever"
+def _told(program: Program, function: Function, node: Node, start: Node, helper: Function | None = None) -> Finding:
+    who = "`result()`" if helper is None else f"`{helper.qualname}(…)`"
+    message = (
+        f"{who} holds up the loop until the coroutine is done, and the coroutine needs that loop: both wait for ever"
+    )
     reasons = (
         Reason(f"`{function.qualname}` is `async def` and runs on the loop it gives the coroutine to", *function.place),
-        Reason("the coroutine is given to the loop here", function.module.path, start[-1][0]),
+        Reason("the coroutine is given to the loop here", (helper or function).module.path, start[-1][0]),
     )
     return tell_at(
         program, "T603", "waiting-for-own-loop", function, node[-1], message, sure=True, reasons=reasons,
-        fix=_fix(program, function, node, start), subject="result",
+        fix=_fix(program, function, node, start) if helper is None else None, subject="result",
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.threads import tasks_in_threads
 from troth.analysis.rules.keeping import keep_fix
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import call_text, tell
@@ -53,6 +54,14 @@ CASES = [
         fixed="import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather(f(), f())  # here\n",
     ),
     Case(
+        "an executor",
+        bad="async def save(loop, path):\n    loop.run_in_executor(None, path.touch)  # here\n",
+        fixed="async def save(loop, path):\n    await loop.run_in_executor(None, path.touch)  # here\n",
+    ),
+    Case(
+        "an executor, in a plain function", good="def save(loop, path):\n    loop.run_in_executor(None, path.touch)\n"
+    ),
+    Case(
         "kept",
         good="import asyncio\nasync def f(): ...\nasync def main():\n    task = asyncio.create_task(f())\n    await task\n",
     ),
@@ -67,8 +76,13 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Tasks that nobody holds."""
     for incident in program.incidents_of("dropped task"):
+        function = incident.site.function
+        if not function.is_async and function in tasks_in_threads(program):
+            continue  # worse than dropped: no loop runs there, and the rule about threads tells of it
         call = call_text(program, incident)
         message = (
             f"nobody keeps what `{call}` returns, so the work may be collected half done and its errors reach nobody"
+            if incident.site.promise == "task" or incident.site.callee.endswith(("gather", "shield"))
+            else f"nobody waits for what `{call}` returns: its result is lost, and its errors reach nobody"
         )
         yield tell(program, "T112", "dropped-task", incident, message, fix=keep_fix(program, incident))

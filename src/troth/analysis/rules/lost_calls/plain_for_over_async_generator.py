@@ -1,6 +1,7 @@
 """Plain loop over an async generator.
 
-What it finds: `for x in pages()` (or a comprehension, or `list(pages())`) where `pages` is an async generator function.
+What it finds: `for x in pages()` (or a comprehension, or `list(pages())`) where `pages` is an async generator function, or
+over an object that has `__aiter__` and no `__iter__`.
 Why it matters: the loop raises `TypeError` before its first turn.
 How sure the fix is: `async for` in the loop or the comprehension is sure in `async def`; `list(pages())` is likely meant
 to collect all of it, `[item async for item in pages()]`. In a plain `def` nothing is offered.
@@ -51,6 +52,15 @@ CASES = [
         bad="async def pages():\n    yield 1\ndef main():\n    for p in pages():  # here\n        print(p)\n",
     ),
     Case(
+        "an object",
+        bad="class Pages:\n    def __aiter__(self):\n        return self\n    async def __anext__(self): ...\nasync def main(pages: Pages):\n    for p in pages:  # here\n        print(p)\n",
+        fixed="class Pages:\n    def __aiter__(self):\n        return self\n    async def __anext__(self): ...\nasync def main(pages: Pages):\n    async for p in pages:  # here\n        print(p)\n",
+    ),
+    Case(
+        "an object for both",
+        good="class Pages:\n    def __iter__(self): ...\n    def __aiter__(self):\n        return self\n    async def __anext__(self): ...\nasync def main(pages: Pages):\n    for p in pages:\n        print(p)\n",
+    ),
+    Case(
         "async for",
         good="async def pages():\n    yield 1\nasync def main():\n    async for p in pages():\n        print(p)\n",
     ),
@@ -61,8 +71,11 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Async generators under a plain `for`."""
     for incident in program.incidents_of("plain for"):
-        call = call_text(program, incident)
-        message = f"`{call}` is an async generator: a plain loop over it raises TypeError before its first turn"
+        if incident.site.promise == "iterable":
+            what = f"`{incident.site.callee}` can only be looped over with `async for`"
+        else:
+            what = f"`{call_text(program, incident)}` is an async generator"
+        message = f"{what}: a plain loop over it raises TypeError before its first turn"
         yield tell(
             program, "T116", "plain-for-over-async-generator", incident, message, fix=async_for_fix(program, incident)
         )

@@ -35,6 +35,20 @@ CASES = [
         bad="class Lock:\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\nasync def main():\n    with Lock(), open('x'):  # here\n        pass\n",
     ),
     Case(
+        "a lock of asyncio",
+        bad="import asyncio\nclass Store:\n    def __init__(self):\n        self.lock = asyncio.Lock()\n    async def save(self):\n        with self.lock:  # here\n            pass\n",
+        fixed="import asyncio\nclass Store:\n    def __init__(self):\n        self.lock = asyncio.Lock()\n    async def save(self):\n        async with self.lock:  # here\n            pass\n",
+    ),
+    Case(
+        "a client of a library",
+        bad="import httpx\nasync def main():\n    with httpx.AsyncClient() as client:  # here\n        await client.get('x')\n",
+        fixed="import httpx\nasync def main():\n    async with httpx.AsyncClient() as client:  # here\n        await client.get('x')\n",
+    ),
+    Case(
+        "a lock of threads",
+        good="import asyncio, threading\nclass Store:\n    def __init__(self):\n        self.lock = threading.Lock()\n    async def save(self):\n        with self.lock:\n            pass\n",
+    ),
+    Case(
         "both kinds",
         good="class Lock:\n    def __enter__(self): ...\n    def __exit__(self, *a): ...\n    async def __aenter__(self): ...\n    async def __aexit__(self, *a): ...\ndef main():\n    with Lock():\n        pass\n",
     ),

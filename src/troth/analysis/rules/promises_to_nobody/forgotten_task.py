@@ -1,7 +1,7 @@
 """Forgotten task.
 
-What it finds: a task that is bound to a name nobody reads again, in a request handler, or at the end of the function that
-`asyncio.run` runs.
+What it finds: a task, or a list of tasks, that is bound to a name nobody reads again, in a request handler, or at the end
+of the function that `asyncio.run` runs. A request handler is told by its decorator, or by the request it takes.
 Why it matters: when the handler returns, nothing holds the task: it may be collected half done, and its error reaches no
 log. At the end of `asyncio.run` every task that is still running is cancelled: the work never gets done.
 How to repair: await it, keep it in a set until it is done, use a task group, or hand it to something that reports
@@ -40,6 +40,18 @@ CASES = [
         fixed="import asyncio\nasync def mail(): ...\nasync def main():\n    await mail()\n    task = await asyncio.create_task(mail())  # here\n    print('done')\nasyncio.run(main())\n",
     ),
     Case(
+        "several at the end of the program",
+        bad="import asyncio\nasync def mail(n): ...\nasync def main():\n    tasks = [asyncio.create_task(mail(n)) for n in (1, 2)]  # here\n    print('started')\nasyncio.run(main())\n",
+    ),
+    Case(
+        "in a handler by its request",
+        bad="import asyncio\nfrom aiohttp import web\nasync def mail(): ...\nasync def root(request: web.Request):\n    task = asyncio.create_task(mail())  # here\n    return web.Response()\n",
+    ),
+    Case(
+        "several, gathered",
+        good="import asyncio\nasync def mail(n): ...\nasync def main():\n    tasks = [asyncio.create_task(mail(n)) for n in (1, 2)]\n    await asyncio.gather(*tasks)\nasyncio.run(main())\n",
+    ),
+    Case(
         "awaited",
         good="import asyncio\nasync def mail(): ...\nasync def main():\n    task = asyncio.create_task(mail())\n    await task\nasyncio.run(main())\n",
     ),
@@ -74,7 +86,7 @@ def check(program: Program) -> Iterator[Finding]:
             body = body_of(facts)
             if _ends_with_the_loop(program, function):
                 yield from _left(program, function, body, at_the_end=True)
-            elif facts.decorators and _is_handler(program, function):
+            elif _is_handler(program, function):
                 yield from _left(program, function, body, at_the_end=False)
 
 
@@ -94,6 +106,10 @@ def _ends_with_the_loop(program: Program, function: Function) -> bool:
 
 def _is_handler(program: Program, function: Function) -> bool:
     scope = program.static(function.module, function.parent)
+    for name, annotation, _, _ in function.facts.params[:2]:  # before it, the object that the handler is a method of
+        taken = names_of(scope.value(annotation)) if annotation is not None and name != "self" else ()
+        if any(one.startswith(_WEB) and one.endswith("Request") for one in taken):
+            return True
     for decorator in function.facts.decorators:
         names = names_of(scope.value(decorator[1] if decorator[0] == "call" else decorator))
         if any(
@@ -105,15 +121,21 @@ def _is_handler(program: Program, function: Function) -> bool:
 
 def _left(program: Program, function: Function, body: tuple[Node, ...], *, at_the_end: bool) -> Iterator[Finding]:
     for position, statement in enumerate(body):
-        if statement[0] != "assign" or statement[1][0][0] != "name" or statement[2][0] != "call":
+        if statement[0] != "assign" or statement[1][0][0] != "name":
             continue
-        variable, at = statement[1][0][1], statement[2][-1]
+        made = statement[2]
+        if made[0] == "comp" and made[1] == "list":
+            made = made[2][0]
+        if made[0] != "call":
+            continue
+        variable, at = statement[1][0][1], made[-1]
         rest = body[position + 1 :]
         if _reads(rest, variable) or _reads(body[:position], variable) or (at_the_end and _waits(rest)):
             continue
         call = next((one for one in program.calling.of(function) if one.at == at), None)
         if call is not None and any(name in SPAWNERS for name in names_of(call.callee)):
-            yield _told(program, function, at, call.text, variable, at_the_end=at_the_end)
+            is_one = made is statement[2]
+            yield _told(program, function, at, call.text, variable, at_the_end=at_the_end, is_one=is_one)
 
 
 def _reads(node: Any, variable: str) -> bool:
@@ -132,14 +154,16 @@ def _waits(node: Any) -> bool:
     return any(_waits(part) for part in node)
 
 
-def _told(program: Program, function: Function, at: At, text: str, variable: str, *, at_the_end: bool) -> Finding:
+def _told(
+    program: Program, function: Function, at: At, text: str, variable: str, *, at_the_end: bool, is_one: bool
+) -> Finding:
     path, fix = function.module.path, None
     if at_the_end:
         message = f"`{function.qualname}` ends without waiting for `{variable}`, and the loop ends with it: the work is cancelled before it is done"
         reason = Reason(
             f"`{function.qualname}` is what the loop is run for, and nothing is awaited after this", *function.place
         )
-        if not path.endswith(".ipynb"):
+        if is_one and not path.endswith(".ipynb"):
             start = program.text(path).offset(*at[:2])
             fix = Fix("await the task", "likely", (Edit(path, start, start, "await "),))
     else:

@@ -12,7 +12,7 @@ How sure the fix is: none is offered; which loop shall run it is for the author 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutin
 from troth.analysis.program.consumers import looks_like_keeper
 from troth.analysis.program.entities import Function
 from troth.analysis.program.results import is_harmless
-from troth.analysis.program.values import FunctionValue
+from troth.analysis.program.values import External, FunctionValue
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -116,8 +116,15 @@ CASES = [
 
 # What these hand back may still be awaited by somebody: a mock by the code under test, a property by its reader.
 _HANDING_ON = frozenset({"unittest.mock.Mock", "builtins.property"})
-# Hardly anything but a loop has methods of these names, whatever it is called.
-_OF_LOOPS = frozenset({"call_soon", "call_later", "call_at", "call_soon_threadsafe", "add_signal_handler"})
+# Hardly anything but a loop, a future or a list has methods of these names, whatever it is called.
+_BY_NAME = {
+    **{
+        name: f"asyncio.AbstractEventLoop.{name}"
+        for name in ("call_soon", "call_later", "call_at", "call_soon_threadsafe", "add_signal_handler")
+    },
+    "add_done_callback": "asyncio.Future.add_done_callback",
+    "sort": "builtins.list.sort",
+}
 _PASSING = frozenset(
     {"option", "argument", "pass_context", "pass_obj", "version_option", "hybrid_property", "hybrid_method"}
 )
@@ -127,35 +134,46 @@ _TAKING_RESULTS = frozenset({"sum", "any", "all", "sorted", "min", "max", "set",
 @rule("T402", "async-function-in-sync-slot", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine functions that nobody will await."""
+    hands_over: dict[Module, bool] = {}
+    for function in program.calling.asked_naming(_names()):
+        module = function.module
+        if module not in hands_over:
+            hands_over[module] = any(n == "lambda" or program.evidence.colors(n)[0] for n in module.facts.mentions)
+        if hands_over[module] and _may_hand_over(program, body_of(function.facts)):
+            for call in program.calling.of(function):
+                yield from _judge(program, call)
     for path in program.asked:
         module = program.module(path)
-        hands_over = any(name == "lambda" or program.evidence.colors(name)[0] for name in module.facts.mentions)
         for index, facts in enumerate(module.facts.functions):
-            if (
-                hands_over
-                and any(callee.rpartition(".")[2] in _names() for callee in (*facts.calls, *facts.awaited))
-                and _may_hand_over(program, body_of(facts))
-            ):
-                for call in program.calling.of(module.function(index)):
-                    yield from _judge(program, call)
             if facts.decorators and facts.flags & 3 == 1:
                 yield from _decorated(program, module, module.function(index))
 
 
 @cache
+def _slots() -> dict[str, Mapping[str, str]]:
+    """What slots want, and what those who run plain functions in threads do, by full name."""
+    known = semantics()
+    runners = {
+        name: dict.fromkeys(one.parameter, "plain") for name, one in known.spawners.items() if one.takes == "plain"
+    }
+    return runners | {name: slot.wants for name, slot in known.slots.items()}
+
+
+@cache
 def _names() -> frozenset[str]:
-    return frozenset(n.rpartition(".")[2] for n, s in semantics().slots.items() if "plain" in s.wants.values())
+    return frozenset(name.rpartition(".")[2] for name, wants in _slots().items() if "plain" in wants.values())
 
 
 def _may_hand_over(program: Program, node: Any) -> bool:
     """Whether a call of such a name is given a lambda, or something called like an async function."""
-    if not isinstance(node, tuple) or not node:
-        return False
-    if node[0] == "call" and len(node) == 5 and last_name(node[1]) in _names():
+    if node and node[0] == "call" and len(node) == 5 and last_name(node[1]) in _names():
         given = [*node[2], *(value for _, value in node[3])]
         if any(_could_be_async(program, one) for one in given):
             return True
-    return any(_may_hand_over(program, part) for part in node)
+    for part in node:  # noqa: SIM110  a generator for every node would take twice the time
+        if part.__class__ is tuple and _may_hand_over(program, part):
+            return True
+    return False
 
 
 def _could_be_async(program: Program, node: Node) -> bool:
@@ -171,25 +189,31 @@ def _judge(program: Program, call: Call) -> Iterator[Finding]:
     if call.text.rpartition(".")[2] not in _names():
         return
     names = tuple(names_of(call.callee))
-    if call.callee is None and call.text.rpartition(".")[2] in _OF_LOOPS:
-        names = (f"asyncio.AbstractEventLoop.{call.text.rpartition('.')[2]}",)
-    known = semantics().slots
-    found = next((name for name in names if name in known), None)
-    if (
-        found is None
-        or found in _HANDING_ON
-        or any("asyncio" in name for name in names if name.startswith("apscheduler"))
-    ):
+    if call.callee is None and call.text.rpartition(".")[2] in _BY_NAME:
+        names = (_BY_NAME[call.text.rpartition(".")[2]],)
+    known = _slots()
+    found = next((name for name in names if name in known), None) or _of_unknown_maker(call.callee)
+    if found is None or found in _HANDING_ON:
         return
     if found == "builtins.map" and not _is_taken_for_results(program, call):
         return  # a list of coroutines, which somebody may gather
     if call.is_awaited and _is_awaited_after_all(body_of(call.caller.facts), call):
         return  # the thread gives the coroutine back
-    wants = known[found].wants
+    wants = known[found]
     for slot, node, value in arguments_of(call):
         if wants.get(slot) == "plain" and calling_makes_a_coroutine(program, value):
             yield _told(program, call, node, value, found)
             return
+
+
+def _of_unknown_maker(callee: Value | None) -> str | None:
+    """The slot of a package that a method reached through calls (`schedule.every(10).minutes.do`) must be."""
+    if not isinstance(callee, External) or "()." not in callee.path:
+        return None
+    top, last = callee.path.partition(".")[0], callee.path.rpartition(".")[2]
+    slots = _slots()
+    known = [name for name in slots if name.startswith(f"{top}.") and name.endswith(f".{last}")]
+    return known[0] if known and all(slots[name] == slots[known[0]] for name in known) else None
 
 
 def _is_taken_for_results(program: Program, call: Call) -> bool:

@@ -1,6 +1,7 @@
 """Async test that never runs.
 
-What it finds: `async def test_…`, `setUp` or `tearDown` in a plain `unittest.TestCase`.
+What it finds: `async def test_…`, `setUp` or `tearDown` in a plain `unittest.TestCase`; `async def setUp` or `tearDown` in an
+`IsolatedAsyncioTestCase`, which awaits `asyncSetUp` and `asyncTearDown` only.
 Why it matters: unittest calls the method, gets a coroutine and drops it: the test is counted as passed and not one line of
 it has run.
 How to repair: derive the class from `unittest.IsolatedAsyncioTestCase`; a `setUp` that waits becomes `asyncSetUp`.
@@ -43,6 +44,11 @@ CASES = [
         "an async case",
         good="import unittest\nclass TestStore(unittest.IsolatedAsyncioTestCase):\n    async def test_load(self):\n        await load()\n",
     ),
+    Case(
+        "a set-up of an async case",
+        bad="import unittest\nclass TestStore(unittest.IsolatedAsyncioTestCase):\n    async def setUp(self):  # here\n        await load()\n",
+        fixed="import unittest\nclass TestStore(unittest.IsolatedAsyncioTestCase):\n    async def asyncSetUp(self):  # here\n        await load()\n",
+    ),
     Case("pytest's own style", good="class TestStore:\n    async def test_load(self):\n        await load()\n"),
     Case(
         "of an unknown base",
@@ -67,6 +73,8 @@ _CALLED = frozenset({"setUp", "tearDown", "setUpClass", "tearDownClass"})
 _METACLASS = re.compile(r"\s*(?:@.*\n\s*)*class\s+\w+\s*(?:\[[^\]]*\])?\((?:[^()]|\([^()]*\))*\bmetaclass\s*=")
 _RUNNING = ("run", "_callTestMethod", "__call__", "__getattribute__", "__init_subclass__")
 _PLAIN = frozenset({"unittest.TestCase", "unittest.case.TestCase", "builtins.object", "object"})
+_ISOLATED = frozenset({"unittest.IsolatedAsyncioTestCase", "unittest.async_case.IsolatedAsyncioTestCase"})
+_ASYNC_TWINS = {"setUp": "asyncSetUp", "tearDown": "asyncTearDown"}
 
 
 @rule("T408", "async-test-never-runs", cases=CASES)
@@ -79,13 +87,17 @@ def check(program: Program) -> Iterator[Finding]:
                 continue
             function = module.function(index)
             owner = module.cls(facts.owner)
-            if _is_plain_case(program, owner) and all(_leaves_it(program, function, d) for d in facts.decorators):
+            if not all(_leaves_it(program, function, d) for d in facts.decorators):
+                continue
+            if _is_case(program, owner, _PLAIN):
                 yield _told(program, function, owner)
+            elif facts.name in _ASYNC_TWINS and _is_case(program, owner, _PLAIN | _ISOLATED):
+                yield _told_of_set_up(program, function, owner)
 
 
-def _is_plain_case(program: Program, cls: Class) -> bool:
+def _is_case(program: Program, cls: Class, kinds: frozenset[str]) -> bool:
     bases = [one for one in program.classes.order(cls) if one is None or isinstance(one, LibraryClass)]
-    if not bases or any(one is None or one.qualified not in _PLAIN for one in bases):
+    if not bases or any(one is None or one.qualified not in kinds for one in bases):
         return False
     own = [one for one in program.classes.order(cls) if isinstance(one, Class)]
     if any(name in one.methods for one in own for name in _RUNNING):
@@ -118,6 +130,27 @@ def _told(program: Program, function: Function, owner: Class) -> Finding:
             Reason(f"`{owner.name}` is a plain `unittest.TestCase`", *owner.place),
         ),
         fix=_fix(program, owner),
+    )  # fmt: skip
+
+
+def _told_of_set_up(program: Program, function: Function, owner: Class) -> Finding:
+    line, column = function.facts.at[:2]
+    twin = _ASYNC_TWINS[function.name]
+    path, text = function.module.path, program.text(function.module.path)
+    start = text.offset(line, column)
+    fix = None
+    if twin not in owner.methods and text.value.startswith(f"async def {function.name}", start):
+        name = start + len("async def ")
+        fix = Fix(f"call it `{twin}`", "likely", (Edit(path, name, name + len(function.name), twin),))
+    return tell_at(
+        program, "T408", "async-test-never-runs", function, (line, column, line, column + len("async def")),
+        f"unittest calls `{function.qualname}` and drops its coroutine: nothing of it runs; what is awaited is `{twin}`",
+        sure=True,
+        reasons=(
+            Reason(f"`{function.qualname}` is `async def`", *function.place),
+            Reason(f"`{owner.name}` is an `IsolatedAsyncioTestCase`, which calls `{function.name}` plainly", *owner.place),
+        ),
+        fix=fix,
     )  # fmt: skip
 
 

@@ -21,9 +21,10 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.calling import names_of
+from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryFunction
-from troth.analysis.program.results import gives_no_promise, library_gives_no_promise
+from troth.analysis.program.results import gives_a_result_sometimes, gives_no_promise, library_gives_no_promise
 from troth.analysis.program.values import FunctionValue, Instance, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
@@ -64,6 +65,15 @@ CASES = [
         "    for one in asyncio.as_completed(list(tasks)):\n        await one\n",
     ),
     Case("from a library", bad="import json\nasync def main(text):\n    return await json.dumps(text)  # here\n"),
+    Case(
+        "a result on one of its paths",
+        bad="class Counter:\n    def __init__(self, load):\n        self.current = load()\n    def token(self):\n        if self.open:\n            return len(self.open)\n        return self.current\n"
+        "async def main(counter: Counter):\n    return await counter.token()  # here\n",
+    ),
+    Case(
+        "of the color it is asked for",
+        good="class Client:\n    def get(self, is_async=False):\n        if not is_async:\n            return 1\n        return self.later()\nasync def main(client: Client):\n    return await client.get(is_async=True)\n",
+    ),
     Case(
         "a coroutine handed on",
         good="async def fetch(): ...\ndef load():\n    return fetch()\nasync def main():\n    await load()\n",
@@ -115,16 +125,21 @@ _ASKING = frozenset({"iscoroutinefunction", "isawaitable", "iscoroutine", "maybe
 @rule("T401", "awaited-plain-function", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Plain functions under `await`."""
+    giving = {f for f in program.calling.asked_naming(_wanting()) if f.facts.flags & ASYNC}
+    asking = {
+        f
+        for f in program.calling.asked_naming(_ASKING)
+        if any(callee.rpartition(".")[2] in _ASKING for callee in f.facts.calls)
+    }
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
-            called = facts.calls if facts.flags & ASYNC else ()
-            gives = any(callee.rpartition(".")[2] in _wanting() for callee in (*called, *facts.awaited))
-            if not facts.awaited and not gives:
+            if not facts.awaited and not facts.flags & ASYNC:
                 continue
-            if any(callee.rpartition(".")[2] in _ASKING for callee in facts.calls):
-                continue  # it looks at the color itself, or expects the error
             function = module.function(index)
+            gives = function in giving
+            if (not facts.awaited and not gives) or function in asking:
+                continue  # it looks at the color itself, or expects the error
             wanted = (*facts.calls, *facts.awaited) if gives else facts.awaited  # some may be given to who awaits them
             if not any(_is_worth_a_look(program, function, callee) for callee in wanted):
                 continue
@@ -147,7 +162,9 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
     is_async, plain = program.evidence.colors(name)
     scope = program.glance.scope(function, callee)
     if scope is None:
-        return _can_be_plain(program, name) if plain else not is_async and "." in callee
+        return (
+            _can_be_plain(program, name) if plain else not is_async and ("." in callee or callee in BUILTIN_FUNCTIONS)
+        )
     found = members_of(program.glance.value(function, callee, scope))
     if found == (None,):
         return not is_async and plain > 0 and _can_be_plain(program, name)
@@ -159,7 +176,7 @@ def _can_be_plain(program: Program, name: str) -> bool:
     known: dict[str, bool] = program.__dict__.setdefault("_can_be_plain", {})
     if name not in known:
         known[name] = any(
-            not one.is_async and gives_no_promise(program, one) for one in program.calling.functions_named(name)
+            not one.is_async and _gives_a_result(program, one) for one in program.calling.functions_named(name)
         )
     return known[name]
 
@@ -183,8 +200,8 @@ def _promises_wanted(call: Call) -> Iterator[tuple[int, int, int, int]]:
         return
     known = semantics().spawners
     spawner = next((known[name] for name in names_of(call.callee) if name in known), None)
-    if spawner is None or spawner.takes != "coroutine":
-        return
+    if spawner is None or spawner.takes != "coroutine" or "fs" in spawner.parameter:
+        return  # or a collection of them is wanted
     for position, node in enumerate(call.node[2]):
         if node[0] == "call" and ("*" in spawner.parameter or str(position) in spawner.parameter):
             yield node[-1]
@@ -194,28 +211,37 @@ def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
     found = members_of(call.callee)
     plain = [one for one in found if isinstance(one, FunctionValue)]
     if len(plain) == len(found) and found:
-        reasons = tuple(_why_plain(program, one) for one in plain)
-        if None in reasons or _is_replaced(program, call) or any(_may_be_a_twin(program, one) for one in plain):
+        whys = [_why_plain(program, one) for one in plain]
+        known = [one for one in whys if one is not None]
+        if len(known) < len(whys) or _is_replaced(program, call) or any(_may_be_a_twin(program, one) for one in plain):
             return
         first = plain[0]
         sure = len(plain) == 1 and not (isinstance(first.receiver, Instance) and first.receiver.guess)
-        name = first.function.qualname
-        yield _told(program, call, under, name, tuple(r for r in reasons if r is not None), sure=sure)
+        sure = sure and all(is_sure for _, is_sure in known)
+        yield _told(program, call, under, first.function.qualname, tuple(reason for reason, _ in known), sure=sure)
     elif call.callee is None and call.node[1][0] == "attr":
         reason = None if program.evidence.has_remote_objects else _by_name(program, call)
         if reason is not None and not _is_replaced(program, call):
             yield _told(program, call, under, call.text, (reason,), sure=False)
 
 
-def _why_plain(program: Program, value: FunctionValue) -> Reason | None:
+def _why_plain(program: Program, value: FunctionValue) -> tuple[Reason, bool] | None:
+    """Why awaiting what the function gives must fail, and whether that is so on all of its paths."""
     function = value.function
     if isinstance(function, LibraryFunction):
         if not library_gives_no_promise(program, function):
             return None
-        return Reason(f"`{function.qualname}` is a plain function that gives `{function.returns}`")
-    if program.overridden_otherwise(function, value.receiver) or not gives_no_promise(program, function):
+        gives = f"gives `{function.returns}`" if function.returns else "gives nothing that can be awaited"
+        return Reason(f"`{function.qualname}` is a plain function that {gives}"), True
+    if program.overridden_otherwise(function, value.receiver):
         return None
-    return Reason(f"`{function.qualname}` is a plain `def`, and what it returns cannot be awaited", *function.place)
+    if gives_no_promise(program, function):
+        text = f"`{function.qualname}` is a plain `def`, and what it returns cannot be awaited"
+        return Reason(text, *function.place), True
+    if gives_a_result_sometimes(program, function):
+        text = f"`{function.qualname}` is a plain `def`, and what it returns on one of its paths cannot be awaited"
+        return Reason(text, *function.place), False
+    return None
 
 
 def _may_be_a_twin(program: Program, value: FunctionValue) -> bool:
@@ -242,12 +268,16 @@ def _by_name(program: Program, call: Call) -> Reason | None:
         return None  # the object may be of a library that the file imports, where it is awaited rightly
     defined = [function for function in program.calling.functions_named(name) if function.owner is not None]
     real = [function for function in defined if not function.is_abstract]
-    if len(defined) != plain or not real or any(not gives_no_promise(program, one) for one in real):
+    if len(defined) != plain or not real or not all(_gives_a_result(program, one) for one in real):
         return None
     which = "the only definition" if len(real) == 1 else f"all {len(real)} definitions"
     return Reason(
         f"{which} of `{name}` in this project: plain `def`, and nothing that can be awaited comes back", *real[0].place
     )
+
+
+def _gives_a_result(program: Program, function: Function) -> bool:
+    return gives_no_promise(program, function) or gives_a_result_sometimes(program, function)
 
 
 def _has_remote_objects(program: Program) -> bool:

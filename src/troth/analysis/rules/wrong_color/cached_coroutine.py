@@ -20,6 +20,7 @@ from troth.analysis.facts.expressions import ExpressionReader
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
+from troth.analysis.program.colors import calling_makes_a_coroutine, definition_of
 from troth.analysis.program.results import is_harmless
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
@@ -55,6 +56,17 @@ CASES = [
         bad="from functools import lru_cache\nfrom async_lru import alru_cache\n@lru_cache(maxsize=8)\nasync def load(n):  # here\n    return await get(n)\n",
         fixed="from functools import lru_cache\nfrom async_lru import alru_cache\n@alru_cache(maxsize=8)\nasync def load(n):  # here\n    return await get(n)\n",
     ),
+    Case(
+        "put around it by hand",
+        bad="from functools import lru_cache\nasync def fetch(n): ...\nload = lru_cache(fetch)  # here\n",
+    ),
+    Case(
+        "put around it with options",
+        bad="import functools\nasync def fetch(n): ...\nload = functools.lru_cache(maxsize=8)(fetch)  # here\n",
+    ),
+    Case(
+        "put around a plain one", good="from functools import lru_cache\ndef fetch(n): ...\nload = lru_cache(fetch)\n"
+    ),
     Case("a plain function", good="from functools import lru_cache\n@lru_cache\ndef load(n):\n    return n\n"),
     Case(
         "an async cache",
@@ -69,6 +81,7 @@ CASES = [
 ]
 
 
+_BY_HAND = frozenset({"lru_cache", "cache", "()"})
 _PURE_CACHES = frozenset({"functools.lru_cache", "functools.cache"})
 
 
@@ -80,6 +93,8 @@ def check(program: Program) -> Iterator[Finding]:
         for index, facts in enumerate(module.facts.functions):
             if facts.decorators and facts.flags & 3 == 1:
                 yield from _decorated(program, module.function(index))
+            if any(callee.rpartition(".")[2] in _BY_HAND for callee in facts.calls):
+                yield from _wrapped(program, module.function(index))
 
 
 def _decorated(program: Program, function: Function) -> Iterator[Finding]:
@@ -99,6 +114,30 @@ def _decorated(program: Program, function: Function) -> Iterator[Finding]:
             return
         if not is_harmless(program, function, decorator):
             return
+
+
+def _wrapped(program: Program, function: Function) -> Iterator[Finding]:
+    """`load = lru_cache(fetch)`, or `lru_cache(8)(fetch)`: a cache that is put around an async function by hand."""
+    for call in program.calling.of(function):
+        callee = call.node[1]
+        value = call.callee
+        if callee[0] == "call":  # what the cache with its options gives is called
+            value = next((one.callee for one in program.calling.of(function) if one.at == callee[-1]), None)
+        cache = next((name for name in names_of(value) if name in _PURE_CACHES), None)
+        if cache is None or not call.given or not calling_makes_a_coroutine(program, call.given[0][1]):
+            continue
+        wrapped = definition_of(call.given[0][1])
+        name = wrapped.qualname if wrapped is not None else "it"
+        message = (
+            f"`{cache}` keeps the coroutine of `{name}`, not its result: the second caller to await it gets an error"
+        )
+        reasons: tuple[Reason, ...] = (Reason(f"`{cache}` keeps what the first call gives"),)
+        if wrapped is not None:
+            reasons = (Reason(f"`{name}` is `async def`", *wrapped.place), *reasons)
+        yield tell_at(
+            program, "T406", "cached-coroutine", function, call.at, message, sure=wrapped is not None, reasons=reasons,
+            subject=name,
+        )  # fmt: skip
 
 
 def _fix(program: Program, function: Function, cache: str, at: Node) -> Fix | None:

@@ -2,7 +2,7 @@
 
 What it finds: `iscoroutinefunction(x)` where `x` is something it says False of although calling it gives a coroutine: an
 object with an async `__call__`, a lambda or a plain function that returns a coroutine, an async function behind a plain
-wrapper.
+wrapper. Also such a thing given to a function of the project that asks this of its parameter, and nothing else.
 Why it matters: the code takes the branch for plain functions, calls it, and drops the coroutine: the work never happens.
 How to repair: call it and ask what came back: `inspect.isawaitable(result)`; or `troth.bridge.color_of(x)`.
 How sure the fix is: none is offered; the branch that follows has to change too.
@@ -10,19 +10,25 @@ How sure the fix is: none is offered; the branch that follows has to change too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.calling import names_of
-from troth.analysis.program.colors import calling_makes_a_coroutine
-from troth.analysis.program.entities import Function
+from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutine, definition_of
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.required import is_protocol
+from troth.analysis.program.taking import called_body
 from troth.analysis.program.values import FunctionValue, Instance, Lambda
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
     from troth.analysis.program import Program
+    from troth.analysis.program.calling import Call
     from troth.analysis.program.values import Value
 
 CASES = [
@@ -35,12 +41,33 @@ CASES = [
         bad="import asyncio\nasync def load(): ...\ndef start():\n    return load()\ndef main():\n    if asyncio.iscoroutinefunction(start):  # here\n        return 1\n",
     ),
     Case(
+        "behind a plain wrapper",
+        bad="import functools, inspect\ndef logged(f):\n    @functools.wraps(f)\n    def wrapper(*a):\n        print(a)\n        return f(*a)\n    return wrapper\n"
+        "@logged\nasync def load(): ...\ndef main():\n    return inspect.iscoroutinefunction(load)  # here\n",
+    ),
+    Case(
+        "given to somebody who asks",
+        bad="import inspect\nasync def call(f):\n    if inspect.iscoroutinefunction(f):\n        return await f()\n    return f()\nclass Handler:\n    async def __call__(self): ...\nasync def main(handler: Handler):\n    await call(handler)  # here\n",
+    ),
+    Case(
+        "given to somebody who asks twice",
+        good="import inspect\nasync def call(f):\n    if inspect.iscoroutinefunction(f):\n        return await f()\n    r = f()\n    if inspect.isawaitable(r):\n        return await r\n    return r\nclass Handler:\n    async def __call__(self): ...\nasync def main(handler: Handler):\n    await call(handler)\n",
+    ),
+    Case(
+        "behind a decorator that hands it back",
+        good="import inspect\nkept = []\ndef register(f):\n    kept.append(f)\n    return f\n@register\nasync def load(): ...\ndef main():\n    return inspect.iscoroutinefunction(load)\n",
+    ),
+    Case(
         "an async function",
         good="import inspect\nasync def load(): ...\ndef main():\n    return inspect.iscoroutinefunction(load)\n",
     ),
     Case(
         "its `__call__`",
         good="import inspect\nclass Handler:\n    async def __call__(self): ...\ndef is_async(handler: Handler):\n    return inspect.iscoroutinefunction(handler.__call__)\n",
+    ),
+    Case(
+        "what a protocol asks for",
+        good="import inspect\nfrom typing import Protocol\nclass Handler(Protocol):\n    async def __call__(self): ...\ndef is_async(handler: Handler):\n    return inspect.iscoroutinefunction(handler)\n",
     ),
     Case("anything", good="import inspect\ndef main(f):\n    return inspect.iscoroutinefunction(f)\n"),
     Case(
@@ -49,6 +76,7 @@ CASES = [
     ),
 ]
 
+_ASKING = re.compile(r"(?i)isawaitable|iscoroutine$|maybe|signature|unwrap|gather|ensure_future|create_task|__call__")
 _QUESTIONS = frozenset(
     {"asyncio.iscoroutinefunction", "asyncio.coroutines.iscoroutinefunction", "inspect.iscoroutinefunction"}
 )
@@ -58,22 +86,62 @@ _QUESTIONS = frozenset(
 def check(program: Program) -> Iterator[Finding]:
     """Questions that get the wrong answer."""
     asked = frozenset(program.asked)
+    asking: dict[Function, Call] = {}
     for caller in program.calling.functions_naming({"iscoroutinefunction"}):
-        if (
-            caller.module.path not in asked
-            or any("__call__" in callee for callee in caller.facts.calls)
-            or _is_test(caller)
-        ):
+        if any("__call__" in callee for callee in caller.facts.calls) or _is_test(caller):
             continue
         for call in program.calling.of(caller):
-            if call.given and any(name in _QUESTIONS for name in names_of(call.callee)):
-                value = call.given[0][1]
-                what = _misjudged(program, value)
-                if what and "__call__" not in _text(program, caller):
-                    message = f"`{call.text}(…)` says False of {what}, although calling it gives a coroutine"
+            if not call.given or not any(name in _QUESTIONS for name in names_of(call.callee)):
+                continue
+            if "__call__" in _text(program, caller):
+                break
+            if call.node[2] and call.node[2][0][0] == "name" and call.node[2][0][1] in caller.params:
+                asking.setdefault(caller, call)
+            value = call.given[0][1]
+            what = _misjudged(program, value) if caller.module.path in asked else ""
+            if what:
+                message = f"`{call.text}(…)` says False of {what}, although calling it gives a coroutine"
+                yield tell_at(
+                    program, "T409", "misjudged-callable", caller, call.at, message, sure=False,
+                    reasons=(_reason(value, caller),), subject=call.text,
+                )  # fmt: skip
+    yield from _given(program, {one: call for one, call in asking.items() if not _asks_again(one)}, asked)
+
+
+def _asks_again(function: Function) -> bool:
+    """Whether it looks at what comes back as well, or asks in a second way."""
+    calls = (*function.facts.calls, *function.facts.awaited)
+    return any(_ASKING.search(callee) for callee in calls) or function.name.startswith(("is_", "_is_"))
+
+
+def _given(program: Program, asking: dict[Function, Call], asked: frozenset[str]) -> Iterator[Finding]:
+    """What is given to a parameter that is asked, and then called."""
+    for caller in program.calling.functions_naming({one.name for one in asking}):
+        if caller.module.path not in asked or _is_test(caller):
+            continue
+        for call in program.calling.of(caller):
+            target = called_body(program, call.callee) if call.callee is not None else None
+            question = asking.get(target[0]) if target is not None else None
+            if target is None or question is None:
+                continue
+            function, shift = target
+            wanted = question.node[2][0][1]
+            if wanted not in function.facts.calls:
+                continue
+            places = [param[0] for param in function.facts.params if param[3] in {"", "/"}]
+            for slot, _, value in arguments_of(call):
+                position = int(slot) + shift if slot.isdigit() else -1
+                name = places[position] if 0 <= position < len(places) else slot
+                what = _misjudged(program, value) if name == wanted else ""
+                if what:
+                    message = f"`{function.qualname}` asks `{question.text}` of {what}: the answer is False, so its coroutine is never awaited"
+                    reasons = (
+                        _reason(value, caller),
+                        Reason("the question is asked here", function.module.path, question.at[0]),
+                    )
                     yield tell_at(
-                        program, "T409", "misjudged-callable", caller, call.at, message, sure=False,
-                        reasons=(_reason(value, caller),), subject=call.text,
+                        program, "T409", "misjudged-callable", caller, call.at, message, sure=False, reasons=reasons,
+                        subject=call.text,
                     )  # fmt: skip
 
 
@@ -90,16 +158,47 @@ def _misjudged(program: Program, value: Value | None) -> str:
     if not calling_makes_a_coroutine(program, value):
         return ""
     if isinstance(value, Instance):
+        if isinstance(value.cls, Class) and is_protocol(value.cls):
+            return ""  # a coroutine function is one of these too
         return f"an object of `{value.cls.name}`"
     if isinstance(value, Lambda):
         return "a lambda"
-    if isinstance(value, FunctionValue) and isinstance(value.function, Function) and not value.function.is_async:
-        return (
-            ""
-            if value.function.facts.decorators
-            else f"`{value.function.name}`, a plain function that returns a coroutine"
-        )
+    if isinstance(value, FunctionValue) and isinstance(value.function, Function):
+        function = value.function
+        if not function.is_async:
+            return "" if function.facts.decorators else f"`{function.name}`, a plain function that returns a coroutine"
+        if any(_wraps_plainly(program, function, decorator) for decorator in function.facts.decorators):
+            return f"`{function.name}`, which stands behind a plain wrapper"
     return ""
+
+
+def _wraps_plainly(program: Program, function: Function, decorator: Node) -> bool:
+    """Whether a decorator of the project puts a plain function in the place of the async one."""
+    value = program.static(function.module, function.parent).value(
+        decorator[1] if decorator[0] == "call" else decorator
+    )
+    made = definition_of(value)
+    if made is None or made.is_async:
+        return False
+    for _ in range(2 if decorator[0] == "call" else 1):  # `@retry(3)`: what it returns is the decorator
+        given = [node[1] for node in _returned(body_of(made.facts)) if node[0] == "name"]
+        inner = [one for name in given for one in made.module.inner(made.index).get(name, ())]
+        if len(inner) != 1 or not isinstance(inner[0], Function):
+            return False
+        made = inner[0]
+    if made.is_async or made.is_generator:
+        return False
+    return "markcoroutinefunction" not in program.text(made.module.path).value
+
+
+def _returned(node: Any) -> Iterator[Node]:
+    if not isinstance(node, tuple) or not node or node[0] == "lambda":
+        return
+    if node[0] == "return" and node[1] is not None:
+        yield node[1]
+        return
+    for part in node:
+        yield from _returned(part)
 
 
 def _reason(value: Value | None, caller: Function) -> Reason:
@@ -109,5 +208,10 @@ def _reason(value: Value | None, caller: Function) -> Reason:
             *getattr(value.cls, "place", caller.place),
         )
     if isinstance(value, FunctionValue) and isinstance(value.function, Function):
-        return Reason(f"`{value.function.qualname}` is `def` and returns a coroutine", *value.function.place)
+        how = (
+            "is `async def`, and a decorator hides it"
+            if value.function.is_async
+            else "is `def` and returns a coroutine"
+        )
+        return Reason(f"`{value.function.qualname}` {how}", *value.function.place)
     return Reason("the lambda returns a coroutine", *caller.place)

@@ -1,7 +1,8 @@
 """Mock of the wrong color.
 
-What it finds: `Mock` or `MagicMock` put in the place of an async method of the project (`store.load = MagicMock()`,
-`patch.object(Store, "load", Mock())`), and `AsyncMock` in the place of a plain one.
+What it finds: `Mock` or `MagicMock` put in the place of an async method or function of the project (`store.load = MagicMock()`,
+`patch.object(Store, "load", Mock())`, `patch("store.load", new=Mock())`, `monkeypatch.setattr(store, "load", Mock())`), and
+`AsyncMock` in the place of a plain one.
 Why it matters: the code under test awaits a mock that cannot be awaited and fails for no reason of its own; or it gets a
 coroutine from an `AsyncMock`, takes it for a result, and the test proves nothing.
 How to repair: the mock of the method's color; `patch.object(Store, "load")` without a mock finds it by itself.
@@ -19,12 +20,13 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.objects import objects_set
 from troth.analysis.program.results import gives_no_promise
-from troth.analysis.program.values import ClassObject, Instance
+from troth.analysis.program.values import ClassObject, FunctionValue, Instance, ModuleValue
+from troth.analysis.rules.mocking import imports_mocks, tree_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import At
+    from troth.analysis.facts.model import At, Node
     from troth.analysis.program import Program
     from troth.analysis.program.entities import Module
     from troth.analysis.program.values import Value
@@ -44,6 +46,30 @@ CASES = [
         + "from unittest import mock\ndef test():\n    with mock.patch.object(Store, 'load', mock.Mock()):  # here\n        pass\n",
         fixed=_STORE
         + "from unittest import mock\ndef test():\n    with mock.patch.object(Store, 'load', mock.AsyncMock()):  # here\n        pass\n",
+    ),
+    Case(
+        "patched in by its name",
+        bad={
+            "mail.py": "async def send():\n    await deliver()\nasync def deliver(): ...\n",
+            "test_mail.py": "from unittest.mock import Mock, patch\nasync def test():\n    with patch('mail.deliver', new=Mock()):  # here\n        pass\n",
+        },
+    ),
+    Case(
+        "set by a monkeypatch",
+        bad=_STORE
+        + "from unittest.mock import Mock\ndef test(monkeypatch):\n    monkeypatch.setattr(Store, 'load', Mock(return_value=1))  # here\n",
+    ),
+    Case(
+        "of a kind",
+        bad=_STORE
+        + "from unittest import mock\ndef test():\n    with mock.patch.object(Store, 'load', new_callable=mock.MagicMock):  # here\n        pass\n",
+        fixed=_STORE
+        + "from unittest import mock\ndef test():\n    with mock.patch.object(Store, 'load', new_callable=mock.AsyncMock):  # here\n        pass\n",
+    ),
+    Case(
+        "patched in and told what to give",
+        good=_STORE
+        + "from unittest import mock\ndef test(f):\n    with mock.patch.object(Store, 'load', mock.Mock()) as load:\n        load.return_value = f\n",
     ),
     Case(
         "an async mock of a plain method",
@@ -82,16 +108,20 @@ _PLAIN_MOCKS = frozenset({"Mock", "MagicMock", "NonCallableMock"})
 
 
 class _Mocked(NamedTuple):
-    """A mock put in the place of a method; `target` is the place that tells whose."""
+    """A mock put in the place of a function; `target` is the place that tells whose, or its whole name as a text."""
 
     name: str
-    call: ast.Call
+    call: ast.Call | ast.Name | ast.Attribute
     target: ast.expr
     is_patch: bool
 
 
 # What `_mocks` finds, as far as a glance at the text can tell: the name of the method that a mock may stand for.
-_REPLACING = re.compile(r"""\.(\w+)\s*=(?=[^=\n]*Mock\b)|\.object\(\s*[\w.]+\s*,\s*["'](\w+)["'](?=[^)]*Mock\b)""")
+_REPLACING = re.compile(
+    r"""\.(?P<set>\w+)\s*=(?=[^=\n]*Mock\b)"""
+    r"""|(?:\.object|setattr)\(\s*[\w.]+\s*,\s*["'](?P<of>\w+)["'](?=[^)]*Mock\b)"""
+    r"""|(?:patch|setattr)\(\s*["'][\w.]+\.(?P<named>\w+)["'](?=[^)]*Mock\b)"""
+)
 
 
 @rule("T407", "mock-of-wrong-color", cases=CASES)
@@ -99,18 +129,16 @@ def check(program: Program) -> Iterator[Finding]:
     """Mocks that cannot stand for the method they replace."""
     for path in program.asked:
         module = program.module(path)
-        if path.endswith(".ipynb") or not any(
-            one.module in {"unittest.mock", "unittest", "mock"} for one in module.facts.imports
-        ):
+        if path.endswith(".ipynb") or not imports_mocks(module):
             continue
         text = program.text(path).value
         lines = [
             text.count("\n", 0, found.start()) + 1
             for found in _REPLACING.finditer(text)
-            if any(program.evidence.colors(found[1] or found[2]))
+            if any(program.evidence.colors(found["set"] or found["of"] or found["named"]))
         ]
         for function in dict.fromkeys(_outermost(module, line) for line in lines):
-            for mocked in _mocks(_tree_of(program, function)):
+            for mocked in _mocks(tree_of(program, function)):
                 yield from _judge(program, module, mocked, text)
 
 
@@ -122,90 +150,100 @@ def _outermost(module: Module, line: int) -> Function:
     return module.function(0)
 
 
-def _tree_of(program: Program, function: Function) -> ast.AST:
-    """The syntax of a function, with its places in the file."""
-    text = program.text(function.module.path)
-    if function.index == 0:
-        return ast.parse(text.value)
-    first, column, last, _ = function.facts.at
-    body = "".join(text.line(number) for number in range(first, last + 1))
-    if not column:
-        return ast.increment_lineno(ast.parse(body), first - 1)
-    return ast.increment_lineno(ast.parse(f"if True:\n{body}"), first - 2)  # an indented function cannot stand alone
-
-
 def _mocks(tree: ast.AST) -> Iterator[_Mocked]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _is_mock(node.value):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _mock_name(node.value):
             for target in node.targets:
                 if isinstance(target, ast.Attribute):
                     yield _Mocked(target.attr, node.value, target, is_patch=False)
-        elif (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "object"
-            and len(node.args) >= 2
-        ):
-            given = (
-                node.args[2] if len(node.args) > 2 else next((k.value for k in node.keywords if k.arg == "new"), None)
-            )
-            name = node.args[1]
-            if (
-                isinstance(given, ast.Call)
-                and _is_mock(given)
-                and isinstance(name, ast.Constant)
-                and isinstance(name.value, str)
-            ):
-                yield _Mocked(name.value, given, node.args[0], is_patch=True)
+        elif isinstance(node, ast.Call):
+            yield from _patched(node)
 
 
-def _is_mock(call: ast.Call) -> bool:
-    return _mock_name(call) in _PLAIN_MOCKS | {"AsyncMock"}
+def _patched(call: ast.Call) -> Iterator[_Mocked]:
+    """`patch.object(owner, "name", mock)`, `patch("path.name", mock)`, `setattr` of a monkeypatch in both forms."""
+    how = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if how not in {"object", "patch", "setattr"} or not call.args:
+        return
+    first, *others = call.args
+    is_text = isinstance(first, ast.Constant) and isinstance(first.value, str)
+    if is_text != (how == "patch") and how != "setattr":
+        return
+    names = [first] if is_text else others[:1]
+    given = others[0:1] if is_text else others[1:2]
+    given += [keyword.value for keyword in call.keywords if keyword.arg in {"new", "new_callable", "value"}]
+    if len(given) != 1 or not names or not isinstance(names[0], ast.Constant) or not isinstance(names[0].value, str):
+        return
+    mock = given[0]
+    is_class = any(keyword.arg == "new_callable" and keyword.value is mock for keyword in call.keywords)
+    if (isinstance(mock, ast.Call) and not is_class) or (is_class and isinstance(mock, ast.Name | ast.Attribute)):
+        others_given = {keyword.arg for keyword in call.keywords} - {"new", "new_callable", "value", "raising"}
+        if _mock_name(mock) and not others_given:
+            yield _Mocked(names[0].value.rpartition(".")[2], mock, first, is_patch=True)
 
 
-def _mock_name(call: ast.Call) -> str:
-    return (
-        call.func.id
-        if isinstance(call.func, ast.Name)
-        else call.func.attr
-        if isinstance(call.func, ast.Attribute)
-        else ""
-    )
+def _mock_name(mock: ast.expr) -> str:
+    """`AsyncMock`, where that is what is called or named; empty for what is no mock."""
+    named = mock.func if isinstance(mock, ast.Call) else mock
+    name = named.id if isinstance(named, ast.Name) else named.attr if isinstance(named, ast.Attribute) else ""
+    return name if name in _PLAIN_MOCKS or name == "AsyncMock" else ""
 
 
 def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iterator[Finding]:
     if not any(program.evidence.colors(mocked.name)) or not _gives_a_plain_result(mocked.call):
         return
     written = ast.unparse(mocked.target)
-    if re.search(rf"{re.escape(written)}(\.\w+)*\.(return_value|side_effect)\s*=", text):
+    if not mocked.is_patch and re.search(rf"{re.escape(written)}(\.\w+)*\.(return_value|side_effect)\s*=", text):
         return
     around = _function_around(module, mocked.call.lineno)
+    if mocked.is_patch and _is_configured(program, around):
+        return
+    replaced = _replaced(program, module, around, mocked)
+    if replaced is None or replaced.decorated_with("property", "cached_property"):
+        return
+    is_async = _mock_name(mocked.call) == "AsyncMock"
+    if not is_async and program.effects.of(replaced) == "coroutine":
+        yield _told(program, around, mocked, replaced, other="AsyncMock", text=text)
+    elif is_async and _has_async_neighbours(replaced) and gives_no_promise(program, replaced):
+        yield _told(program, around, mocked, replaced, other="MagicMock", text=text)
+
+
+def _is_configured(program: Program, around: Function) -> bool:
+    """Whether the function tells some mock what to give: it may be the one that was patched in."""
+    return (
+        around.index > 0
+        and re.search(r"\.(return_value|side_effect)\s*=[^=]", program.text(around.module.path).cut(*around.facts.at))
+        is not None
+    )
+
+
+def _replaced(program: Program, module: Module, around: Function, mocked: _Mocked) -> Function | None:
+    """The function of the project that the mock stands for."""
     base = _base(program, module, around, mocked)
+    if isinstance(base, FunctionValue):
+        return base.function if isinstance(base.function, Function) else None
+    if isinstance(base, ModuleValue):
+        found = None if base.module is None else program.names.at_module(base.module, mocked.name)
+        function = found.function if isinstance(found, FunctionValue) else None
+        return function if isinstance(function, Function) else None
     cls = base.cls if isinstance(base, Instance | ClassObject) else None
     if not isinstance(cls, Class) or (isinstance(base, Instance) and base.guess):
-        return
-    found = next(
+        return None
+    found_in = next(
         (one for one in program.classes.order(cls) if not isinstance(one, Class) or mocked.name in one.methods), None
     )
-    if not isinstance(found, Class):
-        return
-    method = found.module.function(found.methods[mocked.name][-1])
-    is_async = _mock_name(mocked.call) == "AsyncMock"
-    if method.decorated_with("property", "cached_property"):
-        return
-    if not is_async and program.effects.of(method) == "coroutine":
-        yield _told(program, around, mocked, method, other="AsyncMock", text=text)
-    elif is_async and _is_mixed(found) and gives_no_promise(program, method):
-        yield _told(program, around, mocked, method, other="MagicMock", text=text)
+    return found_in.module.function(found_in.methods[mocked.name][-1]) if isinstance(found_in, Class) else None
 
 
-def _is_mixed(cls: Class) -> bool:
-    """Whether a class has async methods too, so that one may be taken for the other."""
-    return any(cls.module.function(index).is_async for indexes in cls.methods.values() for index in indexes)
+def _has_async_neighbours(function: Function) -> bool:
+    """Whether async functions stand beside it, so that one may be taken for the other."""
+    return any(one.flags & 1 and one.owner == function.facts.owner for one in function.module.facts.functions)
 
 
-def _gives_a_plain_result(call: ast.Call) -> bool:
+def _gives_a_plain_result(call: ast.expr) -> bool:
     """Whether nothing says that the mock gives something awaitable."""
+    if not isinstance(call, ast.Call):
+        return True
     for keyword in call.keywords:
         if keyword.arg == "return_value":
             if not isinstance(keyword.value, ast.Constant | ast.List | ast.Dict | ast.Tuple | ast.Set | ast.JoinedStr):
@@ -225,14 +263,31 @@ def _function_around(module: Module, line: int) -> Function:
 
 def _base(program: Program, module: Module, around: Function, mocked: _Mocked) -> Value | None:
     if mocked.is_patch:
-        if isinstance(mocked.target, ast.Name):
-            return program.static(module, around if around.index else None).value(("name", mocked.target.id))
-        return None
+        scope = program.static(module, around if around.index else None)
+        if isinstance(mocked.target, ast.Constant):
+            return _of_text(program, module, str(mocked.target.value))
+        return scope.value(_node(mocked.target))
     at = (mocked.target.lineno, mocked.target.col_offset)
     return next(
         (base for place, base in objects_set(program, around).items() if place[:2] == at),
         None,
     )
+
+
+def _of_text(program: Program, module: Module, dotted: str) -> Value | None:
+    """What holds `package.module.Store.load`, or the function itself where a module holds it."""
+    home, _, name = dotted.rpartition(".")
+    found: Value | None = program.names.imported(module, home, name, 0)
+    if isinstance(found, FunctionValue):
+        return found
+    package, _, cls = home.rpartition(".")
+    return program.names.imported(module, package, cls, 0) if package else None
+
+
+def _node(target: ast.expr) -> Node:
+    if isinstance(target, ast.Attribute):
+        return ("attr", _node(target.value), target.attr, (0, 0, 0, 0))
+    return ("name", target.id) if isinstance(target, ast.Name) else ("const", "None")
 
 
 def _told(program: Program, around: Function, mocked: _Mocked, method: Function, *, other: str, text: str) -> Finding:
@@ -250,12 +305,13 @@ def _told(program: Program, around: Function, mocked: _Mocked, method: Function,
     )  # fmt: skip
 
 
-def _fix(program: Program, path: str, call: ast.Call, other: str, text: str) -> Fix | None:
+def _fix(program: Program, path: str, call: ast.expr, other: str, text: str) -> Fix | None:
     """The other mock; its name is imported beside that of this one where the file lacks it."""
     source = program.text(path)
-    end = source.offset(call.func.end_lineno or call.lineno, call.func.end_col_offset or 0)
+    named = call.func if isinstance(call, ast.Call) else call
+    end = source.offset(named.end_lineno or call.lineno, named.end_col_offset or 0)
     added: tuple[Edit, ...] = ()
-    if isinstance(call.func, ast.Name):
+    if isinstance(named, ast.Name):
         aliases = [
             alias
             for node in ast.walk(ast.parse(text))

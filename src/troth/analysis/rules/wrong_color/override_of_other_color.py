@@ -23,12 +23,12 @@ from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.results import gives_no_promise, is_harmless
-from troth.analysis.program.values import Awaitable, Coroutine, FunctionValue, Instance, members_of
+from troth.analysis.program.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import Node
+    from troth.analysis.facts.model import At, Node
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
 
@@ -59,6 +59,10 @@ CASES = [
     Case(
         "nobody calls it through the base",
         good="class Client:\n    def get(self):\n        return 1\nclass AsyncClient(Client):\n    async def get(self):\n        return await self.fetch()\n",
+    ),
+    Case(
+        "a base that hands on what it gets",
+        good="class Commands:\n    def execute(self, name):\n        return name\n    def sizes(self, names):\n        return [self.execute(name) for name in names]\nclass Client(Commands):\n    async def execute(self, name):\n        return await self.ask(name)\n",
     ),
     Case(
         "a base that takes both",
@@ -154,7 +158,10 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
         called = (*caller.facts.calls, *caller.facts.awaited)
         if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called) or _looks_at_results(program, caller):
             continue
+        handed_on = set(_returned_calls(body_of(caller.facts)))
         for call in program.calling.of(caller):
+            if not call.is_awaited and call.at in handed_on:
+                continue  # whoever called it gets the coroutine, and may await it
             for one in members_of(call.callee):
                 target = one.function if isinstance(one, FunctionValue) else None
                 if (
@@ -168,9 +175,27 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
                     calls.setdefault(target, []).append(call)
     for base, functions in by_base.items():
         for function in functions:
-            seen = next((one for one in calls.get(base, ()) if _may_reach(program, one, function)), None)
-            if seen is not None and not _is_a_twin(seen, function):
+            seen = next(
+                (
+                    call
+                    for call in calls.get(base, ())
+                    if _may_reach(program, call, function) and not _is_a_twin(program, call, function)
+                ),
+                None,
+            )
+            if seen is not None:
                 yield _told(program, function, base, seen)
+
+
+def _returned_calls(node: Any, *, is_returned: bool = False) -> Iterator[At]:
+    """The places of the calls whose results are given back, by themselves or in a list."""
+    if not isinstance(node, tuple) or not node:
+        return
+    if is_returned and node[0] == "call" and len(node) == 5:
+        yield node[-1]
+    is_returned = is_returned or node[0] in ("return", "yield", "yieldfrom")
+    for part in node:
+        yield from _returned_calls(part, is_returned=is_returned)
 
 
 def _may_reach(program: Program, call: Call, function: Function) -> bool:
@@ -231,13 +256,15 @@ def _last_of(node: Node) -> str:
     return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
 
 
-def _is_a_twin(call: Call, function: Function) -> bool:
-    """Whether the class writes the calling method anew as well: a surface of its own, in the other color."""
-    owner = function.owner
+def _is_a_twin(program: Program, call: Call, function: Function) -> bool:
+    """Whether the class has the calling method anew as well: a surface of its own, in the other color."""
+    owner, calling = function.owner, call.caller.owner
     assert owner is not None
-    return (call.caller.owner is not None and call.caller.name in owner.methods) or any(
-        word in owner.name for word in ("Async", "Aio", "Sync")
-    )
+    if any(word in owner.name for word in ("Async", "Aio", "Sync")):
+        return True
+    order = program.classes.order(owner)
+    first = next((one for one in order if isinstance(one, Class) and call.caller.name in one.methods), None)
+    return calling is not None and (call.caller.name in owner.methods or (calling in order and first is not calling))
 
 
 def _told(program: Program, function: Function, base: Function, call: Call) -> Finding:
@@ -254,26 +281,31 @@ def _told(program: Program, function: Function, base: Function, call: Call) -> F
     return _finding(program, function, message, reasons, sure=False)
 
 
-def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]:
-    """A method that a library calls by its name."""
+def _library_base(program: Program, cls: Class) -> str:
+    """The nearest base that is a library's, by its full name; of one that has no table, the name it is imported by."""
     nearest = next(
         (one for one in program.classes.order(cls)[1:] if one is None or isinstance(one, LibraryClass)), None
     )
-    if (
-        nearest is None
-        or nearest.qualified in _SHAPELESS
-        or function.name.startswith("test")
-        or function.facts.decorators
-    ):
+    if nearest is not None:
+        return nearest.qualified
+    values = [program.static(cls.module).value(base) for base in cls.facts.bases if base[0] in {"name", "attr"}]
+    return next((value.path for value in values if isinstance(value, External)), "")
+
+
+def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]:
+    """A method that a library calls by its name."""
+    base = _library_base(program, cls)
+    if not base or base in _SHAPELESS or function.name.startswith("test") or function.facts.decorators:
         return
-    verb = semantics().hook(nearest.qualified, function.name)
-    if nearest.qualified.startswith("unittest"):
+    verb = semantics().hook(base, function.name)
+    if base.startswith("unittest"):
         return  # the rule about tests tells of these
+    name = base.rpartition(".")[2]
     library = Reason(
-        f"`{nearest.qualified}` {'awaits' if verb == 'awaits' else 'calls'} `{function.name}`{'' if verb == 'awaits' else ' and never awaits it'}"
+        f"`{base}` {'awaits' if verb == 'awaits' else 'calls'} `{function.name}`{'' if verb == 'awaits' else ' and never awaits it'}"
     )
     if verb == "calls" and function.is_async:
-        message = f"`{nearest.name}` calls `{function.qualname}` and drops its coroutine, so its body never runs"
+        message = f"`{name}` calls `{function.qualname}` and drops its coroutine, so its body never runs"
         yield _finding(
             program,
             function,
@@ -282,7 +314,9 @@ def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]
             sure=True,
         )
     elif verb == "awaits" and gives_no_promise(program, function):
-        message = f"`{nearest.name}` awaits `{function.qualname}`, which is plain: it runs, and then the `await` raises TypeError"
+        message = (
+            f"`{name}` awaits `{function.qualname}`, which is plain: it runs, and then the `await` raises TypeError"
+        )
         yield _finding(
             program,
             function,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from troth.analysis.program import Program
     from troth.analysis.program.awaited_parameters import AwaitedParameter
     from troth.analysis.program.calling import Call
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.values import Value
 
 CASES = [
@@ -97,17 +98,19 @@ _COMMON = frozenset({"get", "post", "put", "delete", "patch", "head", "options",
 @rule("T403", "plain-function-where-awaited", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Plain functions handed to somebody who awaits them."""
-    for path in program.asked:
-        module = program.module(path)
-        for index, facts in enumerate(module.facts.functions):
-            called = {callee.rpartition(".")[2] for callee in (*facts.calls, *facts.awaited)}
-            names = {name for name in called if name in _slots() or _awaits_what_it_is_given(program, name)}
-            if not names:
-                continue
-            for call in program.calling.of(module.function(index)):
-                if call.text.rpartition(".")[2] in names:
-                    yield from _own(program, call)
-                    yield from _framework(program, call)
+    slots = _slots()
+    called = program.calling.names_asked()
+    names = {name for name in called if name in slots or _awaits_what_it_is_given(program, name)}
+    of_web = {
+        function
+        for function in program.calling.asked_naming(_COMMON)
+        if any(callee.startswith("web.") for callee in function.facts.calls) and _knows_aiohttp(function.module)
+    }
+    for function in dict.fromkeys((*program.calling.asked_naming(names), *of_web)):
+        for call in program.calling.of(function):
+            if call.text.rpartition(".")[2] in names or (function in of_web and call.text.startswith("web.")):
+                yield from _own(program, call)
+                yield from _framework(program, call)
 
 
 @cache
@@ -115,6 +118,11 @@ def _slots() -> frozenset[str]:
     """The last names of library functions that await what they are given, but for those that name much else as well."""
     known = {name.rpartition(".")[2] for name, slot in semantics().slots.items() if "async" in slot.wants.values()}
     return frozenset(known) - _COMMON
+
+
+def _knows_aiohttp(module: Module) -> bool:
+    """Whether `web.get` means a route here, and not a request."""
+    return any(one.local == "web" and one.module == "aiohttp" for one in module.facts.imports)
 
 
 def _awaits_what_it_is_given(program: Program, name: str) -> bool:

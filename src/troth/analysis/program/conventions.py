@@ -1,0 +1,88 @@
+"""Knows what async frameworks call the things they give: a middleware's `call_next`, the `receive` and `send` of ASGI.
+
+Such names are agreed upon outside the project, so that what they stand for is mostly not written down in it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from troth.analysis.program import library
+from troth.analysis.program.values import Awaitable, CallableType, Instance, Value
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.program.entities import Function
+    from troth.analysis.program.link import Program
+
+__all__ = ["ASYNC_BY_NAME", "PAIRS", "given_by_framework", "is_asgi_call", "response_of"]
+
+# The async twins of methods, as Django, LangChain, LlamaIndex, LiteLLM and httpx call them; none is a generator.
+ASYNC_BY_NAME = re.compile(
+    r"a(?:invoke|batch|close|read|run|call|chat|complet(?:e|ion)|create|save|generate\w*|predict\w*|embed\w*|retrieve\w*"
+    r"|search|similarity_search\w*|add_(?:texts|documents|messages)|get_relevant_documents|kickoff\w*)$"
+)
+# Classes that give two objects when they are called.
+PAIRS = {
+    "anyio._core._streams.create_memory_object_stream": (
+        "anyio.streams.memory.MemoryObjectSendStream",
+        "anyio.streams.memory.MemoryObjectReceiveStream",
+    ),
+    "trio._channel.open_memory_channel": ("trio._channel.MemorySendChannel", "trio._channel.MemoryReceiveChannel"),
+}
+
+_ASGI = ("scope", "receive", "send")
+_VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "request"})
+_RESPONSE = "aiohttp.client_reqrep.ClientResponse"
+# What handlers are given, as everybody calls it: the name, the library that a file has to import, the class.
+_HANDLED = (
+    ("request", "aiohttp", "aiohttp.web_request.Request"),
+    ("request", "starlette", "starlette.requests.Request"),
+    ("request", "fastapi", "starlette.requests.Request"),
+    ("websocket", "fastapi", "starlette.websockets.WebSocket"),
+    ("ctx", "discord", "discord.ext.commands.context.Context"),
+    ("interaction", "discord", "discord.interactions.Interaction"),
+    ("message", "discord", "discord.message.Message"),
+    ("ctx", "nextcord", "nextcord.ext.commands.context.Context"),
+    ("ctx", "disnake", "disnake.ext.commands.context.Context"),
+    ("update", "telegram", "telegram._update.Update"),
+    ("message", "aiogram", "aiogram.types.message.Message"),
+)
+
+
+def given_by_framework(function: Function, name: str) -> Value | None:
+    """What a parameter without a type stands for in an `async def`, by its name and that of its neighbors."""
+    if not function.is_async:
+        return None
+    if name == "call_next":
+        return CallableType(Awaitable(None), "`call_next` of a middleware gives the response to whoever awaits it")
+    if name in {"receive", "send"} and all(one in function.params for one in _ASGI):
+        return CallableType(Awaitable(None), f"`{name}` of an ASGI application is a coroutine function")
+    if name in {"reader", "writer"} and "reader" in function.params and "writer" in function.params:
+        cls = "asyncio.streams.StreamReader" if name == "reader" else "asyncio.streams.StreamWriter"
+        return _guess(cls, f"`{name}` of a handler of connections", function)
+    for word, top, qualified in _HANDLED:
+        if word == name and any(
+            i.module.partition(".")[0] == top for i in function.module.facts.imports if not i.level
+        ):
+            return _guess(qualified, f"`{name}` of a handler, in a file that imports {top}", function)
+    if name == "handler" and "request" in function.params and function.decorated_with("middleware"):
+        return CallableType(Awaitable(None), "the `handler` of a middleware is a coroutine function")
+    return None
+
+
+def _guess(qualified: str, text: str, function: Function) -> Value:
+    return Instance(library.library_class(qualified), (), (text, *function.place), guess=True)
+
+
+def is_asgi_call(node: Node) -> bool:
+    """Whether a call hands a request on to an ASGI application: `self.app(scope, receive, send)`."""
+    return tuple(arg[1] if arg[0] == "name" else "" for arg in node[2]) == _ASGI and not node[3]
+
+
+def response_of(program: Program, node: Node) -> Value | None:
+    """What `async with session.get(url) as response` gives, whoever has the session: aiohttp has it so."""
+    if node[0] != "call" or node[1][0] != "attr" or node[1][2] not in _VERBS or not (node[2] or node[3]):
+        return None
+    return Instance(library.library_class(_RESPONSE), (), None, guess=True) if program.imports("aiohttp") else None

@@ -1,0 +1,380 @@
+"""Knows what the other sites of a callee say about it: whether they await it, and whether any does not.
+
+The same words mean the same thing only so far. Words that begin with something imported mean it in every file; words
+that begin with `self` mean it in one class; a variable means it in one function. The further the words reach beyond
+that, the more sites have to await, and the fewer may do otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from troth.analysis.facts.model import ASYNC
+from troth.analysis.findings import Reason
+from troth.analysis.program.generic import GENERIC
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.link import Program
+
+__all__ = ["Siblings", "Witness"]
+
+
+class Witness(NamedTuple):
+    """What siblings say: why the callee is believed to give a promise, and whether more than a guess supports it."""
+
+    reason: Reason
+    firm: bool
+
+
+class _Count(NamedTuple):
+    """How many functions await something, and how many call it without."""
+
+    awaited: int
+    bare: int
+
+    def mostly(self, fewest: int, share: int) -> bool:
+        """Whether enough await, and of the others no more than one in `share`; the one that asks is left out."""
+        return self.awaited >= fewest and (self.bare - 1) * share <= self.awaited
+
+
+class _Named:
+    """What is known of all callees with one last name."""
+
+    def __init__(self) -> None:
+        self.awaited: Counter[str] = Counter()
+        self.bare: Counter[str] = Counter()
+        self.places: dict[str, tuple[str, int]] = {}
+
+    def of(self, key: str) -> _Count:
+        return _Count(self.awaited[key], self.bare[key])
+
+
+class Siblings:
+    """Counts the sites of the whole project."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._awaited: Counter[str] = Counter()
+        self._awaited_here: Counter[tuple[str, str]] = Counter()
+        self._awaited_names: Counter[str] = Counter()
+        self._awaited_places: dict[str, tuple[str, int]] = {}
+        self._named: dict[str, _Named] = {}
+        self._imports: dict[str, dict[str, str]] = {}
+        self._receivers: dict[str, dict[str, tuple[set[str], set[str]]]] = {}
+
+    def count(self, path: str, f: Any, functions: Any, callee: str) -> None:
+        """Take in that `f` awaits `callee`."""
+        key = _tail(callee)
+        self._awaited[key] += 1
+        self._awaited_here[_home(path, f, functions, callee), callee] += 1
+        self._awaited_names[key.rpartition(".")[2]] += 1
+        self._awaited_places.setdefault(key, (path, f[5][0]))
+
+    def awaited_names(self) -> set[str]:
+        """The last names of all that is awaited somewhere."""
+        return set(self._awaited_names)
+
+    def is_awaited(self, name: str) -> bool:
+        """Whether a callee of that last name is awaited anywhere."""
+        return self._awaited_names[name] > 0
+
+    def is_left_alone(self, name: str) -> bool:
+        """Whether callees of that last name are often called without `await`: they may do their work by themselves."""
+        return not self._all_of(name).of(_ANY).mostly(1, _VERY_FEW)
+
+    def is_used_plainly(self, text: str, function: Function) -> bool:
+        """Whether several functions call the same by the same words, and nobody ever awaits it by these.
+
+        `client.safety.run_shield(…)` all over the tests is the method of a plain client; the namesake in the project is
+        what answers it on the other side.
+        """
+        if (function.is_async and function.index) or text.count(".") < 2 or text.startswith(("self.", "cls.")):
+            return False  # an object at hand rather than a part of a client
+        named = self._all_of(text.rpartition(".")[2])
+        count = named.of(_tail(text))
+        if count.bare >= _FEWEST_PLAIN and not count.awaited:
+            return True
+        end = f" {text}"
+        plainly = sum(number for key, number in named.bare.items() if key.endswith(end))
+        return plainly >= _FEWEST_PLAIN and not any(key.endswith(end) for key in named.awaited)
+
+    def speak_of(self, text: str, function: Function, external: str = "") -> Witness | None:
+        """Why a callee, as it is written in `function`, is believed to give a promise."""
+        name = text.rpartition(".")[2]
+        if "…" in text or not self._awaited_names[name]:
+            return None
+        if "." not in text and _is_local(text, function):
+            return None  # a parameter, or a function around has it: another one in each
+        if text.rpartition(".")[0].rpartition(".")[2] in _QUEUEING:
+            return None  # what a pipeline is told is done when it is executed
+        if text[1:2] == "." and _is_local(text, function):
+            return None  # `a.send` in another function is another `a`
+        return (
+            self._by_identity(text, name, function)
+            or self._in_this_place(text, name, function)
+            or self._by_words(text, name, function, external)
+            or self._by_name(text, name, function)
+            or self._by_receiver(text, name, function)
+            or self._by_neighbors(text, name, function)
+        )
+
+    def _by_identity(self, text: str, name: str, function: Function) -> Witness | None:
+        """Something imported is the same wherever it is imported."""
+        whole = self._identity(text, function)
+        if not whole:
+            return None
+        named = self._all_of(name)
+        count = named.of(whole)
+        fewest = _FEWEST_HERE if name in GENERIC or name[0].isupper() else 1
+        if not count.mostly(fewest, _FEW):
+            return None
+        return Witness(_told(text, count.awaited, "in this project", named.places[whole]), count.awaited > 1)
+
+    def _in_this_place(self, text: str, name: str, function: Function) -> Witness | None:
+        """The same words in the same class, or in the same file."""
+        home = _home(function.module.path, function.facts, function.module.facts.functions, text)
+        awaited = self._awaited_here[home, text]
+        if not awaited:
+            return None
+        fewest = _FEWEST_HERE
+        if name in GENERIC:
+            if _is_local(text, function):
+                if len(text.partition(".")[0]) < _SHORTEST:
+                    return None  # `s.send` in another function is another `s`
+                fewest = _FEWEST_OF_LOCAL
+        elif text.startswith(("self.", "cls.")) and len(name) >= _TELLING:
+            fewest = 1
+        count = _Count(awaited, self._all_of(name).bare[f"{home} {text}"])
+        if not count.mostly(fewest, _SOME):
+            return None
+        firm = awaited > _FEWEST_HERE and count.bare <= 1
+        return Witness(_told(text, awaited, "in this file", self._awaited_places[_tail(text)]), firm)
+
+    def _by_words(self, text: str, name: str, function: Function, external: str) -> Witness | None:
+        """The same receiver's name and the same method, anywhere."""
+        key = _tail(text)
+        named = self._all_of(name)
+        count = named.of(key)
+        fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
+        if name in GENERIC:
+            if not _is_telling(key):
+                return None
+            fewest = max(fewest, _FEWEST_OF_GENERIC)
+        if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(name):
+            fewest = 1  # the class is called async, and somebody awaits this method of it
+            if _RESOURCE.search(external) and not _PLAIN_BY_NAME.match(name):
+                place = self._all_of(name).places[_ANY]  # `client.users.create`: somebody awaits a `create`
+                return Witness(Reason(f"`{external}` belongs to a class that is called async", *place), False)
+        if not count.mostly(fewest, _FEW):
+            return None
+        place = self._awaited_places[key]
+        if _is_local(text, function):
+            root = text.partition(".")[0]
+            if any(i.local == root for i in self._program.module(place[0]).facts.imports):
+                return None  # there it is something imported, here a variable
+        return Witness(_told(text, count.awaited, "in this project", place), False)
+
+    def _by_name(self, text: str, name: str, function: Function) -> Witness | None:
+        """A method whose name is telling, on whatever receivers: all await it, and nobody does otherwise."""
+        if "." not in text or name in GENERIC or len(name) < _TELLING or name.startswith("__"):
+            return None
+        if self._awaited_names[name] < _FEWEST_OF_NAME:
+            return None
+        named = self._all_of(name)
+        if not named.of(_ANY).mostly(_FEWEST_OF_NAME, _VERY_FEW) or self._program.evidence.colors(name)[1]:
+            return None
+        if name == function.name:
+            return None  # a wrapper that hands the call on: its own color says nothing of the other's
+        place = named.places[_ANY]
+        return Witness(_told(f"….{name}", named.awaited[_ANY], "in this project", place), False)
+
+    def _by_receiver(self, text: str, name: str, function: Function) -> Witness | None:
+        """An attribute of `self` whose methods the async functions of a class all await, but for this one."""
+        receiver = text.rpartition(".")[0]
+        if not receiver.startswith("self.") or name in GENERIC or _PLAIN_BY_NAME.match(name):
+            return None
+        home = _home(function.module.path, function.facts, function.module.facts.functions, text)
+        if home not in self._receivers:
+            self._receivers[home] = _receivers(function)
+        awaited, bare = self._receivers[home].get(receiver, (set(), set()))
+        if len(awaited - {name}) < _FEWEST_OF_RECEIVER or bare - {name}:
+            return None
+        place = (function.module.path, function.facts.at[0])
+        return Witness(
+            Reason(f"{len(awaited)} methods of `{receiver}` are awaited here, and no other is called", *place), False
+        )
+
+    def _by_neighbors(self, text: str, name: str, function: Function) -> Witness | None:
+        """A variable whose other methods the same function awaits, where others await this one of a namesake."""
+        receiver = text.rpartition(".")[0]
+        if not receiver.isidentifier() or receiver in {"self", "cls"}:
+            return None
+        facts, start = function.facts, f"{receiver}."
+        others = [callee for callee in facts.awaited if callee.startswith(start) and callee != text]
+        if not others or any(callee.startswith(start) and callee != text for callee in facts.calls):
+            return None
+        named = self._all_of(name)
+        count = named.of(text)
+        if not count.mostly(_FEWEST_HERE, _SOME):
+            return None
+        return Witness(_told(text, count.awaited, "in this project", named.places[text]), False)
+
+    def _all_of(self, name: str) -> _Named:
+        """Who awaits callees of that last name and who does not: by identity, by place, by words, and at all."""
+        known = self._named.get(name)
+        if known is None:
+            known = self._named[name] = _Named()
+            for function in self._program.calling.functions_naming({name}):
+                place = (function.module.path, function.facts.at[0])
+                for callee in _ending(function.facts.awaited, name):
+                    for key in self._keys(callee, function):
+                        known.awaited[key] += 1
+                        known.places.setdefault(key, place)
+                for callee in _ending(function.facts.calls, name):
+                    for key in self._keys(callee, function):
+                        known.bare[key] += 1
+        return known
+
+    def _keys(self, callee: str, function: Function) -> Iterator[str]:
+        path = function.module.path
+        yield f"{_home(path, function.facts, function.module.facts.functions, callee)} {callee}"
+        yield _tail(callee)
+        yield _ANY
+        whole = self._identity(callee, function)
+        if whole:
+            yield whole
+
+    def _identity(self, callee: str, function: Function) -> str:
+        """The full name of something that is reached through an import; empty for anything else."""
+        root, dot, rest = callee.partition(".")
+        module = function.module
+        known = self._imports.get(module.path)
+        if known is None:
+            known = self._imports[module.path] = _imported(module)
+        origin = known.get(root)
+        return f"import {origin}{dot}{rest}" if origin is not None and root not in function.params else ""
+
+
+# How many functions have to await the same words: two in one file know what they do; elsewhere the same words may
+# mean another object, so three, and hardly anybody who does otherwise. The `sock` whose `send` is called may even be
+# another in each function of a file, unless it belongs to the module or to `self`.
+_FEWEST_HERE = 2
+_FEWEST_PLAIN = 2
+_FEWEST_OF_LOCAL = 3
+_FEWEST_ANYWHERE = 3
+_FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
+_FEWEST_OF_GENERIC = 4
+_FEWEST_OF_NAME = 3
+_FEWEST_OF_RECEIVER = 3  # methods
+_SOME, _FEW, _VERY_FEW = 4, 6, 10  # of so many that await, one may do otherwise
+_SHORTEST = 3  # letters of a variable that is called the same because it is the same
+_TELLING = 5  # letters; shorter names mean many things
+_ANY = "*"
+# Methods that only look or remember are plain even where all others wait.
+_PLAIN_BY_NAME = re.compile(
+    r"(?:_*)(?:is|has|get|set|on|add|remove|register|unregister|build|make|create|to|from|as|can|should|with)_|on[A-Z]"
+)
+_ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.\w+)+$")
+_RESOURCE = re.compile(r"(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.[a-z]\w*){2,}$")
+_QUEUEING = frozenset({"pipe", "pipeline", "batch"})
+# Names of receivers that every other library's objects have.
+_COMMON_RECEIVERS = frozenset(
+    [
+        "client",
+        "session",
+        "connection",
+        "response",
+        "request",
+        "database",
+        "result",
+        "config",
+        "context",
+        "message",
+        "service",
+        "manager",
+        "handler",
+        "server",
+        "socket",
+        "stream",
+        "reader",
+        "writer",
+        "channel",
+        "params",
+        "headers",
+        "kwargs",
+        "options",
+        "settings",
+        "future",
+        "metadata",
+    ]
+)
+
+
+def _receivers(function: Function) -> dict[str, tuple[set[str], set[str]]]:
+    """The methods that the async functions of the class around call on attributes of `self`: awaited, and not."""
+    functions = function.module.facts.functions
+    home = _home("", function.facts, functions, "self.")
+    known: dict[str, tuple[set[str], set[str]]] = {}
+    for f in functions:
+        if f.flags & ASYNC and _home("", f, functions, "self.") == home:
+            for number, callees in enumerate((f.awaited, f.calls)):
+                for callee in callees:
+                    receiver, _, name = callee.rpartition(".")
+                    if receiver.startswith("self.") and " " not in callee:
+                        known.setdefault(receiver, (set(), set()))[number].add(name)
+    return known
+
+
+def _ending(callees: tuple[str, ...], name: str) -> Iterator[str]:
+    for callee in callees:
+        if " " not in callee and callee.rpartition(".")[2] == name:
+            yield callee
+
+
+def _told(text: str, awaited: int, where: str, place: tuple[str, int]) -> Reason:
+    functions = "another function" if awaited == 1 else f"{awaited} other functions"
+    return Reason(f"`{text}(…)` is awaited in {functions} {where}", *place)
+
+
+def _imported(module: Module) -> dict[str, str]:
+    """What each name that a file imports at its top stands for."""
+    return {
+        i.local: f"{'.' * i.level}{i.module}.{i.name}" if i.name is not None else i.module
+        for i in module.facts.imports
+        if not i.level and i.name != "*" and i.scope == 0
+    }
+
+
+def _is_telling(key: str) -> bool:
+    """Whether a receiver's name says which object it is: `api_client`, not `client`."""
+    receiver = key.partition(".")[0].strip("_")
+    return "." in key and len(receiver) > _TELLING and receiver.isidentifier() and receiver not in _COMMON_RECEIVERS
+
+
+def _home(path: str, f: Any, functions: Any, callee: str) -> str:
+    """The place in which the same words mean the same object: the file, or for `self` the class."""
+    if not callee.startswith(("self.", "cls.")):
+        return path
+    while f[3] == -1 and f[2] > 0:
+        f = functions[f[2]]
+    return f"{path} {f[3]}"
+
+
+def _is_local(text: str, function: Function) -> bool:
+    """Whether the receiver is a variable of the function, not one of the module or of an object."""
+    name = text.partition(".")[0]
+    facts = function.module.facts
+    return name not in {"self", "cls"} and not any(
+        name == known for known in (*(i.local for i in facts.imports), *(v[0] for v in facts.variables))
+    )
+
+
+def _tail(callee: str) -> str:
+    """The last two names of a callee: the receiver as it is called, and the method."""
+    parts = callee.split(".")
+    return ".".join(parts[-2:])

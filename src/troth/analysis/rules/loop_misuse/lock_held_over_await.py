@@ -1,0 +1,151 @@
+"""Lock held over an await.
+
+What it finds: `with lock:` around an `await` in an `async def`, where `lock` is one of `threading` or `multiprocessing`.
+Why it matters: while the function waits, other tasks run on the same thread with the lock still taken. One that wants it
+stops the whole loop, the holder included, and nobody ever lets go; an `RLock` lets them all in, as if it were not there.
+How to repair: `async with` an `asyncio.Lock`, or let go of the lock before the `await`.
+How sure the fix is: none is offered; the lock may guard against real threads as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from troth.analysis.facts.model import ASYNC, WAITS, body_of
+from troth.analysis.facts.names import last_name
+from troth.analysis.findings import Finding, Reason
+from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell_at
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import At, Node
+    from troth.analysis.program import Program
+    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.values import Value
+
+CASES = [
+    Case(
+        "of the module",
+        bad="import threading\nguard = threading.Lock()\nasync def main(job):\n    with guard:  # here\n        await job()\n",
+    ),
+    Case(
+        "of the object",
+        bad="from threading import RLock\nclass Store:\n    def __init__(self):\n        self._lock = RLock()\n    async def save(self, job):\n        with self._lock:  # here\n            if job:\n                await job()\n",
+    ),
+    Case(
+        "of the function",
+        bad="import threading\nasync def main(job):\n    lock = threading.Semaphore(2)\n    with lock:  # here\n        await job()\n",
+    ),
+    Case(
+        "let go before",
+        good="import threading\nguard = threading.Lock()\nasync def main(job):\n    with guard:\n        n = 1\n    await job(n)\n",
+    ),
+    Case(
+        "an async lock",
+        good="import asyncio\nguard = asyncio.Lock()\nasync def main(job):\n    async with guard:\n        await job()\n",
+    ),
+    Case(
+        "in a function inside",
+        good="import threading\nguard = threading.Lock()\nasync def main():\n    with guard:\n        async def later(job):\n            await job()\n    return later\n",
+    ),
+    Case("something else", good="async def main(job, path):\n    with open(path):\n        await job()\n"),
+]
+
+_LOCKS = frozenset({"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition"})
+_HOMES = ("threading", "_thread", "multiprocessing")
+
+
+@rule("T605", "lock-held-over-await", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Locks of threads that are held while something else runs on the loop."""
+    for path in program.asked:
+        module = program.module(path)
+        if not any(one.module.partition(".")[0] in _HOMES for one in module.facts.imports):
+            continue
+        for index, facts in enumerate(module.facts.functions):
+            if not (facts.flags & ASYNC and facts.flags & WAITS) or not facts.taken:
+                continue
+            for entered, at in _held(body_of(facts)):
+                made = _maker(program, module, module.function(index), entered)
+                if made:
+                    yield _told(program, module.function(index), entered, at, made)
+
+
+def _held(node: Any) -> Iterator[tuple[Node, At]]:
+    """What a plain `with` enters around an `await`, where it is a name or an attribute."""
+    if not isinstance(node, tuple) or not node:
+        return
+    if node[0] == "with" and node[1] is False and _waits(node[3]):
+        for entered, _ in node[2]:
+            if entered[0] in {"name", "attr"}:
+                yield entered, node[4]
+    if node[0] != "lambda":
+        for part in node:
+            yield from _held(part)
+
+
+def _waits(node: Any) -> bool:
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "await" or (node[0] in ("for", "with") and node[1] is True):
+        return True
+    return node[0] != "lambda" and any(_waits(part) for part in node)
+
+
+def _maker(program: Program, module: Module, function: Function, entered: Node) -> str:
+    """What made the lock, by its full name; empty where that is no lock of threads."""
+    if entered[0] == "name":
+        for statement in _assignments(body_of(function.facts)):
+            if entered in statement[1]:
+                made = statement[2]
+                value = program.static(module, function).value(made[1]) if made[0] == "call" else None
+                return _named(value)
+    found = _named(program.static(module, function).value(entered))
+    if found or entered[0] != "attr" or entered[1][0] != "name":
+        return found
+    owner = function.class_around
+    values = [one[3] for one in owner.facts.self_attributes if one[0] == entered[2]] if owner is not None else []
+    if owner is None or len(values) != 1 or values[0] is None or values[0][0] != "call":
+        return ""
+    if not function.facts.params or function.facts.params[0][0] != entered[1][1]:
+        return ""
+    return _named(program.static(owner.module).value(values[0][1]))
+
+
+def _assignments(node: Any) -> Iterator[Node]:
+    if isinstance(node, tuple) and node:
+        if node[0] == "assign" and len(node) == 3:
+            yield node
+        for part in node:
+            yield from _assignments(part)
+
+
+def _named(value: Value | None) -> str:
+    """The lock that `value` is, or makes."""
+    if isinstance(value, Instance | ClassObject):
+        name = getattr(value.cls, "qualified", "")
+    elif isinstance(value, FunctionValue):
+        name = value.function.qualname
+    else:
+        name = value.path.removesuffix("()") if isinstance(value, External) else ""
+    last = name.rpartition(".")[2]
+    is_lock = last in _LOCKS or name in {"_thread.lock", "_thread.allocate_lock"}
+    return name if is_lock and name.partition(".")[0] in _HOMES else ""
+
+
+def _told(program: Program, function: Function, entered: Node, at: At, made: str) -> Finding:
+    name = last_name(entered)
+    written = name if entered[0] == "name" else f"{entered[1][1]}.{name}" if entered[1][0] == "name" else name
+    line, column = at[:2]
+    if made.endswith("RLock"):
+        what = "other tasks of the loop are on the same thread, and it lets them in"
+    else:
+        what = "another task of the loop that wants it stops them all, and this one never goes on to let go"
+    return tell_at(
+        program, "T605", "lock-held-over-await", function, (line, column, line, column + len("with")),
+        f"`{written}` is held while this function waits: {what}", sure=False,
+        reasons=(Reason(f"`{written}` is a `{made}`, which knows threads and no tasks"), Reason(f"`{function.qualname}` is `async def`", *function.place)),
+        subject=written,
+    )  # fmt: skip

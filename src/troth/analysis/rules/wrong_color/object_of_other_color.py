@@ -1,0 +1,175 @@
+"""Object of the other color.
+
+What it finds: an object given to a function or a constructor that asks for a `Protocol`, where a method that is used there
+has the other color in the object's class: plain where the protocol's is awaited, `async def` where it is called plainly.
+Why it matters: Python looks at no protocol. The plain method runs, and then the `await` raises TypeError; the async one is
+called, its coroutine is dropped, and it never runs.
+How to repair: give the method the color that the protocol has.
+How sure the fix is: none is offered; the class may be in use elsewhere as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from troth.analysis.facts.names import last_name
+from troth.analysis.findings import Finding, Reason
+from troth.analysis.program.colors import arguments_of
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.required import is_protocol
+from troth.analysis.program.results import gives_no_promise
+from troth.analysis.program.taking import called_body
+from troth.analysis.program.values import Instance
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.telling import tell_at
+
+if TYPE_CHECKING:
+    from troth.analysis.program import Program
+    from troth.analysis.program.calling import Call
+
+_SINK = "from typing import Protocol\nclass Sink(Protocol):\n    async def put(self, item) -> None: ...\n    def close(self) -> None: ...\n"
+_FILL = "async def fill(sink: Sink):\n    await sink.put(1)\n    sink.close()\n"
+CASES = [
+    Case(
+        "plain where it is awaited",
+        bad=_SINK
+        + _FILL
+        + "class Queue:\n    def put(self, item) -> None:\n        print(item)\n    def close(self) -> None: ...\nasync def main():\n    await fill(Queue())  # here\n",
+    ),
+    Case(
+        "async where it is called",
+        bad=_SINK
+        + _FILL
+        + "class Queue:\n    async def put(self, item) -> None: ...\n    async def close(self) -> None:\n        await self.put(0)\nasync def main(queue: Queue):\n    await fill(sink=queue)  # here\n",
+    ),
+    Case(
+        "kept for later",
+        bad=_SINK
+        + "class Pump:\n    def __init__(self, sink: Sink):\n        self.sink = sink\n    async def run(self):\n        await self.sink.put(1)\n"
+        "class Queue:\n    def put(self, item) -> None:\n        print(item)\ndef main():\n    return Pump(Queue())  # here\n",
+    ),
+    Case(
+        "of one color",
+        good=_SINK
+        + _FILL
+        + "class Queue:\n    async def put(self, item) -> None: ...\n    def close(self) -> None: ...\nasync def main():\n    await fill(Queue())\n",
+    ),
+    Case(
+        "one that hands a coroutine on",
+        good=_SINK
+        + _FILL
+        + "class Queue:\n    async def later(self, item): ...\n    def put(self, item):\n        return self.later(item)\n    def close(self) -> None: ...\nasync def main():\n    await fill(Queue())\n",
+    ),
+    Case(
+        "not used there",
+        good=_SINK
+        + "async def fill(sink: Sink):\n    sink.close()\nclass Queue:\n    def put(self, item) -> None:\n        print(item)\n    def close(self) -> None: ...\nasync def main():\n    await fill(Queue())\n",
+    ),
+]
+
+
+@rule("T413", "object-of-other-color", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Objects that do not do what a protocol asks for."""
+    protocols = _protocols(program)
+    asked = frozenset(program.asked)
+    takers = _takers(program, protocols) if protocols else {}
+    names = {one.owner.name if one.name == "__init__" and one.owner is not None else one.name for one in takers}
+    for caller in program.calling.functions_naming(names):
+        if caller.module.path not in asked:
+            continue
+        for call in program.calling.of(caller):
+            target = called_body(program, call.callee) if call.callee is not None else None
+            if target is not None and target[0] in takers:
+                yield from _judge(program, call, target, takers[target[0]])
+
+
+def _protocols(program: Program) -> dict[str, Class]:
+    """The protocols of the project that ask for something async, by name; two of one name count for nothing."""
+    found: dict[str, list[Class]] = {}
+    for module in program.own_modules():
+        for index, facts in enumerate(module.facts.classes):
+            if facts.bases and is_protocol(module.cls(index)):
+                found.setdefault(facts.name, []).append(module.cls(index))
+    return {
+        name: classes[0]
+        for name, classes in found.items()
+        if len(classes) == 1
+        and any(classes[0].module.function(i).is_async for indexes in classes[0].methods.values() for i in indexes)
+    }
+
+
+def _takers(program: Program, protocols: dict[str, Class]) -> dict[Function, dict[str, Class]]:
+    """The functions that ask for such a protocol, with the parameters that do."""
+    found: dict[Function, dict[str, Class]] = {}
+    for module in program.own_modules():
+        for index, facts in enumerate(module.facts.functions):
+            for name, annotation, _, _ in facts.params:
+                if annotation is not None and last_name(annotation) in protocols:
+                    found.setdefault(module.function(index), {})[name] = protocols[last_name(annotation)]
+    return found
+
+
+def _judge(program: Program, call: Call, target: tuple[Function, int], wanted: dict[str, Class]) -> Iterator[Finding]:
+    function, shift = target
+    places = [param[0] for param in function.facts.params if param[3] in {"", "/"}]
+    for slot, _, value in arguments_of(call):
+        position = int(slot) + shift if slot.isdigit() else -1
+        name = places[position] if 0 <= position < len(places) else slot
+        if name not in wanted or not isinstance(value, Instance) or value.guess or not isinstance(value.cls, Class):
+            continue
+        protocol, cls = wanted[name], value.cls
+        if is_protocol(cls) or protocol in program.classes.order(cls):
+            continue
+        for method, indexes in protocol.methods.items():
+            asked = protocol.module.function(indexes[-1])
+            mine = _method(program, cls, method)
+            if mine is None or asked.is_generator or mine.is_generator or mine.is_async == asked.is_async:
+                continue
+            if not asked.facts.decorators and _is_used(function, name, asked) and _is_of_its_color(program, mine):
+                yield _told(program, call, protocol, asked, mine)
+                return
+
+
+def _method(program: Program, cls: Class, name: str) -> Function | None:
+    owner = next((one for one in program.classes.order(cls) if not isinstance(one, Class) or name in one.methods), None)
+    if not isinstance(owner, Class) or len(owner.methods[name]) > 1:
+        return None
+    found = owner.module.function(owner.methods[name][0])
+    return None if found.facts.decorators or found.is_abstract else found
+
+
+def _is_of_its_color(program: Program, function: Function) -> bool:
+    return program.effects.of(function) == "coroutine" if function.is_async else gives_no_promise(program, function)
+
+
+def _is_used(taker: Function, param: str, asked: Function) -> bool:
+    """Whether the method is called on the parameter as its color asks for, there or where a constructor keeps it."""
+    written = {f"{param}.{asked.name}"}
+    functions = [taker.facts]
+    owner = taker.owner
+    if taker.name == "__init__" and owner is not None:
+        kept = [one[0] for one in owner.facts.self_attributes if one[3] == ("name", param) and one[1] == taker.index]
+        written |= {f"self.{attribute}.{asked.name}" for attribute in kept}
+        functions += [owner.module.function(index).facts for indexes in owner.methods.values() for index in indexes]
+    return any(
+        not written.isdisjoint(one.awaited if asked.is_async else one.calls)
+        and not any("iscoroutine" in callee or "isawaitable" in callee for callee in one.calls)
+        for one in functions
+    )
+
+
+def _told(program: Program, call: Call, protocol: Class, asked: Function, mine: Function) -> Finding:
+    if asked.is_async:
+        what = f"awaits `{protocol.name}.{asked.name}`, but `{mine.qualname}` is plain: it runs, and then the `await` raises TypeError"
+    else:
+        what = f"calls `{protocol.name}.{asked.name}` plainly, but `{mine.qualname}` is async: its coroutine is dropped"
+    reasons = (
+        Reason(f"`{mine.qualname}` is `{'async def' if mine.is_async else 'def'}`", *mine.place),
+        Reason(f"`{protocol.name}` asks for `{'async def' if asked.is_async else 'def'} {asked.name}`", *asked.place),
+    )
+    return tell_at(
+        program, "T413", "object-of-other-color", call.caller, call.at, f"`{call.text}` {what}", sure=False,
+        reasons=reasons, subject=mine.name,
+    )  # fmt: skip
