@@ -122,6 +122,7 @@ class Consumers:
         """Who it is that never awaits the argument, as text for a message; "" for anybody who may."""
         if name in {"*", "**"}:
             return ""
+        func = self._called(func)
         callee = node[1]
         if callee[0] == "attr" and callee[2] in _LOG_METHODS:
             base = callee[1]
@@ -155,6 +156,7 @@ class Consumers:
 
         With `by_keyword` the name of an argument says what it is for, rather than the name of who takes it.
         """
+        func = self._called(func)
         if keyword is not None:
             if keyword in {"*", "**"} or _KEEPING_KEYWORD.search(keyword):
                 return True
@@ -180,6 +182,12 @@ class Consumers:
         if isinstance(func, CallableType) and func.result is not None and not self._is_result(func.result):
             return True  # what gives an awaitable may well take one
         return looks_like_keeper(callee_text(node[1]))
+
+    def _called(self, func: Value | None) -> Value | None:
+        """An object that is called is its `__call__`."""
+        if isinstance(func, Instance) and isinstance(func.cls, Class):
+            return self._program.classes.member(func.cls, "__call__", func) or func
+        return func
 
     def _is_result(self, value: Value) -> bool:
         return isinstance(value, Nothing) or never_awaitable(value, self._program)
