@@ -71,7 +71,15 @@ CASES = [
 
 _CALLED = frozenset({"setUp", "tearDown", "setUpClass", "tearDownClass"})
 _METACLASS = re.compile(r"\s*(?:@.*\n\s*)*class\s+\w+\s*(?:\[[^\]]*\])?\((?:[^()]|\([^()]*\))*\bmetaclass\s*=")
-_RUNNING = ("run", "_callTestMethod", "__call__", "__getattribute__", "__init_subclass__")
+_RUNNING = (
+    "run",
+    "_callSetUp",
+    "_callTearDown",
+    "_callTestMethod",
+    "__call__",
+    "__getattribute__",
+    "__init_subclass__",
+)
 _PLAIN = frozenset({"unittest.TestCase", "unittest.case.TestCase", "builtins.object", "object"})
 _ISOLATED = frozenset({"unittest.IsolatedAsyncioTestCase", "unittest.async_case.IsolatedAsyncioTestCase"})
 _ASYNC_TWINS = {"setUp": "asyncSetUp", "tearDown": "asyncTearDown"}
