@@ -92,3 +92,43 @@ def test_an_overlay_stands_for_the_file(tmp_path: Path) -> None:
     project = write(tmp_path, {"store.py": STORE, "app.py": "x = 1\n"})
     assert analyse(project, overlay={"app.py": APP.encode()}).findings
     assert not analyse(project).findings
+
+
+# Each file leans on the next: a promise handed on by plain functions, and functions that wait only for one that does
+# not wait itself.
+LEANING = {
+    **{f"give{n}.py": f"from give{n + 1} import give{n + 1}\ndef give{n}(s):\n    return give{n + 1}(s)\n" for n in range(4)},
+    "give4.py": "from store import Store\ndef give4(store: Store):\n    return store.save()\n",
+    "app.py": "from give0 import give0\nasync def main(s):\n    give0(s)\n",
+    "store.py": "class Store:\n    async def save(self):\n        await self.flush()\n    async def flush(self):\n        await self.x()\n",
+    **{
+        f"idle{n}.py": f"from idle{n + 1} import idle{n + 1}\nasync def idle{n}():\n    await idle{n + 1}()\n"
+        f"async def use{n}(s):\n    await idle{n}()\n    await s.go()\n"
+        for n in range(3)
+    },
+    "idle3.py": "async def idle3():\n    return 1\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("jobs", [2, 3, 5])
+def test_several_processes_say_what_one_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
+    """However the files are shared out, what one of them needs to know of another is known."""
+    project = write(tmp_path, LEANING)
+    alone = analyse(project, jobs=1, on_request={"T301"}).findings
+    assert {f.code for f in alone} >= {"T101", "T301"}
+    assert sum(f.code == "T301" for f in alone) == 4
+    monkeypatch.setattr("troth.analysis.run._WORTH_A_PROCESS", 1)
+    monkeypatch.setattr("troth.analysis.facts.gather._WORTH_A_PROCESS", 1)
+    assert analyse(project, jobs=jobs, on_request={"T301"}).findings == alone
+
+
+@pytest.mark.parametrize("path", sorted(LEANING))
+def test_a_warm_run_knows_what_files_lean_on(tmp_path: Path, path: str) -> None:
+    """What another file hands on, or does not wait for, is known though that file was not looked at again."""
+    (tmp_path / "project").mkdir()
+    project = write(tmp_path / "project", LEANING)
+    analyse(project, cache=tmp_path / "cache", on_request={"T301"})
+    for text in (f"{LEANING[path]}# edited\n", "", LEANING[path]):
+        write(tmp_path / "project", {path: text})
+        warm = analyse(project, cache=tmp_path / "cache", on_request={"T301"}).findings
+        assert warm == analyse(project, on_request={"T301"}).findings

@@ -8,7 +8,6 @@ from troth.analysis.facts.model import AllFacts, FileFacts
 from troth.analysis.facts.store import Kept
 from troth.analysis.program import Program
 from troth.analysis.program.installed import Installed
-from troth.analysis.program.interface import Targets
 from troth.analysis.source.allow import Allow, allows_in
 from troth.analysis.source.read import Problem
 
@@ -30,7 +29,6 @@ class Memory:
     owed: dict[str, FileFacts | None] = field(default_factory=dict)
     """What those files said before that were looked at in a hurry: others may have findings to win or to lose by it."""
     program: Program | None = None
-    targets: Targets = field(default_factory=dict)
     _installed: tuple[object, Installed] | None = None
     _allows: dict[str, tuple[bytes, list[Allow]]] = field(default_factory=dict)
 

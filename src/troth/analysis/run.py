@@ -4,18 +4,24 @@ import gc
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from troth.analysis.edits.in_notebook import in_notebooks
 from troth.analysis.facts import store
 from troth.analysis.facts.gather import Gathered, gather, source_of
 from troth.analysis.facts.model import AllFacts, FileFacts
+from troth.analysis.facts.seal import DamagedError
 from troth.analysis.findings import Finding, Span
 from troth.analysis.memory import Memory
 from troth.analysis.parallel import in_processes
-from troth.analysis.program import Program
+from troth.analysis.program import Program, changes
+from troth.analysis.program.changes import Token
+from troth.analysis.program.imports import importers
 from troth.analysis.program.installed import Installed, packages_of
-from troth.analysis.program.interface import callers_of, changed_names, face, importers
+from troth.analysis.program.reads import Reads
+from troth.analysis.program.tables import Tables
+from troth.analysis.program.trace import Readers, Trace, in_groups, traced
 from troth.analysis.rules import Rule, all_rules
 from troth.analysis.source.notebook import read_notebook
 from troth.analysis.source.pins import newest_allowed
@@ -25,6 +31,8 @@ from troth.analysis.source.text import Text, decode
 
 __all__ = ["Analysis", "analyse"]
 
+_MANY = 40  # files; after so many have changed all are looked at again, to tell who reads what now
+_MANY_READ = 100_000  # things that files looked at again have read
 _WORTH_A_PROCESS = 3_000  # functions; walking through fewer takes less time than a second process needs to pay
 
 
@@ -41,6 +49,7 @@ class Analysis:
     checked: int
     unreadable: tuple[str, ...] = ()
     newer_syntax: tuple[str, ...] = ()
+    looked_at: tuple[str, ...] = field(default=(), repr=False, compare=False)
     program: Program | None = field(default=None, repr=False, compare=False)
 
 
@@ -69,7 +78,13 @@ def analyse(
     gc.disable()  # syntax trees have no cycles that matter, and looking for some costs a fifth of the time
     try:
         rules = [rule for rule in all_rules() if rule.is_default or rule.code in on_request]
-        return _analyse(project, python, jobs or _cores(), cache, overlay or {}, progress, rules, memory, hurry=hurry)
+        looking = partial(
+            _analyse, project, python, jobs or _cores(), cache, overlay or {}, progress, rules, memory, hurry=hurry
+        )
+        try:
+            return looking()
+        except DamagedError:
+            return looking(is_kept=False)
     finally:
         if collecting:
             gc.enable()
@@ -86,16 +101,17 @@ def _analyse(
     memory: Memory | None,
     *,
     hurry: bool,
+    is_kept: bool = True,
 ) -> Analysis:
     packages = packages_of(project.root, python)
     allowed = newest_allowed(project.root)
-    context = (
-        f"{project.root} {project.source_roots} {packages} {[rule.code for rule in rules]} {sorted(allowed.items())}"
-    )
+    known_packages = [(folder, store.stamp(folder)) for folder in packages]  # a folder changes with what is installed
+    asked_for = [rule.code for rule in rules]
+    context = f"{project.root} {project.source_roots} {known_packages} {asked_for} {sorted(allowed.items())}"
     kept = memory.last_look(context) if memory is not None else None
-    if kept is None and cache is not None:
+    if kept is None and cache is not None and is_kept:
         kept = store.load(cache, context)
-    stamps = {path: (0, 0) if path in overlay else store.stamp(project.root / path) for path in project.files}
+    stamps = {path: (0, 0) if path in overlay else store.stamp(f"{project.root}/{path}") for path in project.files}
     old = kept.facts if kept is not None else {}
     known = {p: old[p] for p in project.files if p in old and kept is not None and kept.stamps[p] == stamps[p]}
     read = gather(
@@ -110,41 +126,76 @@ def _analyse(
         if isinstance(found, Problem):
             problems[path] = found
         else:
-            told[path] = before.raw(path) if path in known and path in before else found
+            told[path] = before.known(path) if path in known and path in before else found
     facts = AllFacts(told)
     typing = {
-        path: before.raw(path) for path in problems if memory is not None and path in before and path in memory.whole
+        path: before.known(path) for path in problems if memory is not None and path in before and path in memory.whole
     }
     said = {**overlay, **{path: memory.whole[path] for path in typing}} if memory is not None else overlay
     linked = AllFacts({**told, **typing}) if typing else facts
     changed = set(read) | (set(old) - set(project.files))
-    program = memory.program if memory is not None and kept is not None and not changed else None
-    if program is None:
-        installed = memory.installed(packages) if memory is not None else Installed(packages)
-        program = _link(project, linked, said, installed)
-        program.allowed = allowed
-        program.take_over(memory.program if memory is not None else None)
-    program.unread = frozenset(path for path, p in problems.items() if p.newer_syntax)
+    unread = frozenset(path for path, p in problems.items() if p.newer_syntax)
+    # Rules on request may ask about all files at once; and nothing is certain of what depends on an unread file.
+    trace = None if unread or not all(rule.is_default for rule in rules) else _trace(kept, project.files, changed)
+    installed = memory.installed(packages) if memory is not None else Installed(packages)
+    reads = (cache is not None or memory is not None) and all(rule.is_default for rule in rules)
 
+    tables = _tables(kept, trace, changed, linked, memory) if memory is None else None
+
+    def make() -> Program:
+        made = _link(project, linked, said, installed, Reads() if reads else None, tables)
+        made.take_over(memory.program if memory is not None else None)
+        made.unread = unread
+        made.allowed = allowed
+        return made
+
+    is_same = memory is not None and memory.program is not None and kept is not None and not changed
+    program = memory.program if is_same and memory is not None and memory.program is not None else make()
     asked: set[str] | None = None
-    findings: list[Finding] = []
-    if kept is not None and not program.unread:
+    again: set[str] = set()
+    if trace is not None and kept is not None:
         if hurry and memory is not None:
             asked = changed
             memory.owed.update({path: before.get(path) for path in changed if path not in memory.owed})
         else:
-            asked = _outdated(kept, changed, linked, program, memory)
-        findings = [f for f in kept.findings if f.span.path not in asked and f.span.path in facts]
-    walked = [p for p in project.files if p in facts and (asked is None or p in asked)]
-    fresh = in_notebooks(
-        _walk(program, walked, jobs, rules),
-        lambda path: overlay[path] if path in overlay else (project.root / path).read_bytes(),
-    )
+            asked, again = _outdated(kept, trace, changed, linked, program, memory)
+    is_settled = trace is not None and asked is not None and not asked and not again
+    fresh: list[Finding] = []
+    found_out: Trace | None = trace
+    walked: list[str] = []
+    while not is_settled:
+        walked = [p for p in project.files if p in facts and (asked is None or p in asked)]
+        if trace is not None:
+            trace.hand_over(program, walked, again)
+            for question in again:
+                program.names_found(question)
+        fresh, found_out = _walk(program, walked, jobs, rules, trace)
+        if trace is None or asked is None or found_out is None or hurry:
+            break
+        mask = trace.reading(trace.differing(found_out, walked))
+        if trace.files(mask) <= asked and trace.questions(mask) <= again:
+            break
+        asked |= trace.files(mask)
+        again |= trace.questions(mask)
+        program = make()
+    fresh = in_notebooks(fresh, lambda path: overlay[path] if path in overlay else (project.root / path).read_bytes())
+    findings = [] if asked is None or kept is None else kept.findings_beyond(asked, facts)
     findings = _once([*findings, *_doubted(fresh, program, facts)])
-    left = store.Kept(stamps, {path: problems.get(path) or facts.raw(path) for path in project.files}, tuple(findings))
+    if trace is not None and found_out is not None and not is_settled:
+        found_out = trace.updated(found_out, walked)
+    left = store.Kept(
+        stamps,
+        {path: problems.get(path) or facts.raw(path) for path in project.files},
+        tuple(findings),
+        None if found_out is None or unread else found_out,
+        None if kept is None or trace is None else kept.base,
+        () if kept is None or trace is None else {*kept.since, *changed},
+    )
     is_first = memory is None or memory.kept is None
+    if memory is None and program.reads is not None:
+        program.reads.forget()
     if cache is not None and not overlay and is_first and (read or kept is None or len(old) != len(project.files)):
-        store.save(cache, context, left)
+        _save(cache, context, left, program)
     if memory is not None:
         anew = project.files if is_first else read
         memory.keep(context, left, linked, program, {path: project.root / path for path in anew})
@@ -159,8 +210,22 @@ def _analyse(
         len(project.files),
         tuple(path for path, p in problems.items() if not p.newer_syntax),
         tuple(path for path, p in problems.items() if p.newer_syntax),
+        tuple(walked),
         program,
     )
+
+
+def _save(cache: Path, context: str, left: store.Kept, program: Program) -> None:
+    """Keep what was found out: on top of what the last full run left, or anew where this was one."""
+    trace = left.trace
+    if not isinstance(trace, Trace):
+        store.save(cache, context, left, ())
+    elif left.base is not None:
+        store.save(cache, context, replace(left, trace=trace.packed()), None)
+    else:
+        groups = in_groups(trace.readers.later)
+        packed = replace(trace, readers=Readers(_nothing, {})).packed()
+        store.save(cache, context, replace(left, trace=packed), [*program.tables_made(), *groups.items()])
 
 
 def _read_newer(read: Gathered, root: Path, overlay: Mapping[str, bytes], python: Path | None) -> None:
@@ -186,7 +251,12 @@ def _doubted(findings: Iterable[Finding], program: Program, facts: Mapping[str, 
 
 
 def _link(
-    project: Project, facts: Mapping[str, FileFacts], overlay: Mapping[str, bytes], installed: Installed
+    project: Project,
+    facts: Mapping[str, FileFacts],
+    overlay: Mapping[str, bytes],
+    installed: Installed,
+    reads: Reads | None,
+    tables: Tables | None,
 ) -> Program:
     texts: dict[str, Text] = {}
     own = frozenset(project.files)
@@ -204,33 +274,75 @@ def _link(
     def cell_of(path: str, line: int) -> tuple[int | None, int]:
         return read_notebook(data_of(path)).cell_of(line) if path.endswith(".ipynb") else (None, 0)
 
-    return Program(project.files, project.source_roots, facts.get, text_of, cell_of, installed)
+    return Program(project.files, project.source_roots, facts.get, text_of, cell_of, installed, reads, tables)
+
+
+def _trace(kept: store.Kept | None, files: Sequence[str], changed: Collection[str]) -> Trace | None:
+    """What earlier runs read, if they had the same files: one more may be what an old import means.
+
+    Where much has changed since all files were looked at, that is done again.
+    """
+    if kept is None or kept.trace is None or len({*kept.since, *changed}) > _MANY:
+        return None
+    if isinstance(kept.trace, Trace):
+        trace = kept.trace
+    else:
+        paths, later, *rest = kept.trace
+        trace = Trace(paths, Readers(_nothing if kept.base is None else kept.base.get, later), *rest)
+    is_too_much = len(trace.readers.later) > _MANY_READ and kept.base is not None
+    return trace if trace.paths == tuple(files) and not is_too_much else None
+
+
+def _nothing(_piece: str) -> None:
+    return None
+
+
+def _tables(
+    kept: store.Kept | None,
+    trace: Trace | None,
+    changed: Collection[str],
+    facts: Mapping[str, FileFacts],
+    memory: Memory | None,
+) -> Tables | None:
+    """The tables of an earlier run, if it had the same files and left any."""
+    if kept is None or trace is None or kept.base is None or not kept.base.pieces:
+        return None
+    places = {path: number for number, path in enumerate(trace.paths)}
+    then = kept.base.facts
+    since = {
+        places[path]: (FileFacts.unpack(then[path]) if path in then else None, facts.get(path))
+        for path in {*kept.since, *changed}
+    }
+    lately = {places[path]: (_before(kept, path, memory), facts.get(path)) for path in changed}
+    return Tables(kept.base.get, since, trace.sets, lately)
 
 
 def _outdated(
-    kept: store.Kept, changed: set[str], facts: Mapping[str, FileFacts], program: Program, memory: Memory | None
-) -> set[str]:
-    """The files whose findings may have changed since the earlier run."""
+    kept: store.Kept,
+    trace: Trace,
+    changed: set[str],
+    facts: Mapping[str, FileFacts],
+    program: Program,
+    memory: Memory | None,
+) -> tuple[set[str], set[str]]:
+    """The files whose findings may have changed since the earlier run, and the questions to be asked again."""
     owed = memory.owed if memory is not None else {}
-    outdated = set(changed)
-    faces: set[str] = set()
-    names: set[str] = set()
-    for path in changed | owed.keys():
-        before = owed[path] if path in owed else _before(kept, path, memory)
-        after = facts.get(path)
-        names |= changed_names(before, after)
-        if before is None or after is None or face(before) != face(after):
-            faces.add(path)
-    if faces:
-        if memory is not None and kept.facts.keys() != facts.keys():
-            memory.targets.clear()  # a new file may be what an old import means
-        outdated |= importers(faces, facts, program.finder, memory.targets if memory is not None else None)
-    if names:
-        outdated.update(callers_of(names, facts))
-    # A finding elsewhere may point at a line that has moved.
     moved = changed | owed.keys()
-    outdated |= {f.span.path for f in kept.findings if any(r.path in moved for r in f.reasons)}
-    return outdated if changed else outdated - owed.keys()  # these were looked at in a hurry, and nothing came since
+    if not moved:
+        return set(), set()
+    tokens: set[Token] = set()
+    for path in moved:
+        before = owed[path] if path in owed else _before(kept, path, memory)
+        tokens |= changes.changed(path, before, facts.get(path))
+    if len(tokens) > len(moved):  # more than the texts
+        program.prepare()
+        tokens |= trace.of_sets(program.suspected)
+    mask = trace.reading(tokens)
+    outdated = changed | trace.files(mask)
+    # A finding elsewhere may point at a line that has moved.
+    outdated |= {f.span.path for f in kept.findings if not moved.isdisjoint(f.paths)}
+    # What was looked at in a hurry is up to date, unless something came since.
+    return (outdated if changed else outdated - owed.keys()), trace.questions(mask)
 
 
 def _before(kept: store.Kept, path: str, memory: Memory | None) -> FileFacts | None:
@@ -243,38 +355,55 @@ def _before(kept: store.Kept, path: str, memory: Memory | None) -> FileFacts | N
     return found if isinstance(found, FileFacts) else FileFacts.unpack(found)
 
 
-def _walk(program: Program, paths: list[str], jobs: int, rules: Sequence[Rule]) -> list[Finding]:
-    """What the rules find in `paths`, with the work spread over processes where that pays."""
+def _walk(
+    program: Program, paths: list[str], jobs: int, rules: Sequence[Rule], known: Trace | None
+) -> tuple[list[Finding], Trace | None]:
+    """What the rules find in `paths`, with the work spread over processes where that pays; and what was read for it."""
     if not paths:
         program.asked = ()
-        return []
+        return [], None if program.reads is None else traced(program, paths, known)
     program.prepare()
     functions = sum(len(program.module(path).facts.functions) for path in paths)
     count = max(1, min(jobs, functions // _WORTH_A_PROCESS))
     shares: list[list[str]] = [paths[start::count] for start in range(count)]
 
-    def piece(share: list[str]) -> Callable[[], tuple[list[Finding], set[str], dict[str, list[int]]]]:
-        def work() -> tuple[list[Finding], set[str], dict[str, list[int]]]:
+    def piece(share: list[str]) -> Callable[[], _Piece]:
+        def work() -> _Piece:
             returning, walked = program.walk(share)
-            return [f for rule in rules for f in rule.check(program)], returning, walked
+            found = _found(program, share, rules)
+            return found, returning, walked, None if program.reads is None else traced(program, share, known)
 
         return work
 
-    findings: list[Finding] = []
-    returning: set[str] = set()
-    walked: dict[str, list[int]] = {}
-    for found, names, done in in_processes([piece(share) for share in shares]):
-        findings += found
-        returning |= names
-        walked.update(done)
-    while count > 1 and program.learn(returning):  # one share may call what another found to return promises
-        names, done = program.walk(paths, beyond=walked)
-        findings += [f for rule in rules for f in rule.check(program)]
-        returning |= names
-        for path, indices in done.items():
-            walked[path] = [*walked.get(path, []), *indices]
+    told = in_processes([piece(share) for share in shares])
+    findings = [f for found, _, _, _ in told for f in found]
+    returning = {name for _, names, _, _ in told for name in names}
+    trace: Trace | None = None
+    for _, _, _, read in told:
+        trace = read if trace is None or read is None else trace.joined(read)
+    if any(names != returning for _, names, _, _ in told):  # one share may call what another found to return promises
+        program.learn(returning)
+        beyond = {path: done for _, _, walked, _ in told for path, done in walked.items()}
+        _, late = program.walk(paths, beyond=beyond)
+        findings += _found(program, list(late), rules)
+        if trace is not None:
+            trace = trace.joined(traced(program, list(late), known))
     own = frozenset(program.paths)
-    return _once(f for f in findings if f.span.path in own)  # what is wrong inside a library is not ours to tell
+    return _once(f for f in findings if f.span.path in own), trace  # what is wrong inside a library is not ours to tell
+
+
+_Piece = tuple[list[Finding], set[str], dict[str, list[int]], "Trace | None"]
+
+
+def _found(program: Program, paths: Sequence[str], rules: Sequence[Rule]) -> list[Finding]:
+    """What the rules say after a walk: file by file where it is noted for whose sake something is read."""
+    if program.reads is None:
+        return [f for rule in rules for f in rule.check(program)]
+    findings: list[Finding] = []
+    for path in paths:
+        with program.ask_about(path):
+            findings += [f for rule in rules for f in rule.check(program)]
+    return findings
 
 
 def _once(findings: Iterable[Finding]) -> list[Finding]:

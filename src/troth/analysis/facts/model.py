@@ -20,8 +20,11 @@ The body of a function is kept as marshalled bytes and read only when somebody a
 """
 
 import marshal
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
+
+from troth.analysis.facts.seal import opened, sealed
 
 __all__ = [
     "ABSTRACT",
@@ -39,6 +42,7 @@ __all__ = [
     "Param",
     "body_of",
     "speaks_of",
+    "without_places",
 ]
 
 FACTS_VERSION = 7
@@ -115,21 +119,20 @@ class FileFacts(NamedTuple):
 
     def pack(self) -> bytes:
         """These facts as bytes."""
-        return marshal.dumps(
-            (
-                tuple(map(tuple, self.imports)),
-                tuple(map(tuple, self.functions)),
-                tuple(map(tuple, self.classes)),
-                self.variables,
-                self.exports,
-                self.mentions,
-            )
+        parts: tuple[Any, ...] = (
+            tuple(map(tuple, self.imports)),
+            tuple(map(tuple, self.functions)),
+            tuple(map(tuple, self.classes)),
+            self.variables,
+            self.exports,
+            self.mentions,
         )
+        return sealed(marshal.dumps(parts))
 
     @classmethod
     def unpack(cls, packed: bytes) -> "FileFacts":
-        """The facts that `pack` wrote."""
-        imports, functions, classes, variables, exports, mentions = marshal.loads(packed)  # noqa: S302  our own bytes
+        """The facts that `pack` wrote; `DamagedError` for anything else."""
+        imports, functions, classes, variables, exports, mentions = marshal.loads(opened(packed))  # noqa: S302  our own
         return cls(
             tuple(ImportFacts._make(i) for i in imports),
             tuple(FunctionFacts._make(f) for f in functions),
@@ -145,16 +148,22 @@ class AllFacts(Mapping[str, FileFacts]):
 
     def __init__(self, facts: Mapping[str, "FileFacts | bytes"]) -> None:
         self._facts = dict(facts)
+        self._read: dict[str, FileFacts] = {}
 
     def __getitem__(self, path: str) -> FileFacts:
-        found = self._facts[path]
-        if not isinstance(found, FileFacts):
-            found = self._facts[path] = FileFacts.unpack(found)
-        return found
+        known = self._read.get(path)
+        if known is None:
+            found = self._facts[path]
+            known = self._read[path] = found if isinstance(found, FileFacts) else FileFacts.unpack(found)
+        return known
 
     def raw(self, path: str) -> "FileFacts | bytes":
-        """The facts as they are now, read or not."""
+        """The facts as they came, packed or not: what came packed need not be packed again."""
         return self._facts[path]
+
+    def known(self, path: str) -> "FileFacts | bytes":
+        """The facts as they are now, read or not."""
+        return self._read.get(path) or self._facts[path]
 
     def __contains__(self, path: object) -> bool:
         return path in self._facts
@@ -164,6 +173,14 @@ class AllFacts(Mapping[str, FileFacts]):
 
     def __len__(self) -> int:
         return len(self._facts)
+
+
+_PLACE = re.compile(r"\(\d+, \d+, \d+, \d+\)")
+
+
+def without_places(value: object) -> str:
+    """Facts as text, without the places they stand at."""
+    return _PLACE.sub("@", repr(value))
 
 
 def speaks_of(function: FunctionFacts, names: Iterable[str]) -> bool:

@@ -1,7 +1,11 @@
-"""Knows how to keep facts and findings between runs, in one file that is quick to read.
+"""Knows how to keep facts and findings between runs, so that the next one reads only what it needs.
 
-The file is a marshalled header and, after it, the packed facts one after the other; only those that are asked for are
-cut out of it. It is replaced as a whole, so that two runs at once at worst do the same work twice.
+There are two files. `facts.bin` is written by a run that looked at everything: the facts of all files, the tables over
+all of them, and what was read for the sake of each; a marshalled list of contents tells where each piece is, and only
+pieces that are asked for are cut out. `since.bin` is written by every run after that: the facts of the files that
+changed since, all findings, and what the files looked at again have read. It names the `facts.bin` it belongs to, so
+that one that was replaced meanwhile makes it void. Every piece has a checksum, which is looked at when it is used. Both
+files are replaced as a whole: two runs at once at worst do the same work twice.
 """
 
 import contextlib
@@ -10,38 +14,65 @@ import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from collections.abc import Collection, Container, Iterable, Mapping
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from troth import __version__
 from troth.analysis.facts.model import FACTS_VERSION, FileFacts
+from troth.analysis.facts.seal import DamagedError, opened, sealed
 from troth.analysis.findings import Finding
 from troth.analysis.source.read import Problem
 
-__all__ = ["Kept", "Stamp", "load", "save", "stamp"]
+__all__ = ["Base", "Kept", "Stamp", "load", "save", "stamp"]
 
 Stamp = tuple[int, int]  # when it was changed, and how long it is
-_NAME = "facts.bin"
+_BASE = "facts.bin"
+_SINCE = "since.bin"
+_Stored = FileFacts | bytes | Problem
 
 
-def stamp(path: Path) -> Stamp:
+def stamp(path: str) -> Stamp:
     """What tells a changed file from an unchanged one without reading it."""
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116  thousands of them
     except OSError:
         return (0, -1)
     return (status.st_mtime_ns, status.st_size)
 
 
 @dataclass(frozen=True, slots=True)
+class Base:
+    """What a run left that looked at everything: pieces by name, unpacked when they are asked for."""
+
+    name: bytes
+    facts: Mapping[str, bytes]
+    pieces: Mapping[str, bytes]
+
+    def get(self, name: str) -> Any:
+        """The piece of that name, None where there is none."""
+        piece = self.pieces.get(name)
+        return None if piece is None else marshal.loads(opened(piece))  # noqa: S302  our own file
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
-    """What an earlier run left: facts by path with their stamps, and all its findings; facts on disk are packed."""
+    """What earlier runs left: facts by path with their stamps, and all findings; facts on disk are packed.
+
+    `trace` is plain data of the last run; `base` is what the last full run left.
+    """
 
     stamps: Mapping[str, Stamp]
-    facts: Mapping[str, FileFacts | bytes | Problem]
+    facts: Mapping[str, _Stored]
     findings: tuple[Finding, ...]
+    trace: Any = None
+    base: Base | None = None
+    since: Collection[str] = field(default=())  # the files that changed since the base was made
+
+    def findings_beyond(self, asked: Collection[str], readable: Container[str]) -> list[Finding]:
+        """The findings of files that are not asked again and can still be read."""
+        return [f for f in self.findings if f.span.path not in asked and f.span.path in readable]
 
 
 def _key(context: str) -> str:
@@ -51,55 +82,86 @@ def _key(context: str) -> str:
 def load(folder: Path, context: str) -> Kept | None:
     """What is kept in `folder`, if it was made by the same Troth in the same `context`."""
     try:
-        data = (folder / _NAME).read_bytes()
+        data = (folder / _BASE).read_bytes()
         length = int.from_bytes(data[:8], "little")
-        key, index, problems, findings = marshal.loads(data[8 : 8 + length])  # noqa: S302  our own file
+        key, name, files, places = marshal.loads(opened(data[8 : 8 + length]))  # noqa: S302  our own
         if key != _key(context):
             return None
         view = memoryview(data)[8 + length :]
         stamps: dict[str, Stamp] = {}
-        facts: dict[str, FileFacts | bytes | Problem] = {}
-        for path, (changed, size, start, end) in index.items():
+        facts: dict[str, _Stored] = {}
+        packed: dict[str, bytes] = {}
+        for path, (changed, size, start, end) in files.items():
             stamps[path] = (changed, size)
-            facts[path] = cast("bytes", view[start:end])  # read like bytes, but not copied
+            packed[path] = facts[path] = cast("bytes", view[start:end])  # read like bytes, but not copied
+        pieces = {piece: cast("bytes", view[start:end]) for piece, (start, end) in places.items()}
+        base = Base(name, packed, pieces)
+        of, since, problems, findings, trace = marshal.loads(opened((folder / _SINCE).read_bytes()))  # noqa: S302  our own
+        if of != name:
+            return None
+        for path, (changed, size, blob) in since.items():
+            stamps[path], facts[path] = (changed, size), blob
         for path, (changed, size, problem) in problems.items():
-            stamps[path] = (changed, size)
-            facts[path] = Problem(*problem)
-        return Kept(stamps, facts, pickle.loads(findings))  # noqa: S301  our own file
-    except (OSError, ValueError, EOFError, TypeError, KeyError, AttributeError, pickle.UnpicklingError):
+            stamps[path], facts[path] = (changed, size), Problem(*problem)
+        return Kept(stamps, facts, pickle.loads(findings), trace, base, (*since, *problems))  # noqa: S301  our own file
+    except (OSError, DamagedError, ValueError, TypeError):
         return None  # absent, damaged or from another time: it is made anew
 
 
-def save(folder: Path, context: str, kept: Kept) -> None:
-    """Keep what a run found out. A folder that cannot be written keeps nothing; the run itself is not touched by it."""
-    problems = {}
-    blobs: list[bytes] = []
-    places: dict[str, tuple[int, int, int, int]] = {}
-    position = 0
-    for path, facts in kept.facts.items():
-        changed, size = kept.stamps[path]
-        if isinstance(facts, Problem):
-            problems[path] = (changed, size, astuple(facts))
-            continue
-        places[path] = (changed, size, position, position + len(facts))
-        blob = facts.pack() if isinstance(facts, FileFacts) else facts
-        blobs.append(blob)
-        places[path] = (changed, size, position, position + len(blob))
-        position += len(blob)
-    findings = pickle.dumps(kept.findings, protocol=pickle.HIGHEST_PROTOCOL)
-    header = marshal.dumps((_key(context), places, problems, findings))
+def save(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[str, Any]] | None) -> None:
+    """Keep what a run found out; with `pieces`, it is a new base.
+
+    A folder that cannot be written keeps nothing; the run itself is not touched by it.
+    """
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         ignore = folder / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
-        handle, name = tempfile.mkstemp(dir=folder, prefix="facts-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(len(header).to_bytes(8, "little"))
-                file.write(header)
-                file.writelines(blobs)
-            Path(name).replace(folder / _NAME)
-        except OSError:
-            Path(name).unlink()
-            raise
+        base = kept.base
+        if pieces is not None or base is None:
+            base = _save_base(folder, context, kept, pieces or ())
+        since = {}
+        problems = {}
+        for path, facts in kept.facts.items():
+            if isinstance(facts, Problem):
+                problems[path] = (*kept.stamps[path], astuple(facts))
+            elif path not in base.facts or path in kept.since:
+                blob = facts.pack() if isinstance(facts, FileFacts) else bytes(facts)
+                since[path] = (*kept.stamps[path], blob)
+        findings = pickle.dumps(kept.findings, protocol=pickle.HIGHEST_PROTOCOL)
+        _replace(folder, _SINCE, [sealed(marshal.dumps((base.name, since, problems, findings, kept.trace)))])
+
+
+def _save_base(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[str, Any]]) -> Base:
+    blobs: list[bytes] = []
+    files: dict[str, tuple[int, int, int, int]] = {}
+    places: dict[str, tuple[int, int]] = {}
+    position = 0
+    packed: dict[str, bytes] = {}
+    for path, facts in kept.facts.items():
+        if not isinstance(facts, Problem):
+            blob = packed[path] = facts.pack() if isinstance(facts, FileFacts) else facts
+            files[path] = (*kept.stamps[path], position, position + len(blob))
+            blobs.append(blob)
+            position += len(blob)
+    for piece, value in pieces:
+        blob = sealed(marshal.dumps(value))
+        places[piece] = (position, position + len(blob))
+        blobs.append(blob)
+        position += len(blob)
+    name = os.urandom(16)
+    header = sealed(marshal.dumps((_key(context), name, files, places)))
+    _replace(folder, _BASE, [len(header).to_bytes(8, "little"), header, *blobs])
+    return Base(name, packed, {})
+
+
+def _replace(folder: Path, name: str, blobs: Iterable[bytes]) -> None:
+    handle, written = tempfile.mkstemp(dir=folder, prefix="new-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(blobs)
+        Path(written).replace(folder / name)
+    except OSError:
+        Path(written).unlink()
+        raise

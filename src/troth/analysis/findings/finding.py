@@ -70,3 +70,9 @@ class Finding:
     fix: Fix | None = None
     symbol: str = ""
     subject: str = ""
+
+    @property
+    def paths(self) -> set[str]:
+        """The files that it tells of a place in."""
+        told = {one.path for one in self.reasons if one.path is not None}
+        return told | {one.path for one in (self.fix.edits if self.fix is not None else ())} | {self.span.path}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.program.entities import Class
 
@@ -40,7 +39,7 @@ class AwaitedParameter(NamedTuple):
 
 def awaited_parameters(program: Program, function: Function) -> dict[str, AwaitedParameter]:
     """Those of `function` by their names, worked out once."""
-    known: dict[Function, dict[str, AwaitedParameter]] = program.__dict__.setdefault("_awaited_parameters", {})
+    known: dict[Function, dict[str, AwaitedParameter]] = program.answers_to("awaited parameters")
     found = known.get(function)
     if found is None:
         found = known[function] = {one.name: one for one in _find(function)}
@@ -54,14 +53,13 @@ def _find(function: Function) -> Iterator[AwaitedParameter]:
         return
     if facts.name == "__init__" and function.owner is not None:
         yield from _kept(function, function.owner)
-    inside = [
-        one.facts for found in module.inner(function.index).values() for one in found if not isinstance(one, Class)
-    ]
-    around = [facts, *inside]
+    inside = [one for found in module.inner(function.index).values() for one in found if not isinstance(one, Class)]
+    every = [function, *inside]
+    around = [one.facts for one in every]
     called = params & {callee for f in around for callee in (*f.awaited, *_given_on(f))}
     if called and not any(_asks(f.calls) for f in around):
         for name in sorted(called):
-            uses = [use for f in around for use in _uses(body_of(f), ("name", name), "", [])]
+            uses = [use for one in every for use in _uses(one.body(), ("name", name), "", [])]
             if uses and all(how == "awaited" for how, _ in uses):
                 yield AwaitedParameter(function, name, module.path, uses[0][1])
 
@@ -77,7 +75,8 @@ def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
     """`self.on_error = on_error` in the constructor, and `await self.on_error()` elsewhere in the class."""
     receiver = init.facts.params[0][0] if init.facts.params else ""
     params = {param[0] for param in init.facts.params}
-    methods = [cls.module.function(index).facts for indexes in cls.methods.values() for index in indexes]
+    every = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
+    methods = [one.facts for one in every]
     for attribute, index, _, value in cls.facts.self_attributes:
         if index != init.index or value is None or value[0] != "name" or value[1] not in params:
             continue
@@ -88,7 +87,7 @@ def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
             continue
         if sum(1 for one in cls.facts.self_attributes if one[0] == attribute) > 1:
             continue  # set again elsewhere
-        uses = [use for method in methods for use in _uses(body_of(method), ("attr", receiver, attribute), "", [])]
+        uses = [use for one in every for use in _uses(one.body(), ("attr", receiver, attribute), "", [])]
         if uses and all(how == "awaited" for how, _ in uses):
             yield AwaitedParameter(init, value[1], cls.module.path, uses[0][1])
 
@@ -96,7 +95,7 @@ def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
 def asks_for_color(function: Function) -> bool:
     """Whether the function asks, before it calls what it is given, which color that has; or somebody inside it does."""
     module, index = function.module, function.index
-    inside = (one.calls for one in module.facts.functions if one.parent == index and one.owner == -1)
+    inside = (one.calls for _, one in module.functions_in(index))
     return _asks(function.facts.calls) or any(map(_asks, inside))
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,7 +16,7 @@ __all__ = ["awaited_calls"]
 def awaited_calls(function: Function) -> tuple[At, ...]:
     """The places of the calls that are awaited, where the function waits in no other way; else nothing."""
     places: list[At] = []
-    for place in _awaited(body_of(function.facts)):
+    for place in _awaited(function.body()):
         if place is None:
             return ()
         places.append(place)

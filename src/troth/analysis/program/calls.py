@@ -74,7 +74,7 @@ class Calls:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._results: dict[Function, Value | None] = {}
+        self._results: dict[Function, Value | None] = program.answers()
         self._asking: set[Function] = set()
         self._fluent: set[Function] = set()  # those that return `Self`: the answer depends on the receiver
 

@@ -6,24 +6,23 @@ the caller down, and every function is looked through once.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from troth.analysis.facts.model import ASYNC, GENERATOR
 from troth.analysis.findings import Reason
 from troth.analysis.program.always import always_called
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.entities import Function
+from troth.analysis.program.parts import part
 from troth.analysis.program.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from troth.analysis.facts.model import FileFacts
     from troth.analysis.program.calling import Call
-    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
-__all__ = ["Chains", "Link", "plain_target"]
+__all__ = ["Chains", "Link", "chains_of", "plain_target"]
 
 _LONGEST = 8  # links of a chain; longer ones tell a reader nothing
 
@@ -77,6 +76,7 @@ class Chains:
     def __init__(
         self,
         program: Program,
+        kind: str,
         ends: Iterable[str],
         is_end: Callable[[Call], bool],
         *,
@@ -84,18 +84,21 @@ class Chains:
         whoever: Collection[str] = (),
         up_to: Collection[str] = (),
     ) -> None:
-        """`ends` are the full names of the calls it is about; `stops` tells functions that see to it themselves.
+        """`kind` is what to call them by; `ends` are the full names of the calls it is about.
+
+        `stops` tells functions that see to it themselves.
 
         Of the names in `whoever` every call may be one, whatever it is called on. Only calls that a function always
         makes lead on; with `up_to`, only those before its first way out of such a kind.
         """
         self._program = program
+        self._kind = kind
         self._ends = frozenset(ends)
         self._is_end = is_end
         self._stops = stops
         self._whoever = frozenset(whoever)
         self._up_to = up_to
-        self._ways: dict[Function, Link | None] = {}
+        self._ways: dict[Function, Link | None] = program.answers()
         self._packages: dict[str, set[str]] = {}  # the packages that have such a call, by its last name
         for end in self._ends:
             self._packages.setdefault(end.rpartition(".")[2], set()).add(end.partition(".")[0])
@@ -112,16 +115,16 @@ class Chains:
             scope = self._program.glance.scope(function, callee)
             value = None if scope is None else self._program.glance.value(function, callee, scope)
             if value is None:
-                imported = _imported(function.module) if scope is None else self._imported
+                imported = function.module.packages if scope is None else self._imported
                 if not packages.isdisjoint(imported):
                     return True
             elif any(name in self._ends for name in names_of(value)):
                 return True
         return False
 
-    @cached_property
+    @property
     def _imported(self) -> set[str]:
-        return {package for module in self._program.own_modules() for package in _imported(module)}
+        return {package for packages in self._program.said("imported packages").values() for package in packages}
 
     def _async_functions(self) -> Iterator[Function]:
         for path in self._program.asked:
@@ -152,45 +155,44 @@ class Chains:
 
     def _leads_on(self, function: Function, left: int) -> bool:
         """Whether the function may call something from which there is a way on."""
-        reaching = self._reaching
+        reaching = self._program.names_found(f"reaching {self._kind}")
         for callee in function.facts.calls:
             if callee.rpartition(".")[2] in reaching:
-                meant = self._meant(function, callee, reaching)
+                meant = self._meant(function, callee, lambda one: one.key in reaching)
                 if meant is None or any(self._way(one, left) is not None for one in meant):
                     return True
         return False
 
-    def _meant(self, function: Function, callee: str, reaching: dict[str, set[Function]]) -> list[Function] | None:
+    def _meant(self, function: Function, callee: str, is_reaching: Callable[[Function], bool]) -> list[Function] | None:
         """Which of the reaching functions a callee stands for; None where a glance cannot tell."""
         scope = self._program.glance.scope(function, callee)
         if scope is None:
             return None
         value = self._program.glance.value(function, callee, scope)
-        of_that_name = reaching[callee.rpartition(".")[2]]
+        name = callee.rpartition(".")[2]
         found = [one.function for one in members_of(value) if isinstance(one, FunctionValue)]
-        return [one for one in found if isinstance(one, Function) and one in of_that_name]
+        return [one for one in found if isinstance(one, Function) and one.name == name and is_reaching(one)]
 
-    @cached_property
-    def _reaching(self) -> dict[str, set[Function]]:
-        """The plain functions that lead to such a call, as far as can be told at a glance, by their names."""
-        callers = _callers(self._program)
-        found: dict[str, set[Function]] = {}
+    def reach(self) -> set[str]:
+        """The plain functions that lead to such a call, as far as can be told at a glance, and their names."""
+        index = self._program.index
+        found: set[Function] = set()
         todo: list[Function] = []
-        for name in {*self._whoever, *self._packages} & callers.keys():
-            for function in callers[name]:
-                if function not in found.get(function.name, ()) and self._may_end(function):
-                    found.setdefault(function.name, set()).add(function)
+        for name in sorted({*self._whoever, *self._packages}):
+            for function in index.plain_callers(name):
+                if function not in found and self._may_end(function):
+                    found.add(function)
                     todo.append(function)
         while todo:
             name = todo.pop().name
-            for function in callers.get(name, ()):
-                if function not in found.get(function.name, ()) and any(
-                    callee.rpartition(".")[2] == name and self._meant(function, callee, found) != []
+            for function in index.plain_callers(name):
+                if function not in found and any(
+                    callee.rpartition(".")[2] == name and self._meant(function, callee, found.__contains__) != []
                     for callee in function.facts.calls
                 ):
-                    found.setdefault(function.name, set()).add(function)
+                    found.add(function)
                     todo.append(function)
-        return found
+        return {one.name for one in found} | {one.key for one in found}
 
     def _way(self, function: Function, left: int) -> Link | None:
         if function in self._ways:
@@ -216,21 +218,14 @@ class Chains:
         return shortest
 
 
-def _imported(module: Module) -> set[str]:
-    return {imported.module.partition(".")[0] for imported in module.facts.imports if not imported.level}
+@part("imported packages")
+def _packages_in(file: FileFacts) -> frozenset[str]:
+    return frozenset(one.module.partition(".")[0] for one in file.imports if not one.level)
 
 
-def _callers(program: Program) -> dict[str, list[Function]]:
-    """The plain functions of the project by the last names of what they call, worked out once for a program."""
-    known: dict[str, list[Function]] | None = getattr(program, "_plain_callers", None)
+def chains_of(program: Program, kind: str, make: Callable[[], Chains]) -> Chains:
+    """Those of a kind, made once for a program: what is found for one file serves the next."""
+    known = program.chains.get(kind)
     if known is None:
-        known = {}
-        for module in program.own_modules():
-            for index, facts in enumerate(module.facts.functions):
-                if facts.flags & (ASYNC | GENERATOR) or facts.decorators or not facts.calls:
-                    continue
-                function = module.function(index)
-                for name in {callee.rpartition(".")[2] for callee in facts.calls}:
-                    known.setdefault(name, []).append(function)
-        program._plain_callers = known  # type: ignore[attr-defined]
+        known = program.chains[kind] = make()
     return known

@@ -35,10 +35,10 @@ class Classes:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._orders: dict[Class, tuple[Class | LibraryClass | None, ...]] = {}
-        self._attributes: dict[tuple[Class, str], Value | None] = {}
+        self._orders: dict[Class, tuple[Class | LibraryClass | None, ...]] = program.answers()
+        self._attributes: dict[tuple[Class, str], Value | None] = program.answers()
         self._asking: set[tuple[Class, str]] = set()
-        self._children: dict[Class, list[Class]] | None = None
+        self._children: dict[Class, list[Class]] = program.answers()
         self._generic: dict[Class, tuple[str, ...]] = {}
 
     def order(self, cls: Class) -> tuple[Class | LibraryClass | None, ...]:
@@ -302,16 +302,25 @@ class Classes:
         return bound
 
     def children(self, cls: Class) -> list[Class]:
-        """The classes of the project that derive from `cls`, directly or not."""
-        if self._children is None:
-            self._children = {}
-            for module in self._program.own_modules():
-                for index in range(len(module.facts.classes)):
-                    child = module.cls(index)
-                    for ancestor in self.order(child)[1:]:
-                        if isinstance(ancestor, Class):
-                            self._children.setdefault(ancestor, []).append(child)
-        return self._children.get(cls, [])
+        """The classes of the project that derive from `cls`, directly or not, in the order of files.
+
+        They are looked for by the names of their bases, so that not every class of a project has to be understood.
+        """
+        if cls not in self._children:
+            found: dict[Class, None] = {}
+            names, waiting = {cls.name}, [cls.name]
+            while waiting:
+                name = waiting.pop()
+                new = set(self._program.index.other_names(name))
+                for candidate in self._program.index.classes_based_on(name):
+                    if candidate not in found and cls in self.order(candidate)[1:]:
+                        found[candidate] = None
+                        new.add(candidate.name)
+                waiting += new - names
+                names |= new
+            places = self._program.places
+            self._children[cls] = sorted(found, key=lambda one: (places[one.module.path], one.index))
+        return self._children[cls]
 
 
 def _is_of_asyncio(cls: Class, node: Node) -> bool:

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.program.calls import NAME_BY_PARTS
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.reads import Table
 from troth.analysis.program.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
-__all__ = ["Dispatcher", "dispatchers", "dispatchers_in"]
+__all__ = ["Dispatcher", "dispatchers", "dispatchers_in", "dispatchers_of", "picked_in"]
 
 _FEWEST = 2  # one function under two names is no table
 
@@ -35,9 +36,49 @@ def dispatchers(program: Program) -> tuple[Dispatcher, ...]:
     return tuple(one for module in program.own_modules() for one in dispatchers_in(program, module))
 
 
+def dispatchers_of(program: Program, functions: Collection[Function]) -> tuple[Dispatcher, ...]:
+    """Those that pick one of `functions`."""
+    if not functions:
+        return ()
+    by_name = picking(program)
+    paths = {path for name in {one.name for one in functions} for path in by_name.get(name, ())}
+    wanted = set(functions)
+    return tuple(
+        one
+        for path in sorted(paths, key=program.places.__getitem__)
+        for one in dispatchers_in(program, program.module(path))
+        if not wanted.isdisjoint(one.handlers)
+    )
+
+
+def picking(program: Program) -> dict[str, list[str]]:
+    """The files with dispatchers, by the names of what these pick."""
+    known: dict[str, list[str]] | None = program.picking
+    if known is None:
+        known = {}
+        with program.aside():
+            for path in program.paths:
+                for name in picked_in(program, path):
+                    known.setdefault(name, []).append(path)
+        if program.reads is not None:
+            known = Table(program.reads, "picked", known)
+        program.picking = known
+    return known
+
+
+def picked_in(program: Program, path: str) -> frozenset[str]:
+    """The names of what the dispatchers of a file pick."""
+    known = program.picked.get(path)
+    if known is None:
+        with program.aside():
+            here = dispatchers_in(program, program.module(path))
+        known = program.picked[path] = frozenset(handler.name for one in here for handler in one.handlers)
+    return known
+
+
 def dispatchers_in(program: Program, module: Module) -> tuple[Dispatcher, ...]:
     """Those that stand in one file."""
-    known: dict[Module, tuple[Dispatcher, ...]] = program.__dict__.setdefault("_dispatchers", {})
+    known: dict[Module, tuple[Dispatcher, ...]] = program.answers_to("dispatchers")
     if module not in known:
         known[module] = tuple(_find(program, module))
     return known[module]

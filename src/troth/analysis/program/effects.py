@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryFunction
@@ -45,9 +44,9 @@ class Effects:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._known: dict[Function, Effect] = {}
-        self._wrappers: dict[Function, str] = {}
-        self._doubtful: dict[Function, bool] = {}
+        self._known: dict[Function, Effect] = program.answers()
+        self._wrappers: dict[Function, str] = program.answers()
+        self._doubtful: dict[Function, bool] = program.answers()
 
     def of(self, function: Function) -> Effect:
         """What calling `function` gives."""
@@ -174,7 +173,7 @@ class Effects:
     def _read_wrapper(self, decorator: Function, depth: int) -> str:
         if decorator.is_async or depth > 2:
             return ""
-        verdicts = {self._read_returned(node, decorator, depth) for node in _returned(body_of(decorator.facts))}
+        verdicts = {self._read_returned(node, decorator, depth) for node in _returned(decorator.body())}
         if len(verdicts) == 1:
             return verdicts.pop()
         if "" not in verdicts and ("async" in verdicts or "same" in verdicts):
@@ -183,11 +182,7 @@ class Effects:
 
     def _read_returned(self, node: Node, decorator: Function, depth: int) -> str:
         """What the decorator gives back at one `return`."""
-        inner = {
-            f.name: decorator.module.function(i)
-            for i, f in enumerate(decorator.module.facts.functions)
-            if f.parent == decorator.index and f.owner == -1
-        }
+        inner = {f.name: decorator.module.function(i) for i, f in decorator.module.functions_in(decorator.index)}
         params = {p[0] for p in decorator.facts.params}
         while node[0] == "call":
             callee = node[1]
@@ -206,7 +201,7 @@ class Effects:
             return "same" if node[1] in params else ""
         wrapper = inner[node[1]]
         takes = [p for p in wrapper.facts.params if p[3] in {"", "/"}]
-        has_inner = any(f.parent == wrapper.index and f.owner == -1 for f in decorator.module.facts.functions)
+        has_inner = bool(decorator.module.functions_in(wrapper.index))
         if has_inner and len(takes) == 1 and not wrapper.is_async:
             return self._read_wrapper(wrapper, depth + 1)
         if wrapper.is_async:
@@ -222,7 +217,7 @@ class Effects:
             parent = parent.parent
         if wrapper.is_generator:
             return ""
-        return _fate_of_wrapped(body_of(wrapper.facts), outer)
+        return _fate_of_wrapped(wrapper.body(), outer)
 
 
 def _written(function: Function) -> Effect:

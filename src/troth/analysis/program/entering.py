@@ -10,41 +10,26 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import last_name
 from troth.analysis.program import library
+from troth.analysis.program.reads import Words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable
 
-    from troth.analysis.facts.model import ClassFacts, Node
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.facts.model import ClassFacts, FileFacts, Node
+    from troth.analysis.program.entities import Function
+    from troth.analysis.program.reads import Reads
 
-__all__ = ["Entering"]
+__all__ = ["Entering", "held_in", "is_only_async", "makers_of"]
 
 _TWINS = (("__aenter__", "__enter__"), ("__aiter__", "__iter__"))
 
 
 class Entering:
-    """The names by which such objects are made and held in a project."""
+    """The names by which such objects are made and held in a project; who looks for one is noted."""
 
-    def __init__(self, modules: Sequence[Module], packages: Collection[str]) -> None:
-        self._makers: set[str] = set()
-        for top in packages:
-            self._makers |= library.only_async_names(top)
-        for module in modules:
-            self._makers.update(c.name for c in module.facts.classes if _is_only_async(c))
-        self._holders = {name for module in modules for name in self._held(module)} if self._makers else set()
-
-    def _held(self, module: Module) -> list[str]:
-        """The attributes and variables of a file that hold such an object, by their value or annotation."""
-        found = [name for name, annotation, value in module.facts.variables if self._is_one(annotation, value)]
-        for c in module.facts.classes:
-            found += [name for name, _, annotation, value in c.self_attributes if self._is_one(annotation, value)]
-            found += [name for name, annotation in c.annotations if self._is_one(annotation, None)]
-        return found
-
-    def _is_one(self, annotation: Node | None, value: Node | None) -> bool:
-        if value is not None and value[0] == "call" and last_name(value[1]) in self._makers:
-            return True
-        return annotation is not None and annotation[0] in {"name", "attr"} and last_name(annotation) in self._makers
+    def __init__(self, makers: Collection[str], holders: Collection[str], reads: Reads | None = None) -> None:
+        self._makers = set(makers) if reads is None else Words(reads, "suspicion makers", makers)
+        self._holders = set(holders) if reads is None else Words(reads, "suspicion holders", holders)
 
     def falls_on(self, function: Function) -> bool:
         """Whether the function may take one of them plainly."""
@@ -63,11 +48,39 @@ class Entering:
         if not named:
             return False
         return any(callee.rpartition(".")[2] in self._makers for callee in facts.calls) or any(
-            name in named and annotation is not None and self._is_one(annotation, None)
+            name in named and annotation is not None and _is_one(annotation, None, self._makers)
             for name, annotation, _, _ in facts.params
         )
 
 
-def _is_only_async(facts: ClassFacts) -> bool:
+def makers_of(files: Iterable[FileFacts], packages: Collection[str]) -> frozenset[str]:
+    """The names of the classes, of the project and of libraries, and of what makes their objects."""
+    makers: set[str] = set()
+    for top in packages:
+        makers |= library.only_async_names(top)
+    for file in files:
+        makers.update(c.name for c in file.classes if is_only_async(c))
+    return frozenset(makers)
+
+
+def held_in(file: FileFacts, makers: Collection[str]) -> list[str]:
+    """The attributes and variables of a file that hold such an object, by their value or annotation."""
+    if not makers:
+        return []
+    found = [name for name, annotation, value in file.variables if _is_one(annotation, value, makers)]
+    for c in file.classes:
+        found += [name for name, _, annotation, value in c.self_attributes if _is_one(annotation, value, makers)]
+        found += [name for name, annotation in c.annotations if _is_one(annotation, None, makers)]
+    return found
+
+
+def _is_one(annotation: Node | None, value: Node | None, makers: Collection[str]) -> bool:
+    if value is not None and value[0] == "call" and last_name(value[1]) in makers:
+        return True
+    return annotation is not None and annotation[0] in {"name", "attr"} and last_name(annotation) in makers
+
+
+def is_only_async(facts: ClassFacts) -> bool:
+    """Whether a class knows `async with` or `async for` alone."""
     methods = {name for name, _ in facts.methods}
     return any(one in methods and other not in methods for one, other in _TWINS)

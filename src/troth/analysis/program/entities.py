@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR, WAITS
+from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR, WAITS, body_of
+from troth.analysis.facts.names import function_keys
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts, ImportFacts, Param
+    from collections.abc import Iterator
+
+    from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts, ImportFacts, Node, Param
 
 __all__ = ["Class", "Function", "Module"]
 
 
 class Module:
-    """A file of the project, or of an installed package."""
+    """A file of the project, or of an installed package.
+
+    With a `log`, it notes there what of it is read; see `program.reads`.
+    """
 
     __slots__ = (
         "_bindings",
         "_classes",
+        "_facts",
         "_functions",
         "_inner",
+        "_keys",
         "_local_imports",
-        "facts",
+        "_origins",
+        "_scopes",
+        "_stars",
         "is_package",
+        "log",
         "name",
         "own",
         "path",
     )
 
-    def __init__(self, path: str, name: str, facts: FileFacts, *, own: bool = True) -> None:
+    def __init__(
+        self, path: str, name: str, facts: FileFacts, *, own: bool = True, log: list[object] | None = None
+    ) -> None:
         self.path = path
         self.name = name
-        self.facts = facts
+        self.log = log
+        self._facts = facts
         self.own = own  # of the project itself, so that findings may be reported in it
         self.is_package = path.endswith(("__init__.py", "__init__.pyi"))
         self._bindings: dict[str, list[object]] | None = None
@@ -39,12 +53,25 @@ class Module:
         self._classes: dict[int, Class] = {}
         self._local_imports: dict[int, list[ImportFacts]] | None = None
         self._inner: dict[int, dict[str, list[Function | Class]]] | None = None
+        self._stars: tuple[ImportFacts, ...] | None = None
+        self._origins: dict[str, str] | None = None
+        self._keys: list[str] | None = None
+        self._scopes = (self, "")  # what is noted of whoever looks into the functions of the file
+
+    @property
+    def facts(self) -> FileFacts:
+        """All that the file says; whoever reads this depends on all of it."""
+        if self.log is not None:
+            self.log.append(self)
+        return self._facts
 
     def function(self, index: int) -> Function:
         """The function with this number."""
         found = self._functions.get(index)
         if found is None:
             found = self._functions[index] = Function(self, index)
+        if self.log is not None:
+            self.log.append(found)
         return found
 
     def cls(self, index: int) -> Class:
@@ -52,15 +79,53 @@ class Module:
         found = self._classes.get(index)
         if found is None:
             found = self._classes[index] = Class(self, index)
+        if self.log is not None:
+            self.log.append(found)
         return found
+
+    def _forget(self, begun: int) -> None:
+        """What was read to make a table is read by whoever looks into it, under the name he looks for."""
+        if self.log is not None:
+            del self.log[begun:]
+
+    @property
+    def stars(self) -> tuple[ImportFacts, ...]:
+        """The imports of everything, at module level."""
+        if self._stars is None:
+            self._stars = tuple(i for i in self._facts.imports if i.name == "*" and i.scope == 0)
+        if self.log is not None:
+            self.log.append((self, "*"))
+        return self._stars
+
+    @property
+    def packages(self) -> set[str]:
+        """The first names of all that the file imports, but for what it imports from beside itself."""
+        if self.log is not None:
+            self.log.append((self, "."))
+        return {i.module.partition(".")[0] for i in self._facts.imports if not i.level and i.module}
+
+    @property
+    def mentions(self) -> tuple[str, ...]:
+        """The names that stand somewhere as a value."""
+        if self.log is not None:
+            self.log.append((self, "?"))
+        return self._facts.mentions
+
+    @property
+    def exports(self) -> tuple[str, ...] | None:
+        """`__all__`, where it is a plain list."""
+        if self.log is not None:
+            self.log.append((self, "*"))
+        return self._facts.exports
 
     @property
     def bindings(self) -> dict[str, list[object]]:
         """What each name at module level is bound to: functions, classes, imports, `(annotation, value)` pairs."""
         if self._bindings is None:
-            bindings: dict[str, list[object]] = {}
+            begun = 0 if self.log is None else len(self.log)
+            bindings: dict[str, list[object]] = {} if self.log is None else _Bindings(self)
             self._bindings = bindings
-            facts = self.facts
+            facts = self._facts
             for function in range(1, len(facts.functions)):
                 f = facts.functions[function]
                 if f.parent == 0 and f.owner == -1:
@@ -73,28 +138,112 @@ class Module:
                     bindings.setdefault(imported.local, []).append(imported)
             for name, annotation, value in facts.variables:
                 bindings.setdefault(name, []).append((annotation, value))
+            self._forget(begun)
         return self._bindings
+
+    def binds_anywhere(self, name: str) -> bool:
+        """Whether an import, be it inside a function, or a variable of the module has that name."""
+        if self.log is not None:
+            self.log += ((self, name), self._scopes)
+        return any(i.local == name for i in self._facts.imports) or any(v[0] == name for v in self._facts.variables)
+
+    def imports_somewhere(self, name: str) -> bool:
+        """Whether an import, be it inside a function, has that name."""
+        if self.log is not None:
+            self.log += ((self, name), self._scopes)
+        return any(i.local == name for i in self._facts.imports)
+
+    def origin(self, name: str) -> str | None:
+        """The full name of what a file imports at its top under that name; from beside itself, by its folders."""
+        if self.log is not None:
+            self.log.append((self, name))
+        if self._origins is None:
+            folders = self.path.split("/")
+            self._origins = {}
+            for i in self._facts.imports:
+                if i.name != "*" and i.scope == 0:
+                    home = ".".join((*folders[: -i.level], i.module)) if i.level else i.module
+                    self._origins[i.local] = home if i.name is None else f"{home}.{i.name}"
+        return self._origins.get(name)
+
+    def binds(self, name: str) -> bool:
+        """Whether a name is bound at module level, asked for the sake of the file itself, which needs no note."""
+        return dict.__contains__(self.bindings, name)
 
     def imports_in(self, function: int) -> list[ImportFacts]:
         """The imports that stand inside a function."""
+        if self.log is not None:
+            self.log.append(self._scopes)
         if self._local_imports is None:
             self._local_imports = {}
-            for imported in self.facts.imports:
+            for imported in self._facts.imports:
                 if imported.scope:
                     self._local_imports.setdefault(imported.scope, []).append(imported)
         return self._local_imports.get(function, [])
 
+    @property
+    def function_keys(self) -> list[str]:
+        """A name for each function that stays the same when others come and go."""
+        if self._keys is None:
+            self._keys = function_keys(self._facts)
+        return self._keys
+
+    def functions_in(self, function: int) -> list[tuple[int, FunctionFacts]]:
+        """The functions defined inside a function, no methods, in the order of the text."""
+        if self.log is not None:
+            self.log.append(self._scopes)
+        every = enumerate(self._facts.functions)
+        return [(index, f) for index, f in every if f.parent == function and f.owner == -1]
+
     def inner(self, function: int) -> dict[str, list[Function | Class]]:
         """The functions and classes defined inside a function."""
         if self._inner is None:
+            begun = 0 if self.log is None else len(self.log)
             self._inner = {}
-            for index, f in enumerate(self.facts.functions):
+            for index, f in enumerate(self._facts.functions):
                 if f.parent > 0 and f.owner == -1:
                     self._inner.setdefault(f.parent, {}).setdefault(f.name, []).append(self.function(index))
-            for index, c in enumerate(self.facts.classes):
+            for index, c in enumerate(self._facts.classes):
                 if c.parent > 0 and c.outer == -1:
                     self._inner.setdefault(c.parent, {}).setdefault(c.name, []).append(self.cls(index))
+            self._forget(begun)
+        if self.log is not None:
+            self.log.append(self._scopes)
         return self._inner.get(function, {})
+
+
+class _Bindings(dict[str, list[object]]):
+    """What names at module level are bound to; notes which of them are asked for."""
+
+    __slots__ = ("_module",)
+
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self._module = module
+
+    def _note(self, name: object) -> None:
+        log = self._module.log
+        if log is not None:
+            log.append((self._module, name))
+
+    def __contains__(self, name: object) -> bool:
+        self._note(name)
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> list[object]:
+        self._note(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """What the name is bound to, with a note."""
+        self._note(name)
+        return super().get(name, default)
+
+    def __iter__(self) -> Iterator[str]:
+        log = self._module.log
+        if log is not None:
+            log.append(self._module)
+        return super().__iter__()
 
 
 class Function:
@@ -105,7 +254,7 @@ class Function:
     def __init__(self, module: Module, index: int) -> None:
         self.module = module
         self.index = index
-        self.facts: FunctionFacts = module.facts.functions[index]
+        self.facts: FunctionFacts = module._facts.functions[index]
         self._params: dict[str, Param] | None = None
         self._origins: dict[str, str] | None = None
 
@@ -115,6 +264,17 @@ class Function:
         if self._origins is None:
             self._origins = dict(self.facts.origins)
         return self._origins
+
+    @property
+    def key(self) -> str:
+        """A name of its own in the project, which stays the same when other functions come and go."""
+        return f"{self.module.path} {self.module.function_keys[self.index]}"
+
+    def body(self) -> tuple[Node, ...]:
+        """Its statements."""
+        if self.module.log is not None:
+            self.module.log.append(("body", self))
+        return body_of(self.facts)
 
     @property
     def params(self) -> dict[str, Param]:
@@ -195,7 +355,7 @@ class Class:
     def __init__(self, module: Module, index: int) -> None:
         self.module = module
         self.index = index
-        self.facts: ClassFacts = module.facts.classes[index]
+        self.facts: ClassFacts = module._facts.classes[index]
         self.methods = dict(self.facts.methods)
         self.annotations = dict(self.facts.annotations)
         self.values = dict(self.facts.values)

@@ -22,32 +22,33 @@ from troth.analysis.program.siblings import Siblings
 from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, Instance, Value
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import Node
+    from troth.analysis.facts.model import FunctionFacts, Node
+    from troth.analysis.program.counting import Holders
     from troth.analysis.program.entities import Function
     from troth.analysis.program.evaluate import Evaluator
     from troth.analysis.program.link import Program
     from troth.analysis.program.sites import Site
 
-__all__ = ["Evidence", "asks_for_color"]
+__all__ = ["Evidence", "asks_for_color", "counted"]
 
 
 class Evidence:
     """Counts witnesses over the whole project."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, program: Program | None) -> None:
+        """Without a program, only what one file says can be counted."""
+        self._program: Program = program  # type: ignore[assignment]
         self._async: Counter[str] = Counter()
         self._methods: Counter[str] = Counter()  # of the async ones, those that a class has
         self._rehearsed: Counter[str] = Counter()  # of these, the ones in tests and in functions: fakes and examples
         self._owners: dict[str, set[str]] = {}  # the classes that have them, in lower case
         self._plain: Counter[str] = Counter()
-        self._overriding: dict[str, bool] = {}
-        self._adding: dict[str, bool] = {}
-        self._imported: dict[str, set[str]] = {}  # the libraries that a file imports
+        self._overriding: dict[str, bool] = {} if program is None else program.answers()
+        self._adding: dict[str, bool] = {} if program is None else program.answers()
         self._places: dict[str, tuple[str, int]] = {}
         self.siblings = Siblings(program)
         self._generators: set[str] = set()  # names of async generators: calling one gives no coroutine
-        self.has_remote_objects = False  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
+        self._remote: set[str] = set()  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
         self.awaited_twice: set[str] = set()  # functions whose result is awaited as well
 
     def count(self, path: str, functions: tuple[tuple[object, ...], ...]) -> None:
@@ -55,7 +56,7 @@ class Evidence:
         for f in functions:
             parent = cast("int", f[2])
             if f[4] & 1 and parent > 0 and functions[parent][0] == "__getattr__":  # type: ignore[operator]
-                self.has_remote_objects = True
+                self._remote.add("")
             name, flags, at, awaited = f[0], f[4], f[5], f[10]
             if flags & 1:  # type: ignore[operator]
                 if flags & 2:  # type: ignore[operator]
@@ -76,6 +77,15 @@ class Evidence:
                         self.awaited_twice.add(callee.rpartition(".")[2].rpartition(" ")[2])
                     continue
                 self.siblings.count(path, f, functions, callee)
+
+    def holders(self) -> Holders:
+        """What is counted."""
+        return ((self, _COUNTED), (self.siblings, self.siblings.COUNTED))
+
+    @property
+    def has_remote_objects(self) -> bool:
+        """Whether a `__getattr__` makes async methods of any name."""
+        return "" in self._remote
 
     def colors(self, name: str) -> tuple[int, int]:
         """How many definitions of that name are async, and how many are not."""
@@ -109,6 +119,8 @@ class Evidence:
             return Coroutine(scope.site("", node[-1], text, "coroutine", lambda: (why,), sure=False), lambda: None)
         if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
+        if _STAND_IN.search(text.rpartition(".")[0]):
+            return None  # a stand-in has methods of any name, in the color that its test gave them
         path = scope.module.path
         reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
@@ -204,7 +216,7 @@ class Evidence:
         """
         if name in GENERIC or len(name) < _TELLING or any(self.colors(name)) or self._is_plain_elsewhere(name, asking):
             return None
-        for top in [external.partition(".")[0]] if external else sorted(self._imported[asking]):
+        for top in [external.partition(".")[0]] if external else sorted(self._program.module(asking).packages):
             if name in library.async_methods(top) and not self._program.is_older(top):
                 return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
         return None
@@ -215,10 +227,7 @@ class Evidence:
 
     def _is_plain_elsewhere(self, name: str, asking: str) -> bool:
         """Whether a library that the asking file imports has a plain method of that name."""
-        if asking not in self._imported:
-            facts = self._program.module(asking).facts
-            self._imported[asking] = {i.module.partition(".")[0] for i in facts.imports if not i.level and i.module}
-        return any(name in library.plain_methods(top) for top in self._imported[asking])
+        return any(name in library.plain_methods(top) for top in self._program.module(asking).packages)
 
     def _may_override_a_library(self, name: str) -> bool:
         """Whether the only method of that name is in a `GatewayClient(AsyncClient)` of an unknown library.
@@ -230,10 +239,11 @@ class Evidence:
         known = self._overriding.get(name)
         if known is None:
             module = self._program.module(self._places[name][0])
-            owner = next((f.owner for f in module.facts.functions if f.name == name and f.owner >= 0), -1)
+            methods = self._program.calling.functions_named(name)
+            owner = next((f.owner for f in methods if f.module is module and f.owner is not None), None)
             known = False
-            if owner >= 0 and None in self._program.classes.order(module.cls(owner)):
-                facts = module.facts.classes[owner]
+            if owner is not None and None in self._program.classes.order(owner):
+                facts = owner.facts
                 kind = _last_word(facts.name)
                 known = any(_last_word(callee_text(b).rpartition(".")[2]) == kind for b in facts.bases if kind)
             self._overriding[name] = known
@@ -291,8 +301,29 @@ class Evidence:
         return len(plain) > 3 and any(plain in owner for owner in owners)
 
 
+_COUNTED = (
+    "_async",
+    "_methods",
+    "_rehearsed",
+    "_owners",
+    "_plain",
+    "_places",
+    "_generators",
+    "_remote",
+    "awaited_twice",
+)
+
+
+def counted(path: str, functions: tuple[FunctionFacts, ...]) -> Evidence:
+    """What one file alone says."""
+    alone = Evidence(None)
+    alone.count(path, functions)
+    return alone
+
+
 BY_PROTOCOL = frozenset({"__aenter__", "__aexit__", "__anext__"})
 _MANY_DEFINITIONS = 3
+_STAND_IN = re.compile(r"(?i)(?:^|[._])(?:mock|magicmock|stub|spy)|mock(?:$|\.)")
 _ASGI_CALL = "an ASGI application is called with `scope`, `receive` and `send`"
 _OVERRIDDEN = "`{}`, which overrides it, is `async def`"
 

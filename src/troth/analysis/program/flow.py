@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
@@ -40,6 +39,7 @@ from troth.analysis.program.values import (
     Coroutine,
     External,
     Instance,
+    ModuleValue,
     Nothing,
     Table,
     TupleOf,
@@ -102,7 +102,7 @@ class Flow(Narrowing):
 
     def run(self) -> Flow:
         """Walk through the function."""
-        self.block(body_of(self.function.facts))
+        self.block(self.function.body())
         if self.alive:
             self._leave()
             if self.returns and not self.function.is_async and _runs_a_loop(self.function):
@@ -240,7 +240,7 @@ class Flow(Narrowing):
                 or not is_promise(value)
                 or looks_like_keeper(target[2])
                 or target[2] in {"side_effect", "return_value"}  # of a mock
-                or not (base is None or isinstance(base, Instance))
+                or not (base is None or isinstance(base, Instance | ModuleValue))
                 or is_test(self.module.path)  # a stand-in is told what to give
             ):
                 self.keep(value)
@@ -575,7 +575,10 @@ class Flow(Narrowing):
             self._taken_plainly("plain with", member, node, at)
 
     def looped_over(self, value: Instance, node: Node, at: At) -> None:
-        if not self._expects_error and self.program.classes.is_only_async(value.cls, "__aiter__"):
+        classes = self.program.classes
+        if self._expects_error or classes.has(value.cls, "__await__") is True:
+            return  # what awaiting it gives may be looped over
+        if classes.is_only_async(value.cls, "__aiter__"):
             self._taken_plainly("plain for", value, node, at)
 
     def _taken_plainly(self, kind: str, taken: Instance, node: Node, at: At) -> None:
@@ -672,7 +675,7 @@ class Flow(Narrowing):
             if known:
                 self.narrowed[index] = known
             self._capture(index)
-            for inner in body_of(function.facts):
+            for inner in function.body():
                 if inner[0] == "scope":
                     self.env.update(dict.fromkeys(inner[1]))  # it may set them whenever it is called
 
@@ -685,7 +688,10 @@ class Flow(Narrowing):
     def s_match(self, statement: Node) -> None:
         subject = statement[1]
         value = self.value(subject)
-        self.keep(value)
+        if subject[0] == "call":
+            self.misuse(value, "comparison", subject[4])
+        else:
+            self.keep(value)
         before = self._copy()
         states: list[State] = []
         for captures, matched, name, guard, body in statement[2]:

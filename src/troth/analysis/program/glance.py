@@ -29,8 +29,8 @@ class Glance:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._seen: dict[tuple[object, str], Value | None] = {}
-        self._made: dict[tuple[Function, str], Value | None] = {}
+        self._seen: dict[tuple[object, str], Value | None] = program.answers()
+        self._made: dict[tuple[Function, str], Value | None] = program.answers()
 
     def scope(self, function: Function, callee: str) -> object | None:
         """Where the first name of `callee` gets its meaning; None where only a walk can tell."""

@@ -56,11 +56,10 @@ def handed(program: Program, functions: Collection[Function]) -> dict[Function, 
     found: dict[Function, list[Handed]] = {}
     if not by_name:
         return found
-    data = _data_names(program)
-    for module in program.own_modules():
-        wanted = frozenset(by_name.keys() & set(module.facts.mentions))
+    for module in map(program.module, program.index.files_mentioning(by_name)):
+        wanted = frozenset(by_name.keys() & set(module.mentions))
         for scope, mention in _mentions(module, wanted) if wanted else ():
-            for function in _meant(program, module, scope, mention, by_name, data):
+            for function in _meant(program, module, scope, mention, by_name):
                 found.setdefault(function, []).append(_taken(program, scope, mention, function))
     return found
 
@@ -213,7 +212,6 @@ def _meant(
     scope: Function | None,
     mention: _Mention,
     by_name: dict[str, list[Function]],
-    data: frozenset[str],
 ) -> list[Function]:
     """Which of the functions the mention may stand for."""
     node = mention.node
@@ -230,8 +228,8 @@ def _meant(
         return []
     if node[0] == "name":
         return [one for one in candidates if one.owner is None and _is_visible(one, module, scope)]
-    if name in GENERIC or name in data:
-        return []  # on an object of unknown kind it hardly means ours
+    if name in GENERIC or program.index.is_data(name):
+        return []  # on an object of unknown kind it hardly means ours, nor what classes keep data under
     return [one for one in candidates if one.owner is not None]
 
 
@@ -298,7 +296,7 @@ def _is_double(function: Function) -> bool:
 
 def _never_waits(program: Program, target: Function, parameter: str) -> bool:
     """Whether all that the parameter is given in the project are functions that never wait."""
-    known: dict[tuple[Function, str], bool] = program.__dict__.setdefault("_idle_slots", {})
+    known: dict[tuple[Function, str], bool] = program.answers_to("idle slots")
     key = (target, parameter)
     if key not in known:
         name = target.owner.name if target.name == "__init__" and target.owner is not None else target.name
@@ -365,17 +363,3 @@ def _arguments(call: Call) -> Iterator[tuple[str, Node, Value | None]]:
         yield str(position), node, next(given, (None, None))[1]
     for keyword, node in call.node[3]:
         yield keyword or "", node, next(given, (None, None))[1]
-
-
-def _data_names(program: Program) -> frozenset[str]:
-    """The names under which some class of the project keeps data: on an unknown object they hardly mean a method."""
-    known: frozenset[str] | None = getattr(program, "_data_attributes", None)
-    if known is None:
-        names: set[str] = set()
-        for module in program.own_modules():
-            for cls in module.facts.classes:
-                names.update(name for name, _ in cls.annotations)
-                names.update(name for name, _, _, _ in cls.self_attributes)
-        known = frozenset(names)
-        program._data_attributes = known  # type: ignore[attr-defined]
-    return known

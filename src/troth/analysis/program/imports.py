@@ -6,9 +6,11 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["ModuleFinder"]
+    from troth.analysis.facts.model import FileFacts
+
+__all__ = ["ModuleFinder", "importers"]
 
 
 class ModuleFinder:
@@ -120,3 +122,34 @@ def _folder_of(path: str) -> str:
     if path.endswith(("/__init__.py", "/__init__.pyi")):
         folder = folder.rpartition("/")[0]
     return f"{folder}/" if folder else ""
+
+
+def importers(changed: set[str], facts: Mapping[str, FileFacts], finder: ModuleFinder) -> set[str]:
+    """The files that import one of `changed`, directly or through others."""
+    users: dict[str, set[str]] = {}
+    for path, file in facts.items():
+        for target in _targets(path, file, finder):
+            users.setdefault(target, set()).add(path)
+    found: set[str] = set()
+    waiting = list(changed)
+    while waiting:
+        for user in users.get(waiting.pop(), ()):
+            if user not in found:
+                found.add(user)
+                waiting.append(user)
+    folders = {path.rpartition("/")[0] for path in changed if path.endswith("conftest.py")}
+    if folders:  # fixtures come without an import
+        found |= {path for path in facts if any(path.startswith(f"{folder}/" if folder else "") for folder in folders)}
+    return found
+
+
+def _targets(path: str, file: FileFacts, finder: ModuleFinder) -> frozenset[str]:
+    """The files of the project that one of them imports from."""
+    found: set[str | None] = set()
+    for imported in file.imports:
+        for name in (imported.module, f"{imported.module}.{imported.name}"):
+            if imported.level:
+                found.add(finder.relative(path, imported.level, name if imported.module else imported.name or ""))
+            else:
+                found.add(finder.find(name, path))
+    return frozenset(one for one in found if one is not None)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, nullcontext
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import FileFacts, ImportFacts, body_of, speaks_of
 from troth.analysis.findings import Span
@@ -11,21 +13,31 @@ from troth.analysis.program.attributes import collect_uses
 from troth.analysis.program.calling import Calling
 from troth.analysis.program.calls import Calls
 from troth.analysis.program.classes import Classes
-from troth.analysis.program.consumers import Consumers, looks_like_keeper, mentions_awaitable, never_awaitable
+from troth.analysis.program.consumers import (
+    Consumers,
+    awaits_a_value,
+    looks_like_keeper,
+    mentions_awaitable,
+    never_awaitable,
+)
 from troth.analysis.program.conventions import given_by_framework
+from troth.analysis.program.counting import noted, plain, recounted
 from troth.analysis.program.effects import Effects
 from troth.analysis.program.entities import Class, Function, Module
 from troth.analysis.program.evaluate import OF_FUTURES, Evaluator, Plain
-from troth.analysis.program.evidence import Evidence
+from troth.analysis.program.evidence import Evidence, counted
 from troth.analysis.program.flow import Flow
 from troth.analysis.program.glance import Glance
 from troth.analysis.program.holding import holds_promise
 from troth.analysis.program.imports import ModuleFinder
+from troth.analysis.program.index import Index
 from troth.analysis.program.names import Names
+from troth.analysis.program.parts import PARTS, QUESTIONS
 from troth.analysis.program.passed import Passed
+from troth.analysis.program.reads import EVERYTHING, Answers, Reads, Words
 from troth.analysis.program.reasons import Reasons
 from troth.analysis.program.sites import AWAITED, KEPT, PENDING, Incident, KeyAsked, Site
-from troth.analysis.program.suspicion import Suspicion
+from troth.analysis.program.suspicion import Suspicion, restored, suspected
 from troth.analysis.program.types import Types
 from troth.analysis.program.values import (
     NONE,
@@ -44,11 +56,14 @@ from troth.analysis.source.pins import normalized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from troth.analysis.facts.model import At, Node, Param
     from troth.analysis.program.calling import Call
+    from troth.analysis.program.chains import Chains
     from troth.analysis.program.installed import Installed
     from troth.analysis.program.library import LibraryClass
+    from troth.analysis.program.tables import Tables
     from troth.analysis.source.text import Text
 
 __all__ = ["Program", "Summary"]
@@ -112,8 +127,15 @@ class Program:
         text_of: Callable[[str], Text],
         cell_of: Callable[[str, int], tuple[int | None, int]] = lambda _path, _line: (None, 0),
         installed: Installed | None = None,
+        reads: Reads | None = None,
+        tables: Tables | None = None,
     ) -> None:
         self._installed = installed
+        self.reads = reads
+        self.tables = tables
+        self._answers: dict[str, dict[Any, Any]] = {}
+        self.places = {path: number for number, path in enumerate(paths)}
+        self.index = Index(self)
         self._text_of = text_of
         self._cell_of = cell_of
         self.paths = tuple(paths)
@@ -132,26 +154,42 @@ class Program:
         self.reasons = Reasons(self)
         self.consumers = Consumers(self)
         self.evidence = Evidence(self)
-        self._imported: dict[str, bool] = {}
         self.calling = Calling(self)
         self.passed = Passed(self)
         self.glance = Glance(self)
-        self._summaries: dict[Function, Summary] = {}
+        self._summaries: dict[Function, Summary] = self.answers()
+        self.picking: dict[str, list[str]] | None = None
+        self.picked: dict[str, frozenset[str]] = {}
+        """What the dispatchers of files pick; of those that stayed as they were it is known from an earlier run."""
+        self.chains: dict[str, Chains] = {}
+        self.shared: dict[str, frozenset[str]] = {}
+        self.returning: dict[str, set[str]] = {}
+        """The plain functions of files that were seen to return promises."""
+        self._said: dict[str, dict[str, Any]] = {}
         self._walking: set[Function] = set()
         self._early: set[Function] = set()  # those that asked too early what their callers give
         self._again: set[Function] = set()
-        self._parameters: dict[tuple[Function, str], Value | None] = {}
-        self._fixtures: dict[tuple[str, str], Function | None] = {}
+        self._parameters: dict[tuple[Function, str], Value | None] = self.answers()
+        self._fixtures: dict[tuple[str, str], Function | None] = self.answers()
         self._incidents: tuple[Incident, ...] = ()
         self._walked: set[Function] = set()
         self._closing_over: set[Function] = set()  # they asked for a variable of a function that is being walked
         self._half_seen: dict[Function, int] = {}
         self._asked: tuple[str, ...] = ()
+        self._by_file: (
+            tuple[
+                tuple[Incident, ...],
+                tuple[str, ...],
+                set[Function],
+                dict[str, list[Incident]],
+                dict[str, set[Function]],
+            ]
+            | None
+        ) = None
         self.asked: tuple[str, ...] = tuple(paths)  # the files that the last walk was about
         self._suspicion: Suspicion | None = None
         self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
-        self._elsewhere: dict[tuple[Class, str], Value | None] = {}
-        self._by_name: dict[str, list[Class]] | None = None
+        self._elsewhere: dict[tuple[Class, str], Value | None] = self.answers()
 
     # -- modules -------------------------------------------------------------------------------------------------------
 
@@ -160,19 +198,72 @@ class Program:
         found = self._modules.get(path)
         if found is None:
             facts = self._facts_of(path)
-            found = self._modules[path] = Module(path, self.finder.name_of(path), facts or _EMPTY)
+            found = self._modules[path] = Module(
+                path, self.finder.name_of(path), facts or _EMPTY, log=None if self.reads is None else self.reads.log
+            )
         return found
 
     def take_over(self, earlier: Program | None) -> None:
         """Go on with the modules of an earlier program, those whose facts are the same: they know nothing of others."""
         for path, module in earlier._modules.items() if earlier is not None else ():
-            if module.facts is self._facts_of(path) and module.name == self.finder.name_of(path):
+            if module._facts is self._facts_of(path) and module.name == self.finder.name_of(path):
+                module.log = None if self.reads is None else self.reads.log
                 self._modules[path] = module
 
     def own_modules(self) -> Iterator[Module]:
-        """The modules of the project."""
+        """The modules of the project; whoever goes through them depends on all that any file says."""
+        if self.reads is not None:
+            self.reads.log.append(EVERYTHING)
         for path in self.paths:
             yield self.module(path)
+
+    def all_facts(self) -> Iterator[tuple[int, FileFacts]]:
+        """The facts of the project's files with their numbers, for tables of what all say under a name."""
+        for number, path in enumerate(self.paths):
+            facts = self._facts_of(path)
+            if facts is not None:
+                yield number, facts
+
+    def answers(self) -> dict[Any, Any]:
+        """A place to keep answers in, which knows what they were read from."""
+        return {} if self.reads is None else Answers(self.reads)
+
+    def answers_to(self, question: str) -> dict[Any, Any]:
+        """The place where the answers to one question are kept."""
+        known = self._answers.get(question)
+        if known is None:
+            known = self._answers[question] = self.answers()
+        return known
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Inside, what all files together say is put together; who reads it is noted under the name he asks for."""
+        return nullcontext() if self.reads is None else self.reads.aside()
+
+    def said(self, kind: str) -> Mapping[str, Any]:
+        """What files say of one kind (`program.parts`), by their paths, without those that say nothing of it."""
+        if self.reads is not None:
+            self.reads.log.append((kind,))
+        known = self._said.get(kind)
+        if known is None:
+            part = PARTS[kind]
+            then = None if self.tables is None else self.tables.get(f"part {kind}")
+            if self.tables is not None and then is not None:
+                now = {self.paths[number]: facts for number, (_, facts) in self.tables.since.items()}
+                every = {path: one for path, one in then.items() if path not in now}
+                every |= {path: part(facts) for path, facts in now.items() if facts is not None}
+            else:
+                every = {self.paths[number]: part(facts) for number, facts in self.all_facts()}
+            known = self._said[kind] = {path: every[path] for path in self.paths if every.get(path)}
+        return known
+
+    def tables_made(self) -> Iterator[tuple[str, Any]]:
+        """The tables over all files as they are now, for the next run: those that were needed."""
+        for kind, table in self.index.tables().items():
+            yield f"index {kind}", table
+        for kind, parts in self._said.items():
+            yield f"part {kind}", parts
+        if self._suspicion is not None:
+            yield "evidence", plain(self.evidence.holders())
 
     def installed(self, dotted: str) -> Module | None:
         """The module of an installed package, read from its source."""
@@ -219,17 +310,13 @@ class Program:
                 or self.by_convention(name)
                 or given_by_framework(function, name)
             )
+        elif name == "call_next" and (value is None or isinstance(value, External)):
+            value = given_by_framework(function, name)
         return value
 
     def imports(self, top_level: str) -> bool:
         """Whether some file of the project imports that library."""
-        if top_level not in self._imported:
-            self._imported[top_level] = any(
-                not i.level and i.module.partition(".")[0] == top_level
-                for module in self.own_modules()
-                for i in module.facts.imports
-            )
-        return self._imported[top_level]
+        return any(top_level in packages for packages in self.said("imported packages").values())
 
     def _as_elsewhere(self, owner: Class, name: str) -> Value | None:
         """The class that every annotated parameter of that name has in the methods of a class, where they agree."""
@@ -237,10 +324,9 @@ class Program:
         if key not in self._elsewhere:
             self._elsewhere[key] = None
             found: set[Class | LibraryClass] = set()
-            for index, f in enumerate(module.facts.functions):
-                for param in f.params if f.owner == owner.index else ():
+            for function in (module.function(index) for indexes in owner.methods.values() for index in indexes):
+                for param in function.facts.params:
                     if param[0] == name and param[1] is not None and param[1] != ("name", "Any"):
-                        function = module.function(index)
                         known = [m for m in members_of(self.parameter(function, param)) if m is not NONE]
                         if len(known) != 1 or not isinstance(known[0], Instance):
                             return None
@@ -311,13 +397,7 @@ class Program:
         words = name.strip("_")
         if "_" not in words:
             return None
-        if self._by_name is None:
-            self._by_name = {}
-            for module in self.own_modules():
-                for index, c in enumerate(module.facts.classes):
-                    if c.parent == 0:
-                        self._by_name.setdefault(c.name.strip("_").lower(), []).append(module.cls(index))
-        found = self._by_name.get(words.replace("_", "").lower(), [])
+        found = self.index.classes_like(words.replace("_", "").lower())
         if len(found) != 1:
             return None
         cls = found[0]
@@ -388,6 +468,11 @@ class Program:
                 for f in module.facts.functions
             )
         return known
+
+    @property
+    def suspected(self) -> Mapping[str, frozenset[str]]:
+        """The sets of names that suspicion rests on, by what they are, before any walk."""
+        return {} if self._suspicion is None else self._suspicion.sets
 
     def inferred(self, function: Function) -> Value | None:
         """What a function returns (or yields), by its body."""
@@ -470,10 +555,43 @@ class Program:
     def prepare(self) -> None:
         """Take in what all files say about names, so that walks can begin."""
         if self._suspicion is None:
-            modules = list(self.own_modules())
-            for module in modules:
-                self.evidence.count(module.path, module.facts.functions)
-            self._suspicion = Suspicion(self, modules)
+            with self.aside():
+                then = None if self.tables is None else self.tables.get("evidence")
+                sets = None
+                if self.tables is not None and then is not None and self._recounted(then, self.tables):
+                    sets = restored(self, self.tables)
+                else:
+                    for number, facts in self.all_facts():
+                        self.evidence.count(self.paths[number], facts.functions)
+                self._suspicion = Suspicion(self, sets or suspected(self, list(self.own_modules())))
+            if self.reads is not None:
+                noted(self.evidence.holders(), self.reads)
+
+    def _recounted(self, then: Mapping[str, Any], tables: Tables) -> bool:
+        changed = {
+            self.paths[number]: tuple(
+                counted(self.paths[number], () if facts is None else facts.functions).holders() for facts in versions
+            )
+            for number, versions in tables.since.items()
+        }
+        return recounted(self.evidence.holders(), then, changed, self.places)  # type: ignore[arg-type]
+
+    def names_found(self, question: str) -> Collection[str]:
+        """Names that are worked out for the whole project (`program.parts`), and may be known from an earlier run."""
+        known = self.shared.get(question)
+        if known is None:
+            with nullcontext() if self.reads is None else self.reads.for_file(question):
+                known = frozenset(QUESTIONS[question](self))
+            self.shared[question] = known
+        return known if self.reads is None else Words(self.reads, question, known)
+
+    def is_suspect(self, function: Function) -> bool:
+        """Whether a walk goes through that function."""
+        self.prepare()
+        if self.reads is not None:
+            self.reads.log.append(function.module)
+        assert self._suspicion is not None
+        return self._suspicion.falls_on(function)
 
     def walk(
         self, paths: Sequence[str], beyond: Mapping[str, Sequence[int]] | None = None
@@ -483,7 +601,7 @@ class Program:
         Returned are the names of the plain functions that were found to return promises, and the functions walked.
         """
         self.prepare()
-        self.asked = tuple(paths)
+        self.asked = tuple(paths) if beyond is None else ()  # else all but the promises was told of these files before
         assert self._suspicion is not None
         suspicion = self._suspicion
         met: list[Incident] = []
@@ -498,15 +616,18 @@ class Program:
         ]
         left = dict.fromkeys(waiting)
         while True:
-            for function in waiting:
-                if not suspicion.falls_on(function):
-                    continue
-                del left[function]
-                walked.setdefault(function.module.path, []).append(function.index)
-                summary = self.summary(function)
-                if not function.is_async and holds_promise(summary.returns):
-                    returning.add(function.name)
-                met += summary.incidents
+            for module, functions in groupby(waiting, key=lambda one: one.module):
+                with nullcontext() if self.reads is None else self.reads.for_file(module.path):
+                    for function in functions:
+                        if not suspicion.falls_on(function):
+                            continue
+                        del left[function]
+                        walked.setdefault(module.path, []).append(function.index)
+                        summary = self.summary(function)
+                        if not function.is_async and holds_promise(summary.returns):
+                            returning.add(function.name)
+                            self.returning.setdefault(module.path, set()).add(function.name)
+                        met += summary.incidents
             new = returning - suspicion.returners
             if not suspicion.grow(returning):
                 break
@@ -516,11 +637,36 @@ class Program:
         self._walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
         return returning, walked
 
-    def learn(self, returning: set[str]) -> bool:
-        """Take in that these plain functions return promises; False where that was known."""
+    def ask_about(self, path: str) -> AbstractContextManager[None]:
+        """Inside, the questions of rules are about that one of the files walked."""
+        if self._by_file is None or self._by_file[0] is not self._incidents:
+            incidents: dict[str, list[Incident]] = {}
+            functions: dict[str, set[Function]] = {}
+            for one in self._incidents:
+                incidents.setdefault(one.site.function.module.path, []).append(one)
+            for function in self._walked:
+                functions.setdefault(function.module.path, set()).add(function)
+            self._by_file = self._incidents, self._asked, self._walked, incidents, functions
+        return self._asking_about(path)
+
+    @contextmanager
+    def _asking_about(self, path: str) -> Iterator[None]:
+        assert self._by_file is not None
+        whole, asked, walked, incidents, functions = self._by_file
+        self.asked = (path,)
+        self._asked = (path,) if asked else ()
+        self._incidents, self._walked = tuple(incidents.get(path, ())), functions.get(path, set())
+        try:
+            with nullcontext() if self.reads is None else self.reads.for_file(path):
+                yield
+        finally:
+            self._incidents, self._asked, self._walked = whole, asked, walked
+
+    def learn(self, returning: set[str]) -> None:
+        """Take in that these plain functions return promises."""
         self.prepare()
         assert self._suspicion is not None
-        return self._suspicion.grow(returning)
+        self._suspicion.grow(returning)
 
     def incidents(self) -> tuple[Incident, ...]:
         """Everything that went wrong with promises on the last walk."""
@@ -586,10 +732,15 @@ class Program:
         if owner is None:
             return False
         uses: set[str] = set()
-        for f in owner.module.facts.functions:
-            if f.owner == owner.index and speaks_of(f, (name,)):
-                collect_uses(body_of(f), name, uses, inside=True)
-        return bool(uses & {"awaited", "other"})
+        awaits = False
+        for method in (owner.module.function(index) for indexes in owner.methods.values() for index in indexes):
+            f = method.facts
+            if speaks_of(f, (name,)):
+                collect_uses(method.body(), name, uses, inside=True)
+                awaits = awaits or any(looks_like_keeper(callee) for callee in (*f.calls, *f.awaited))
+                awaits = awaits or awaits_a_value(method.body())
+        # In a function that could await, the contents are meant to be results unless somebody awaits or runs them.
+        return bool(uses & {"awaited", "other"}) and (awaits or not function.is_async)
 
     def _attribute_is_lost(self, cls: Class, name: str, *, in_async: bool) -> bool:
         uses: set[str] = set()
@@ -606,6 +757,8 @@ class Program:
 
     def text(self, path: str) -> Text:
         """The text of a file."""
+        if self.reads is not None:
+            self.reads.log.append(("text", path))
         return self._text_of(path)
 
     def span(self, path: str, at: At) -> Span:

@@ -17,12 +17,4 @@ __all__ = ["mentioned"]
 
 def mentioned(program: Program, names: Collection[str]) -> set[str]:
     """Those of `names` that stand somewhere in the project as a value, not as the callee of a call."""
-    left = set(names)
-    found: set[str] = set()
-    for module in program.own_modules():
-        if not left:
-            break
-        here = left.intersection(module.facts.mentions)
-        found |= here
-        left -= here
-    return found
+    return {name for name in names if program.index.files_mentioning({name})}

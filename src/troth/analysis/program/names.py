@@ -29,7 +29,7 @@ class Names:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._known: dict[tuple[str, str], Value | None] = {}
+        self._known: dict[tuple[str, str], Value | None] = program.answers()
         self._asking: set[tuple[str, str]] = set()
         self._library: dict[str, Value | None] = {}
 
@@ -93,20 +93,19 @@ class Names:
         return None if value is None else self._program.static(module).value(value)
 
     def _star(self, module: Module, name: str) -> Value | None:
-        for imported in module.facts.imports:
-            if imported.name == "*" and imported.scope == 0:
-                target = self._target(module, imported.module, imported.level)
-                if isinstance(target, Module):
-                    exports = target.facts.exports
-                    is_public = exports is None or "*" in exports
-                    if (is_public and not name.startswith("_")) or (exports is not None and name in exports):
-                        found = self.at_module(target, name)
-                        if found is not None:
-                            return found
-                elif isinstance(target, str) and not name.startswith("_"):
-                    found = self.library(f"{target}.{name}")
-                    if found is not None and not isinstance(found, External):
+        for imported in module.stars:
+            target = self._target(module, imported.module, imported.level)
+            if isinstance(target, Module):
+                exports = target.exports
+                is_public = exports is None or "*" in exports
+                if (is_public and not name.startswith("_")) or (exports is not None and name in exports):
+                    found = self.at_module(target, name)
+                    if found is not None:
                         return found
+            elif isinstance(target, str) and not name.startswith("_"):
+                found = self.library(f"{target}.{name}")
+                if found is not None and not isinstance(found, External):
+                    return found
         return None
 
     def _target(self, module: Module, name: str, level: int) -> Module | str | None:

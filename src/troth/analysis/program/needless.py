@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from troth.analysis.facts.model import ASYNC, GENERATOR, WAITS, body_of
+from troth.analysis.facts.model import ASYNC, GENERATOR, WAITS
 from troth.analysis.program.awaits import awaited_calls
-from troth.analysis.program.dispatch import dispatchers
+from troth.analysis.program.dispatch import dispatchers_of
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.handed import handed
 from troth.analysis.program.mentions import mentioned
@@ -15,7 +15,7 @@ from troth.analysis.program.required import is_required
 from troth.analysis.program.values import ClassObject, External, FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from troth.analysis.facts.model import At, Node
     from troth.analysis.program.awaited_parameters import AwaitedParameter
@@ -74,10 +74,14 @@ def needless(program: Program, *, of_surfaces: bool = False) -> tuple[Needless, 
     `of_surfaces` leaves out all but the methods of classes that never wait at all, and the handlers of dispatchers: the
     others cost a look at every call of theirs.
     """
-    known: dict[bool, tuple[tuple[str, ...], tuple[Needless, ...]]] = program.__dict__.setdefault("_needless", {})
-    if of_surfaces not in known or known[of_surfaces][0] != program.asked:
-        known[of_surfaces] = program.asked, tuple(_find(program, of_surfaces=of_surfaces))
-    return known[of_surfaces][1]
+    if not program.asked:
+        return ()
+    known: dict[tuple[str, ...], tuple[Needless, ...]] = program.answers_to(f"needless {of_surfaces}")
+    paths = program.asked if of_surfaces else program.paths  # one that waits for such a one in another file is another
+    if paths not in known:
+        known[paths] = tuple(_find(program, paths, of_surfaces=of_surfaces))
+    asked = frozenset(program.asked)
+    return tuple(one for one in known[paths] if one.function.module.path in asked)
 
 
 def pulled(program: Program, handlers: Collection[Function]) -> set[Function]:
@@ -96,8 +100,9 @@ def never_waits(cls: Class) -> bool:
 
 def handed_over(program: Program) -> tuple[Function, ...]:
     """Those that are async for nothing but for somebody whom they are handed to, and who may await what they give."""
-    handlers = _handlers(program)
-    candidates = [one for one in _idle(program) if one not in handlers and not is_required(program, one)]
+    idle = _idle(program, program.asked)
+    handlers = _handlers(program, idle)
+    candidates = [one for one in idle if one not in handlers and not is_required(program, one)]
     families = _families(program, candidates)
     names = mentioned(program, {function.name for function in candidates})
     twins = _with_waiting_twins(program, candidates)
@@ -111,32 +116,26 @@ def handed_over(program: Program) -> tuple[Function, ...]:
     )
 
 
-def _idle(program: Program) -> list[Function]:
-    """The async functions of the asked files that never wait."""
+def _idle(program: Program, paths: Sequence[str]) -> list[Function]:
+    """The async functions of these files that never wait."""
     return [
         module.function(index)
-        for module in map(program.module, program.asked)
+        for module in map(program.module, paths)
         for index, facts in enumerate(module.facts.functions)
         if index and facts.flags & (ASYNC | GENERATOR | WAITS) == ASYNC
     ]
 
 
-def _handlers(program: Program) -> set[Function]:
-    return {handler for dispatcher in dispatchers(program) for handler in dispatcher.handlers}
+def _handlers(program: Program, functions: Collection[Function]) -> set[Function]:
+    """Those that dispatchers pick."""
+    return {handler for one in dispatchers_of(program, functions) for handler in one.handlers}
 
 
-def _may_be_handlers(program: Program, functions: list[Function]) -> bool:
-    """Whether a dispatcher may have one of `functions`: in a table, where it is mentioned, or by a name it makes."""
-    if any("getattr" in facts.calls for one in functions if one.owner for facts in one.module.facts.functions):
-        return True
-    return bool(mentioned(program, {one.name for one in functions}))
-
-
-def _find(program: Program, *, of_surfaces: bool) -> list[Needless]:
-    idle = _idle(program)
+def _find(program: Program, paths: Sequence[str], *, of_surfaces: bool) -> list[Needless]:
+    idle = _idle(program, paths)
     if of_surfaces:
         apart = [one for one in idle if one.owner is None or not never_waits(one.owner)]
-        handlers = _handlers(program) if _may_be_handlers(program, apart) else set()
+        handlers = _handlers(program, apart)
         idle = [one for one in idle if one in handlers or (one.owner is not None and never_waits(one.owner))]
     found = _freed(program, idle, {})
     if of_surfaces:
@@ -159,7 +158,7 @@ def _freed(
     if not candidates:
         return []
     pulling: dict[Function, list[Call]] = defaultdict(list)
-    for dispatcher in dispatchers(program) if _may_be_handlers(program, candidates) else ():
+    for dispatcher in dispatchers_of(program, candidates):
         for handler in dispatcher.handlers:
             pulling[handler].append(dispatcher.call)
     families = _families(program, candidates)
@@ -237,17 +236,16 @@ def _is_awaitable(annotation: Any) -> bool:
 
 
 def _waiting_only_for(program: Program, freed: dict[Function, Needless]) -> dict[Function, tuple[Function, ...]]:
-    """The async functions of the asked files that wait for nothing but calls of `freed` ones."""
+    """The async functions that wait for nothing but calls of `freed` ones."""
     targets: dict[tuple[Function, At], Function] = {}
     for one in freed.values():
         if not one.is_pulled or one.slot is not None:
             for call in one.awaited:
                 if call.is_awaited and len(members_of(call.callee)) == 1:
                     targets[call.caller, call.at] = one.function
-    asked = frozenset(program.asked)
     found: dict[Function, tuple[Function, ...]] = {}
     for caller in dict.fromkeys(caller for caller, _ in targets):
-        if caller in freed or not caller.is_async or caller.is_generator or caller.module.path not in asked:
+        if caller in freed or not caller.is_async or caller.is_generator or not caller.module.own:
             continue
         awaits = awaited_calls(caller)
         if awaits and all((caller, at) in targets for at in awaits):
@@ -260,7 +258,7 @@ def _hands_on(program: Program, call: Call, *, is_awaited: bool) -> bool:
 
     One that an async function returns or yields, though other calls of the same are awaited, is lost rather than given.
     """
-    body = body_of(call.caller.facts)
+    body = call.caller.body()
     around = _around(body, call.node, ())
     if not around or around[0] in _USED_UP:
         return False
@@ -327,12 +325,10 @@ def _with_waiting_twins(program: Program, functions: list[Function]) -> set[Func
     """The methods that another class of the same shape has too, and waits in: one surface, written twice."""
     names = {function.name for function in functions if function.owner is not None}
     waiting: dict[str, list[Class]] = defaultdict(list)
-    for module in program.own_modules():
-        for index in range(len(module.facts.classes)):
-            cls = module.cls(index)
-            for name in names & cls.methods.keys():
-                if any(module.function(method).waits for method in cls.methods[name]):
-                    waiting[name].append(cls)
+    for name in names:
+        for one in program.calling.functions_named(name):
+            if one.owner is not None and one.waits:
+                waiting[name].append(one.owner)
     return {
         function
         for function in functions

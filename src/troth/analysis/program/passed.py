@@ -37,9 +37,8 @@ class Passed:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._known: dict[tuple[Function, str], Value | None] = {}
+        self._known: dict[tuple[Function, str], Value | None] = program.answers()
         self._asking: set[tuple[Function, str]] = set()
-        self._decorated: dict[str, list[Function]] | None = None
 
     def behind(self, node: Node, function: Function | None, wanted: str) -> Value | None:
         """What a name or an attribute of `self` holds, by what callers gave; `wanted` is the method called on it."""
@@ -121,19 +120,10 @@ class Passed:
         if not params or params[0][0] != name:
             return None
         decorator = function.parent or function
-        decorated = [f for f in self._decorated_with(decorator.name) if self._is_put_on(decorator, f)]
+        decorated = [f for f in self._program.index.decorated_with(decorator.name) if self._is_put_on(decorator, f)]
         if not decorated or not all(f.is_async and not f.is_generator for f in decorated):
             return None
         return CallableType(Awaitable(None), f"every function that `{decorator.name}` decorates is `async def`")
-
-    def _decorated_with(self, name: str) -> list[Function]:
-        if self._decorated is None:
-            self._decorated = {}
-            for module in self._program.own_modules():
-                for index, f in enumerate(module.facts.functions):
-                    for decorator in f.decorators:
-                        self._decorated.setdefault(decorator_name(decorator), []).append(module.function(index))
-        return self._decorated.get(name, [])
 
     def _is_put_on(self, decorator: Function, function: Function) -> bool:
         for node in function.facts.decorators:

@@ -10,13 +10,14 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.parts import part
 from troth.analysis.program.values import FunctionValue
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import Node
+    from troth.analysis.facts.model import ClassFacts, FileFacts, Node
     from troth.analysis.program.link import Program
 
-__all__ = ["is_harmless", "is_protocol", "is_required", "keeps_color"]
+__all__ = ["is_harmless", "is_protocol", "is_required", "keeps_color", "says_protocol"]
 
 _HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final", "abstractmethod", "property"})
 
@@ -30,7 +31,7 @@ def is_required(program: Program, function: Function) -> bool:
         return True
     if function.owner is not None:
         return _asked_for_by_base(program, function, function.owner)
-    if function.parent is None and name in (function.module.facts.exports or ()):
+    if function.parent is None and name in (function.module.exports or ()):
         return True
     file = function.module.path.rpartition("/")[2]
     hooks = semantics().module_hooks
@@ -55,7 +56,12 @@ def keeps_color(program: Program, function: Function, decorator: Node) -> bool:
 
 def is_protocol(cls: Class) -> bool:
     """Whether the class says of itself that it is one."""
-    return any(last_name(base[1] if base[0] == "index" else base) == "Protocol" for base in cls.facts.bases)
+    return says_protocol(cls.facts)
+
+
+def says_protocol(facts: ClassFacts) -> bool:
+    """The same, of its facts alone."""
+    return any(last_name(base[1] if base[0] == "index" else base) == "Protocol" for base in facts.bases)
 
 
 def _asked_for_by_base(program: Program, function: Function, owner: Class) -> bool:
@@ -83,9 +89,9 @@ def _asks(base: Class, name: str) -> bool:
 
 def _protocols(program: Program) -> list[frozenset[str]]:
     """The method names of each Protocol of the project: a class that has them all may be used for it."""
-    known: list[frozenset[str]] | None = getattr(program, "_protocol_methods", None)
-    if known is None:
-        classes = (module.cls(index) for module in program.own_modules() for index in range(len(module.facts.classes)))
-        known = [frozenset(cls.methods) for cls in classes if cls.methods and is_protocol(cls)]
-        program._protocol_methods = known  # type: ignore[attr-defined]
-    return known
+    return [methods for found in program.said("protocols").values() for methods in found]
+
+
+@part("protocols")
+def _protocols_in(file: FileFacts) -> list[frozenset[str]]:
+    return [frozenset(dict(c.methods)) for c in file.classes if c.methods and says_protocol(c)]

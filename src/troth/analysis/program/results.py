@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
@@ -66,7 +65,7 @@ def gives_no_promise(program: Program, function: Function) -> bool:
             return is_no_promise(declared, program) and not _may_hand_on_a_promise(program, function)
         if mentions_awaitable(returns, _AWAITABLES):
             return False
-    body = body_of(function.facts)
+    body = function.body()
     if next(_returned(body), None) is None:
         return bool(body[-1][0] != "raise")  # one that never comes back gives nothing at all
     return is_no_promise(program.inferred(function), program)
@@ -82,7 +81,7 @@ def _may_hand_on_a_promise(program: Program, function: Function) -> bool:
         scope = program.static(function.module, function)
         return any(
             node[0] in {"name", "ifexp"} or (node[0] == "call" and not _is_evident(program, scope.value(node[1])))
-            for node in _returned(body_of(function.facts))
+            for node in _returned(function.body())
         )
     return any(isinstance(m, Coroutine) for m in members_of(inferred))
 

@@ -11,14 +11,13 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from troth.analysis.facts.model import ASYNC
 from troth.analysis.findings import Reason
 from troth.analysis.program.generic import GENERIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from troth.analysis.program.entities import Function, Module
+    from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
 __all__ = ["Siblings", "Witness"]
@@ -57,15 +56,15 @@ class _Named:
 class Siblings:
     """Counts the sites of the whole project."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    COUNTED = ("_awaited", "_awaited_here", "_awaited_names", "_awaited_places")
+
+    def __init__(self, program: Program | None) -> None:
+        self._program: Program = program  # type: ignore[assignment]
         self._awaited: Counter[str] = Counter()
         self._awaited_here: Counter[tuple[str, str]] = Counter()
         self._awaited_names: Counter[str] = Counter()
         self._awaited_places: dict[str, tuple[str, int]] = {}
-        self._named: dict[str, _Named] = {}
-        self._imports: dict[str, dict[str, str]] = {}
-        self._receivers: dict[str, dict[str, tuple[set[str], set[str]]]] = {}
+        self._named: dict[str, _Named] = {} if program is None else program.answers()
 
     def count(self, path: str, f: Any, functions: Any, callee: str) -> None:
         """Take in that `f` awaits `callee`."""
@@ -119,7 +118,6 @@ class Siblings:
             or self._in_this_place(text, name, function)
             or self._by_words(text, name, function, external)
             or self._by_name(text, name, function)
-            or self._by_receiver(text, name, function)
             or self._by_neighbors(text, name, function)
         )
 
@@ -130,14 +128,14 @@ class Siblings:
             return None
         named = self._all_of(name)
         count = named.of(whole)
-        fewest = _FEWEST_HERE if name in GENERIC or name[0].isupper() else 1
+        fewest = _FEWEST_HERE if name in GENERIC or name[0].isupper() or text in function.facts.awaited else 1
         if not count.mostly(fewest, _FEW):
             return None
         return Witness(_told(text, count.awaited, "in this project", named.places[whole]), count.awaited > 1)
 
     def _in_this_place(self, text: str, name: str, function: Function) -> Witness | None:
         """The same words in the same class, or in the same file."""
-        home = _home(function.module.path, function.facts, function.module.facts.functions, text)
+        home = _home_of(function, text)
         awaited = self._awaited_here[home, text]
         if not awaited:
             return None
@@ -147,7 +145,7 @@ class Siblings:
                 if len(text.partition(".")[0]) < _SHORTEST:
                     return None  # `s.send` in another function is another `s`
                 fewest = _FEWEST_OF_LOCAL
-        elif text.startswith(("self.", "cls.")) and len(name) >= _TELLING:
+        elif text.startswith(("self.", "cls.")) and len(name) >= _TELLING and text not in function.facts.awaited:
             fewest = 1
         count = _Count(awaited, self._all_of(name).bare[f"{home} {text}"])
         if not count.mostly(fewest, _SOME):
@@ -162,12 +160,12 @@ class Siblings:
         count = named.of(key)
         fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
         if name in GENERIC:
-            if not _is_telling(key):
+            if not _is_telling(key) or (text == key and _is_local(text, function)):
                 return None
             fewest = max(fewest, _FEWEST_OF_GENERIC)
         if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(name):
             fewest = 1  # the class is called async, and somebody awaits this method of it
-            if _RESOURCE.search(external) and not _PLAIN_BY_NAME.match(name):
+            if _RESOURCE.search(external) and _VERB.match(name):
                 place = self._all_of(name).places[_ANY]  # `client.users.create`: somebody awaits a `create`
                 return Witness(Reason(f"`{external}` belongs to a class that is called async", *place), False)
         if not count.mostly(fewest, _FEW):
@@ -175,13 +173,15 @@ class Siblings:
         place = self._awaited_places[key]
         if _is_local(text, function):
             root = text.partition(".")[0]
-            if any(i.local == root for i in self._program.module(place[0]).facts.imports):
+            if self._program.module(place[0]).imports_somewhere(root):
                 return None  # there it is something imported, here a variable
         return Witness(_told(text, count.awaited, "in this project", place), False)
 
     def _by_name(self, text: str, name: str, function: Function) -> Witness | None:
         """A method whose name is telling, on whatever receivers: all await it, and nobody does otherwise."""
-        if "." not in text or name in GENERIC or len(name) < _TELLING or name.startswith("__"):
+        if "." not in text or name in GENERIC or name.startswith("__"):
+            return None
+        if len(name) < _TELLING or ("_" not in name.strip("_") and len(name) < _TWO_WORDS):
             return None
         if self._awaited_names[name] < _FEWEST_OF_NAME:
             return None
@@ -192,22 +192,6 @@ class Siblings:
             return None  # a wrapper that hands the call on: its own color says nothing of the other's
         place = named.places[_ANY]
         return Witness(_told(f"….{name}", named.awaited[_ANY], "in this project", place), False)
-
-    def _by_receiver(self, text: str, name: str, function: Function) -> Witness | None:
-        """An attribute of `self` whose methods the async functions of a class all await, but for this one."""
-        receiver = text.rpartition(".")[0]
-        if not receiver.startswith("self.") or name in GENERIC or _PLAIN_BY_NAME.match(name):
-            return None
-        home = _home(function.module.path, function.facts, function.module.facts.functions, text)
-        if home not in self._receivers:
-            self._receivers[home] = _receivers(function)
-        awaited, bare = self._receivers[home].get(receiver, (set(), set()))
-        if len(awaited - {name}) < _FEWEST_OF_RECEIVER or bare - {name}:
-            return None
-        place = (function.module.path, function.facts.at[0])
-        return Witness(
-            Reason(f"{len(awaited)} methods of `{receiver}` are awaited here, and no other is called", *place), False
-        )
 
     def _by_neighbors(self, text: str, name: str, function: Function) -> Witness | None:
         """A variable whose other methods the same function awaits, where others await this one of a namesake."""
@@ -228,7 +212,7 @@ class Siblings:
         """Who awaits callees of that last name and who does not: by identity, by place, by words, and at all."""
         known = self._named.get(name)
         if known is None:
-            known = self._named[name] = _Named()
+            known = _Named()
             for function in self._program.calling.functions_naming({name}):
                 place = (function.module.path, function.facts.at[0])
                 for callee in _ending(function.facts.awaited, name):
@@ -238,11 +222,11 @@ class Siblings:
                 for callee in _ending(function.facts.calls, name):
                     for key in self._keys(callee, function):
                         known.bare[key] += 1
+            self._named[name] = known
         return known
 
     def _keys(self, callee: str, function: Function) -> Iterator[str]:
-        path = function.module.path
-        yield f"{_home(path, function.facts, function.module.facts.functions, callee)} {callee}"
+        yield f"{_home_of(function, callee)} {callee}"
         yield _tail(callee)
         yield _ANY
         whole = self._identity(callee, function)
@@ -252,11 +236,7 @@ class Siblings:
     def _identity(self, callee: str, function: Function) -> str:
         """The full name of something that is reached through an import; empty for anything else."""
         root, dot, rest = callee.partition(".")
-        module = function.module
-        known = self._imports.get(module.path)
-        if known is None:
-            known = self._imports[module.path] = _imported(module)
-        origin = known.get(root)
+        origin = function.module.origin(root)
         return f"import {origin}{dot}{rest}" if origin is not None and root not in function.params else ""
 
 
@@ -270,14 +250,14 @@ _FEWEST_ANYWHERE = 3
 _FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
 _FEWEST_OF_GENERIC = 4
 _FEWEST_OF_NAME = 3
-_FEWEST_OF_RECEIVER = 3  # methods
 _SOME, _FEW, _VERY_FEW = 4, 6, 10  # of so many that await, one may do otherwise
 _SHORTEST = 3  # letters of a variable that is called the same because it is the same
 _TELLING = 5  # letters; shorter names mean many things
 _ANY = "*"
-# Methods that only look or remember are plain even where all others wait.
-_PLAIN_BY_NAME = re.compile(
-    r"(?:_*)(?:is|has|get|set|on|add|remove|register|unregister|build|make|create|to|from|as|can|should|with)_|on[A-Z]"
+_TWO_WORDS = 9  # letters of a name that says as much as one of two words does
+# What the resources of API clients do; `connect` and `stream` give something to be entered.
+_VERB = re.compile(
+    r"(?:create|update|delete|get|list|send|search|query|upsert|retrieve|generate|complete|parse|embed|upload|cancel)"
 )
 _ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.\w+)+$")
 _RESOURCE = re.compile(r"(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.[a-z]\w*){2,}$")
@@ -315,21 +295,6 @@ _COMMON_RECEIVERS = frozenset(
 )
 
 
-def _receivers(function: Function) -> dict[str, tuple[set[str], set[str]]]:
-    """The methods that the async functions of the class around call on attributes of `self`: awaited, and not."""
-    functions = function.module.facts.functions
-    home = _home("", function.facts, functions, "self.")
-    known: dict[str, tuple[set[str], set[str]]] = {}
-    for f in functions:
-        if f.flags & ASYNC and _home("", f, functions, "self.") == home:
-            for number, callees in enumerate((f.awaited, f.calls)):
-                for callee in callees:
-                    receiver, _, name = callee.rpartition(".")
-                    if receiver.startswith("self.") and " " not in callee:
-                        known.setdefault(receiver, (set(), set()))[number].add(name)
-    return known
-
-
 def _ending(callees: tuple[str, ...], name: str) -> Iterator[str]:
     for callee in callees:
         if " " not in callee and callee.rpartition(".")[2] == name:
@@ -339,15 +304,6 @@ def _ending(callees: tuple[str, ...], name: str) -> Iterator[str]:
 def _told(text: str, awaited: int, where: str, place: tuple[str, int]) -> Reason:
     functions = "another function" if awaited == 1 else f"{awaited} other functions"
     return Reason(f"`{text}(…)` is awaited in {functions} {where}", *place)
-
-
-def _imported(module: Module) -> dict[str, str]:
-    """What each name that a file imports at its top stands for."""
-    return {
-        i.local: f"{'.' * i.level}{i.module}.{i.name}" if i.name is not None else i.module
-        for i in module.facts.imports
-        if not i.level and i.name != "*" and i.scope == 0
-    }
 
 
 def _is_telling(key: str) -> bool:
@@ -362,16 +318,23 @@ def _home(path: str, f: Any, functions: Any, callee: str) -> str:
         return path
     while f[3] == -1 and f[2] > 0:
         f = functions[f[2]]
-    return f"{path} {f[3]}"
+    return f"{path} {f[1].rpartition('.')[0] if f[3] != -1 else ''}"
+
+
+def _home_of(function: Function, callee: str) -> str:
+    """The same of a function that is at hand."""
+    path = function.module.path
+    if not callee.startswith(("self.", "cls.")):
+        return path
+    while function.owner is None and function.parent is not None:
+        function = function.parent
+    return f"{path} {function.qualname.rpartition('.')[0] if function.owner is not None else ''}"
 
 
 def _is_local(text: str, function: Function) -> bool:
     """Whether the receiver is a variable of the function, not one of the module or of an object."""
     name = text.partition(".")[0]
-    facts = function.module.facts
-    return name not in {"self", "cls"} and not any(
-        name == known for known in (*(i.local for i in facts.imports), *(v[0] for v in facts.variables))
-    )
+    return name not in {"self", "cls"} and not function.module.binds_anywhere(name)
 
 
 def _tail(callee: str) -> str:

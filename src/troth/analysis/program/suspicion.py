@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import builtins
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.facts.model import FileFacts, without_places
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS
 from troth.analysis.program.consumers import mentions_awaitable
-from troth.analysis.program.entering import Entering
+from troth.analysis.program.entering import Entering, held_in, is_only_async, makers_of
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, asks_for_function
 from troth.analysis.program.glance import binds
 from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.reads import Words
 from troth.analysis.program.values import (
     Builtin,
     ClassObject,
@@ -34,12 +36,14 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from troth.analysis.facts.model import ClassFacts, FunctionFacts, Node
     from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
+    from troth.analysis.program.tables import Tables
 
-__all__ = ["Suspicion"]
+__all__ = ["Suspicion", "restored", "suspected"]
 
 _ALWAYS = frozenset(
     {
@@ -116,42 +120,29 @@ _OF_BUILTINS = frozenset(
 class Suspicion:
     """Names that may make promises, and functions that call one of them without awaiting it."""
 
-    def __init__(self, program: Program, modules: Sequence[Module]) -> None:
+    def __init__(self, program: Program, sets: Mapping[str, frozenset[str]]) -> None:
+        """`sets` are what `suspected` found, here or in an earlier run."""
         self._program = program
-        self.names: set[str] = program.evidence.async_names() | _ALWAYS | ASKS_FOR_FUNCTION
+        self.sets = sets
+        self.names: set[str] = set(sets["names"])
         self.returners: set[str] = set()  # plain functions that were seen to return promises
-        self._coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
-        tops = packages_of(modules)
-        for top in tops:
-            self.names |= library.async_names(top)
-            self._coroutines |= library.async_names(top, "a")
-        self._own = program.evidence.async_names()
-        for module in modules:
-            for c in module.facts.classes:
-                methods = {name for name, _ in c.methods}
-                if "__aenter__" in methods and "__enter__" not in methods:
-                    self.names.add(c.name)
-            for imported in module.facts.imports:
-                if imported.name in self.names and imported.local != imported.name:
-                    self.names.add(imported.local)
-        wrapping = {name for module in modules for name in _wrapping(module)}
-        for module in modules:
-            for f in module.facts.functions:
-                if not f.flags & 1 and any(decorator_name(d) in wrapping for d in f.decorators):
-                    self.names.add(f.name)
-        for module in modules:
-            for name, _, value in module.facts.variables:
-                if (
-                    value is not None
-                    and value[0] in {"name", "attr"}
-                    and value[1 if value[0] == "name" else 2] in self.names
-                ):
-                    self.names.add(name)
-        self._entering = Entering(modules, tops)
-        self._slots = _async_types(modules)
-        self.names |= _async_attributes(modules, self._slots)
-        self._generators = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3}
-        self._cleared: dict[tuple[object, str], bool] = {}
+        self._coroutines: set[str] = set(sets["coroutines"])
+        self._generators: set[str] = set(sets["generators"])
+        self._own: set[str] = set(sets["own"])
+        self._slots = sets["slots"]
+        self._entering = Entering(sets["makers"], sets["holders"], program.reads)
+        if program.reads is not None:
+            self.names = Words(program.reads, "suspicion names", self.names)
+            self.returners = Words(program.reads, "suspicion returners")
+            self._coroutines = Words(program.reads, "suspicion coroutines", self._coroutines)
+            self._generators = Words(program.reads, "suspicion generators", self._generators)
+            self._own = Words(program.reads, "suspicion own", self._own)
+        self._cleared: dict[tuple[object, str], bool] = program.answers()
+
+    def _slot_names(self) -> frozenset[str]:
+        if self._program.reads is not None:
+            self._program.reads.log.append(("suspicion slots",))
+        return self._slots
 
     def falls_on(self, function: Function) -> bool:
         """Whether `function` may lose a promise."""
@@ -161,7 +152,7 @@ class Suspicion:
             if callee in _INDIRECT or callee.rpartition(".")[2] in names:
                 if asks_for_function(callee) or not self._is_clear(function, callee):
                     return True
-            elif "." not in callee and callee not in function.module.bindings and self._is_async_slot(function, callee):
+            elif "." not in callee and not function.module.binds(callee) and self._is_async_slot(function, callee):
                 return True
         if self._entering.falls_on(function):
             return True
@@ -182,7 +173,7 @@ class Suspicion:
         while around is not None:
             param = around.params.get(name)
             if param is not None:
-                if param[1] is not None and _mentions(param[1], self._slots):
+                if param[1] is not None and _mentions(param[1], self._slot_names()):
                     return True
                 if any(map(asks_for_function, around.facts.calls)):
                     return True
@@ -231,7 +222,7 @@ class Suspicion:
                 )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
-            if self._program.evidence.speaks_for("", callee, function):
+            if self._program.evidence.speaks_for("", callee, function) or self._gives_awaitable(value, name):
                 return False  # what a plain function gives may be awaitable all the same
             returns = called.facts.returns
             return name not in self.returners and (returns is None or not mentions_awaitable(returns))
@@ -247,6 +238,13 @@ class Suspicion:
             )
         return isinstance(value, Builtin | TupleOf | Table | ModuleValue | Nothing)
 
+    def _gives_awaitable(self, value: FunctionValue, name: str) -> bool:
+        """Whether a plain function, which somebody awaits, gives an object that can be awaited."""
+        if not self._program.evidence.siblings.is_awaited(name):
+            return False
+        made = self._program.calls.result(value)
+        return isinstance(made, Instance) and self._program.classes.has(made.cls, "__await__") is True
+
     def grow(self, names: set[str]) -> bool:
         """These plain functions return promises: whoever calls them is suspect too. False where that was known."""
         if names <= self.returners:
@@ -255,6 +253,124 @@ class Suspicion:
         self.returners |= names
         self._cleared.clear()
         return True
+
+
+def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozenset[str]]:
+    """The names that suspicion rests on, of all files: those that may make promises, and what kinds of them."""
+    own = program.evidence.async_names()
+    names: set[str] = own | _ALWAYS | ASKS_FOR_FUNCTION
+    coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
+    tops = packages_of(modules)
+    for top in tops:
+        names |= library.async_names(top)
+        coroutines |= library.async_names(top, "a")
+    for module in modules:
+        for c in module.facts.classes:
+            if _is_entered_async(c):
+                names.add(c.name)
+        for imported in module.facts.imports:
+            if imported.name in names and imported.local != imported.name:
+                names.add(imported.local)
+    wrapping = {name for module in modules for name in _wrapping(module.facts)}
+    for module in modules:
+        for f in module.facts.functions:
+            if not f.flags & 1 and any(decorator_name(d) in wrapping for d in f.decorators):
+                names.add(f.name)
+    for module in modules:
+        for name, _, value in module.facts.variables:
+            if value is not None and value[0] in {"name", "attr"} and value[1 if value[0] == "name" else 2] in names:
+                names.add(name)
+    slots = _async_types(modules)
+    names |= _async_attributes(modules, slots)
+    makers = makers_of((module.facts for module in modules), tops)
+    return {
+        "makers": makers,
+        "holders": frozenset(name for module in modules for name in held_in(module.facts, makers)),
+        "names": frozenset(names),
+        "coroutines": frozenset(coroutines),
+        "generators": frozenset(f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3),
+        "own": frozenset(own),
+        "slots": slots,
+    }
+
+
+def restored(program: Program, tables: Tables) -> dict[str, frozenset[str]] | None:
+    """What `suspected` would find, from what it found in the last run; None where only a look at all files can tell.
+
+    That is so when a file no longer says what others may say as well, or says something from which more follows: a
+    class, an import, a variable, a decorator.
+    """
+    sets = {kind: set(names) for kind, names in tables.suspected.items()}
+    if not sets:
+        return None
+    evidence = program.evidence
+    for before, now in tables.lately.values():
+        old, new = (_hints(file, sets["slots"], sets["makers"]) for file in (before, now))
+        if old.rest != new.rest or old.generators - new.generators:
+            return None
+        for name in old.own - new.own:
+            if not (evidence.colors(name)[0] or evidence.siblings.is_awaited(name)):
+                return None
+        for name in old.coroutines - new.coroutines:
+            if not evidence.colors(name)[0] or name in sets["generators"]:
+                return None
+        if any(program.index.other_names(name) for name in new.own - old.own):
+            return None
+        sets["own"] |= new.own
+        sets["names"] |= new.own
+        sets["coroutines"] |= new.coroutines
+        sets["generators"] |= new.generators
+    return {kind: frozenset(names) for kind, names in sets.items()}
+
+
+class _Hints(NamedTuple):
+    """What a file says that suspicion rests on; from `rest` follows more than its own names."""
+
+    own: set[str]
+    coroutines: set[str]
+    generators: set[str]
+    rest: object
+
+
+def _hints(file: FileFacts | None, slots: Collection[str], makers: Collection[str]) -> _Hints:
+    file = file or FileFacts((), (), (), (), None)
+    is_known = _knows(file, slots)
+    rest = (
+        sorted({(i.module, i.name or "") for i in file.imports if not i.level and i.module}),
+        sorted(c.name for c in file.classes if is_only_async(c)),
+        sorted(held_in(file, makers)),
+        sorted({(i.name, i.local) for i in file.imports if i.name is not None and i.local != i.name}),
+        sorted(c.name for c in file.classes if _is_entered_async(c)),
+        sorted(_wrapping(file)),
+        sorted((decorator_name(d), f.name) for f in file.functions if not f.flags & 1 for d in f.decorators),
+        [
+            (name, without_places(value))
+            for name, _, value in file.variables
+            if value is not None and value[0] in _TELLING
+        ],
+        sorted(file.classes[f.owner].name for f in file.functions if _is_async_call(f)),
+        # Annotations tell only in a file that knows one of the words.
+        [without_places((c.annotations, list(_set_attributes(file, c)))) for c in file.classes] if is_known else [],
+    )
+    awaited = {callee.rpartition(".")[2] for f in file.functions for callee in f.awaited if " " not in callee}
+    return _Hints(
+        {f.name for f in file.functions if f.flags & 1} | awaited,
+        {f.name for f in file.functions if f.flags & 3 == 1},
+        {f.name for f in file.functions if f.flags & 3 == 3},
+        rest,
+    )
+
+
+_TELLING = frozenset({"name", "attr", "index", "binop"})
+
+
+def _is_entered_async(c: ClassFacts) -> bool:
+    methods = {name for name, _ in c.methods}
+    return "__aenter__" in methods and "__enter__" not in methods
+
+
+def _is_async_call(f: FunctionFacts) -> bool:
+    return f.name == "__call__" and bool(f.flags & 1) and f.owner >= 0
 
 
 def packages_of(modules: Sequence[Module]) -> set[str]:
@@ -271,11 +387,11 @@ def _async_types(modules: Sequence[Module]) -> frozenset[str]:
     """Names of types that stand for callables that give promises: aliases, and classes with an async `__call__`."""
     words = {"Awaitable", "Coroutine"}
     for module in modules:
-        for name, _, value in module.facts.variables if _knows(module, words) else ():
+        for name, _, value in module.facts.variables if _knows(module.facts, words) else ():
             if value is not None and value[0] in {"index", "binop"} and _mentions(value, words):
                 words.add(name)
         for f in module.facts.functions:
-            if f.name == "__call__" and f.flags & 1 and f.owner >= 0:
+            if _is_async_call(f):
                 words.add(module.facts.classes[f.owner].name)
     return frozenset(words)
 
@@ -284,22 +400,26 @@ def _async_attributes(modules: Sequence[Module], slots: frozenset[str]) -> set[s
     """Attributes that hold such callables, by what they are annotated with or by the parameter they are set to."""
     names: set[str] = set()
     for module in modules:
-        functions = module.facts.functions
-        for c in module.facts.classes if _knows(module, slots) else ():
+        for c in module.facts.classes if _knows(module.facts, slots) else ():
             names.update(name for name, node in c.annotations if _mentions(node, slots))
-            for name, index, annotation, value in c.self_attributes:
-                said = annotation
-                if said is None and value is not None and value[0] == "name":
-                    said = next((p[1] for p in functions[index].params if p[0] == value[1]), None)
-                if said is not None and _mentions(said, slots):
-                    names.add(name)
+            names.update(name for name, said in _set_attributes(module.facts, c) if _mentions(said, slots))
     return names
 
 
-def _knows(module: Module, words: Collection[str]) -> bool:
+def _set_attributes(file: FileFacts, c: ClassFacts) -> Iterator[tuple[str, Node]]:
+    """The attributes that methods set, with their annotation or that of the parameter they are set to."""
+    for name, index, annotation, value in c.self_attributes:
+        said = annotation
+        if said is None and value is not None and value[0] == "name":
+            said = next((p[1] for p in file.functions[index].params if p[0] == value[1]), None)
+        if said is not None:
+            yield name, said
+
+
+def _knows(file: FileFacts, words: Collection[str]) -> bool:
     """Whether a file has one of these words at all; one in quotes is imported, for the type checker's sake."""
     words = frozenset(words)
-    return not words.isdisjoint(module.facts.mentions) or any(i.local in words for i in module.facts.imports)
+    return not words.isdisjoint(file.mentions) or any(i.local in words for i in file.imports)
 
 
 def _mentions(node: object, words: Collection[str]) -> bool:
@@ -309,9 +429,9 @@ def _mentions(node: object, words: Collection[str]) -> bool:
     return isinstance(node, str) and (node in words or ("[" in node and any(word in node for word in words)))
 
 
-def _wrapping(module: Module) -> Iterator[str]:
+def _wrapping(file: FileFacts) -> Iterator[str]:
     """The functions with an async function inside: as decorators they may make a plain function async."""
-    functions = module.facts.functions
+    functions = file.functions
     for f in functions:
         if f.flags & 1 and f.parent > 0:
             outer = functions[f.parent]

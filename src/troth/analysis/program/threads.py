@@ -31,10 +31,10 @@ _DEEPEST = 3
 
 def tasks_in_threads(program: Program) -> dict[Function, Call]:
     """The plain functions that need a loop in a thread without one, each with the call that starts it; found once."""
-    known: dict[Function, Call] | None = program.__dict__.get("_tasks_in_threads")
-    if known is None:
-        known = program.__dict__["_tasks_in_threads"] = _find(program)
-    return known
+    known: dict[str, dict[Function, Call]] = program.answers_to("tasks in threads")
+    if "" not in known:
+        known[""] = _find(program)
+    return known[""]
 
 
 def _find(program: Program) -> dict[Function, Call]:
@@ -44,7 +44,7 @@ def _find(program: Program) -> dict[Function, Call]:
         leading |= {one.name for one in program.calling.functions_naming(leading) if not one.is_async}
     found: dict[Function, Call] = {}
     for caller in program.calling.functions_naming(_THREADS) if makers else ():
-        if leading.isdisjoint(caller.module.facts.mentions):
+        if leading.isdisjoint(caller.module.mentions):
             continue
         for call in program.calling.of(caller):
             for function in _started(call):

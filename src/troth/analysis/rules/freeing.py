@@ -46,7 +46,9 @@ def free_fix(program: Program, one: Needless) -> Fix | None:
 
 def loses(program: Program, function: Function) -> bool:
     """Whether something is wrong with a promise in the function: it waits for nothing because an `await` is missing."""
-    return any(one.site.function is function for one in program.incidents())
+    return program.is_suspect(function) and any(
+        one.site.function is function for one in program.summary(function).incidents
+    )
 
 
 def dispatch_fix(program: Program, dispatcher: Dispatcher, free: list[Function]) -> Fix | None:

@@ -6,8 +6,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit
+from troth.analysis.program.parts import part
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import FileFacts
     from troth.analysis.program import Program
     from troth.analysis.program.entities import Module
     from troth.analysis.rules.standing import Standing
@@ -25,11 +27,13 @@ def is_imported(tree: ast.Module, module: str) -> bool:
 
 def may_use_asyncio(program: Program) -> bool:
     """Whether the project runs on asyncio: it says so somewhere, or names no other library of that kind."""
-    known: bool | None = program.__dict__.get("_may_use_asyncio")
-    if known is None:
-        modules = {one.module.partition(".")[0] for module in program.own_modules() for one in module.facts.imports}
-        known = program.__dict__["_may_use_asyncio"] = "asyncio" in modules or modules.isdisjoint(_OTHER_LOOPS)
-    return known
+    loops = {one for found in program.said("imported loops").values() for one in found}
+    return "asyncio" in loops or not loops
+
+
+@part("imported loops")
+def _loops_in(file: FileFacts) -> frozenset[str]:
+    return frozenset(one.module.partition(".")[0] for one in file.imports) & {"asyncio", *_OTHER_LOOPS}
 
 
 def waits_otherwise(module: Module) -> bool:

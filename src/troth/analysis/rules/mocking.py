@@ -17,6 +17,7 @@ from troth.analysis.program.values import ClassObject
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from troth.analysis.facts.model import FunctionFacts
     from troth.analysis.program import Program
     from troth.analysis.program.entities import Function, Module
 
@@ -57,13 +58,21 @@ def imports_mocks(module: Module) -> bool:
     return any(one.module in {"unittest.mock", "unittest", "mock"} for one in module.facts.imports)
 
 
-def mocking_functions(module: Module) -> Iterator[Function]:
-    """The functions of a file that make mocks of their own."""
+def mocking_functions(module: Module, *, awaited: bool) -> Iterator[Function]:
+    """The functions of a file that make mocks of their own, and await a call of them or make one that they do not."""
     if module.path.endswith(".ipynb") or not imports_mocks(module):
         return
     for index, facts in enumerate(module.facts.functions):
-        if index and any(callee.endswith("Mock") for callee in facts.calls):
+        mocks = [name for name, origin in facts.origins if origin.endswith("Mock()")]
+        if not index or not mocks or not (awaited or _may_be_async(facts)):
+            continue
+        roots = {callee.partition(".")[0] for callee in (facts.awaited if awaited else facts.calls)}
+        if not roots.isdisjoint(mocks):
             yield module.function(index)
+
+
+def _may_be_async(facts: FunctionFacts) -> bool:
+    return any(origin.endswith("AsyncMock()") for _, origin in facts.origins) or b"spec" in facts.body
 
 
 def tree_of(program: Program, function: Function) -> ast.AST:
@@ -80,7 +89,7 @@ def tree_of(program: Program, function: Function) -> ast.AST:
 
 def mock_uses(program: Program, function: Function) -> list[MockUse]:
     """The calls in a function of the mocks it made, where their color is known; looked for once."""
-    known: dict[Function, list[MockUse]] = program.__dict__.setdefault("_mock_uses", {})
+    known: dict[Function, list[MockUse]] = program.answers_to("mock uses")
     if function not in known:
         known[function] = list(_uses(program, function))
     return known[function]

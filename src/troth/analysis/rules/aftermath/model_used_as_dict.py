@@ -20,12 +20,13 @@ from troth.analysis.facts.names import decorator_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.parts import part, question
 from troth.analysis.program.values import External
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import At, FunctionFacts, Node
+    from troth.analysis.facts.model import At, FileFacts, FunctionFacts, Node
     from troth.analysis.program import Program
     from troth.analysis.program.entities import Module
 
@@ -81,14 +82,12 @@ _MODELS = frozenset({"BaseModel", "SQLModel"})
 @rule("T801", "model-used-as-dict", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Models that are asked for keys."""
-    giving = _functions_giving_models(program)
-    if not giving:
-        return
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
             if not (facts.flags & 1 and index and _asks_for_keys(facts)):
                 continue
+            giving = program.names_found("functions giving models")
             if any(callee.rpartition(".")[2] in giving for callee in (*facts.awaited, *facts.calls)):
                 yield from _judge(program, module, module.function(index))
 
@@ -102,30 +101,40 @@ def _asks_for_keys(facts: FunctionFacts) -> bool:
     return not asked <= {param[0] for param in facts.params}
 
 
-def _functions_giving_models(program: Program) -> frozenset[str]:
-    known: frozenset[str] | None = getattr(program, "_functions_giving_models", None)
-    if known is None:
-        models = {
-            c.name
-            for module in program.own_modules()
-            for c in module.facts.classes
-            if any(decorator_name(d) == "dataclass" for d in c.decorators)
-            or any(decorator_name(b) in _MODELS or decorator_name(b).endswith(("Model", "Base")) for b in c.bases)
-        }
-        known = frozenset(
-            f.name
-            for module in program.own_modules()
-            for f in module.facts.functions
-            if f.flags & 1 and f.returns is not None and _mentions(f.returns, models)
-        )
-        program._functions_giving_models = known  # type: ignore[attr-defined]
-    return known
+@question("functions giving models")
+def _giving_models(program: Program) -> set[str]:
+    models = {name for found in program.said("models").values() for name in found}
+    return {
+        name
+        for found in program.said("what async functions return").values()
+        for name, words in found.items()
+        if not words.isdisjoint(models)
+    }
 
 
-def _mentions(node: object, words: set[str]) -> bool:
+@part("models")
+def _models_in(file: FileFacts) -> frozenset[str]:
+    return frozenset(
+        c.name
+        for c in file.classes
+        if any(decorator_name(d) == "dataclass" for d in c.decorators)
+        or any(decorator_name(b) in _MODELS or decorator_name(b).endswith(("Model", "Base")) for b in c.bases)
+    )
+
+
+@part("what async functions return")
+def _returned_in(file: FileFacts) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for f in file.functions:
+        if f.flags & 1 and f.returns is not None:
+            found.setdefault(f.name, set()).update(_words(f.returns))
+    return found
+
+
+def _words(node: object) -> set[str]:
     if isinstance(node, tuple):
-        return any(_mentions(part, words) for part in node if part.__class__ is not int)
-    return isinstance(node, str) and node.strip("'\"") in words
+        return {word for part in node if part.__class__ is not int for word in _words(part)}
+    return {node.strip("'\"")} if isinstance(node, str) else set()
 
 
 def _judge(program: Program, module: Module, function: Function) -> Iterator[Finding]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.evidence import is_test
@@ -136,7 +135,7 @@ def _judge(program: Program, cls: Class, override: Function, name: str) -> Itera
         if any(twin in one.methods for one in _between(program, cls, base)) or any(_calls(program, cls, name)):
             continue
         seen = [call for call in _calls(program, cls, twin) if call.caller.name != name]
-        if seen and not any(name in _attributes(body_of(call.caller.facts)) for call in seen):
+        if seen and not any(name in _attributes(call.caller.body()) for call in seen):
             yield _told(program, override, other, seen[0])  # nobody chooses between the two
 
 
@@ -169,7 +168,7 @@ def _leads_to(program: Program, base: Class, function: Function, name: str) -> b
     todo = [function]
     while todo:
         one = todo.pop()
-        used = set(_own_attributes(body_of(one.facts)))
+        used = set(_own_attributes(one.body()))
         if name in used:
             return True
         for method in (used & base.methods.keys()) - seen:
@@ -181,7 +180,7 @@ def _leads_to(program: Program, base: Class, function: Function, name: str) -> b
 def _is_used_within(program: Program, cls: Class, name: str) -> bool:
     """Whether another method of the class or of its bases uses the overridden one."""
     return any(
-        name in _own_attributes(body_of(one.module.function(index).facts))
+        name in _own_attributes(one.module.function(index).body())
         for one in program.classes.order(cls)
         if isinstance(one, Class)
         for method, indexes in one.methods.items()

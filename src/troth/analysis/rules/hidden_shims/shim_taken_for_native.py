@@ -14,15 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
+from troth.analysis.facts.model import ASYNC, body_of
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.entities import Class
 from troth.analysis.program.evidence import is_test
+from troth.analysis.program.parts import part
 from troth.analysis.program.values import ClassObject, Instance
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import FileFacts, FunctionFacts
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Function
@@ -57,13 +59,10 @@ _QUESTIONS = frozenset({"hasattr", "getattr", "iscoroutinefunction"})
 @rule("T501", "shim-taken-for-native", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Questions that every object answers with yes."""
-    shims = _shims(program)
-    if not shims:
-        return
-    asked = frozenset(program.asked)
-    for caller in program.calling.functions_naming(_QUESTIONS):
-        if caller.module.path not in asked:
-            continue
+    for caller in program.calling.asked_naming(_QUESTIONS):
+        shims = _shims(program)
+        if not shims:
+            return
         for call in program.calling.of(caller):
             if call.text.rpartition(".")[2] in _QUESTIONS:
                 yield from _judge(program, call, shims)
@@ -72,33 +71,37 @@ def check(program: Program) -> Iterator[Finding]:
 def _shims(program: Program) -> dict[str, list[Function]]:
     """The async methods that only hand a plain method of the same object to a thread, by name."""
     found: dict[str, list[Function]] = {}
-    for module in program.own_modules():
-        for index, facts in enumerate(module.facts.functions):
-            if (
-                facts.flags & 3 == 1
-                and facts.owner >= 0
-                and any(c.rpartition(".")[2] in _OFFLOADING for c in facts.awaited)
-            ):
-                function = module.function(index)
-                if _only_offloads(function):
-                    found.setdefault(facts.name, []).append(function)
+    for path, indexes in program.said("shims").items():
+        for function in map(program.module(path).function, indexes):
+            found.setdefault(function.name, []).append(function)
     return found
 
 
-def _only_offloads(function: Function) -> bool:
-    body = [s for s in body_of(function.facts) if s[0] != "import" and not (s[0] == "expr" and s[1][0] == "const")]
+@part("shims")
+def _shims_in(file: FileFacts) -> list[int]:
+    return [
+        index
+        for index, facts in enumerate(file.functions)
+        if facts.flags & 3 == 1
+        and facts.owner >= 0
+        and any(c.rpartition(".")[2] in _OFFLOADING for c in facts.awaited)
+        and _only_offloads(file, facts)
+    ]
+
+
+def _only_offloads(file: FileFacts, function: FunctionFacts) -> bool:
+    body = [s for s in body_of(function) if s[0] != "import" and not (s[0] == "expr" and s[1][0] == "const")]
     waiting = list(_awaits(tuple(body)))
     if len(waiting) != 1 or waiting[0][1][0] != "call" or len(body) > 3:
         return False
-    receiver = function.facts.params[0][0] if function.facts.params else ""
+    receiver = function.params[0][0] if function.params else ""
     given = waiting[0][1][2]
-    owner = function.owner
-    assert owner is not None
+    methods = dict(file.classes[function.owner].methods)
     return any(
         node[0] == "attr"
         and node[1] == ("name", receiver)
-        and node[2] in owner.methods
-        and not owner.module.function(owner.methods[node[2]][-1]).is_async
+        and node[2] in methods
+        and not file.functions[methods[node[2]][-1]].flags & ASYNC
         for node in given
     )
 

@@ -17,12 +17,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
-from troth.analysis.program.chains import Chains, Link
+from troth.analysis.program.chains import Chains, Link, chains_of
 from troth.analysis.program.evidence import is_test
+from troth.analysis.program.parts import question
 from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio, waits_otherwise
 from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
 from troth.analysis.rules.registry import Case, rule
@@ -91,6 +91,14 @@ CASES = [
         "a lookup that only reads numbers",
         good="import socket\nasync def main(host):\n    socket.getaddrinfo(host, 80, flags=socket.AI_NUMERICHOST)\n"
         "    socket.getaddrinfo('127.0.0.1', 80)\n    socket.getnameinfo(host, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)\n",
+    ),
+    Case(
+        "a lookup to bind to",
+        good="import socket\ndef bind_sockets(address):\n    return socket.getaddrinfo(address, 80)\nasync def main(address):\n    bind_sockets(address)\n",
+    ),
+    Case(
+        "a lock that was just made",
+        good="import threading\nasync def main(locks, key):\n    lock = threading.Lock()\n    lock.acquire()\n    locks[key] = lock\n",
     ),
     Case("a lookup", bad="import socket\nasync def main(host):\n    socket.getaddrinfo(host, 80)  # here\n"),
     Case(
@@ -202,6 +210,7 @@ _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole fil
 
 
 _NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK")
+_BINDING = re.compile(r"(?i)bind|listen")
 _BLOCKING = re.compile(r"[Bb]locking|(?<![a-zA-Z])sync(?:_|\b)|(?<![a-z])Sync(?=[A-Z_]|\b)|_sync(?:_|\b)")
 _WAITING = frozenset({"wait", "block", "blocking"})
 _NOT_WAITING = re.compile(r"\b(?:wait|block|blocking)\s*=\s*False\b")
@@ -213,28 +222,10 @@ _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyn
 @rule("T602", "blocking-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Calls that hold the loop up."""
-    known = semantics().blocking
-
-    def kind(call: Call) -> Blocking | None:
-        found = next((known[name] for name in names_of(call.callee) if name in known), None) or _also(program, call)
-        if found is None or found.waits_for not in _DIRECT or _takes_no_time(program, call, found):
-            return None
-        if found.waits_for == "future" and _is_perhaps_done(call):
-            return None
-        if found.waits_for == "database" and is_test(call.caller.module.path):
-            return None  # a test that makes its own small database has nobody waiting meanwhile
-        if found.waits_for == "file" and (
-            call.text.rpartition(".")[2] not in _FILES or _runs_alone(program, call.caller)
-        ):
-            return None
-        return found
-
-    names = {*known, "subprocess.Popen"}
-    direct = Chains(program, names, lambda call: kind(call) is not None, stops=lambda _: True, whoever=_FILES)
     connections: set[tuple[Function, str]] = set()
-    for call in direct.direct():
+    for call in _direct(program).direct():
         if not call.is_awaited and not _is_of_a_blocking_flavor(call.caller):
-            found = kind(call)
+            found = _kind(program, call)
             assert found is not None
             if found.waits_for == "database":
                 connection = (call.caller, call.text.rpartition(".")[0])
@@ -247,16 +238,9 @@ def check(program: Program) -> Iterator[Finding]:
             if _makes_a_client(call):
                 what = "makes a client whose every call waits for the network and holds up the loop meanwhile"
             yield _told(program, call, found, f"`{_shown(program, call)}(…)` {what}", ())
-    chained = Chains(
-        program,
-        [name for name in known if _reaches(known[name])],
-        lambda call: not call.text.endswith("Popen") and not _makes_a_client(call) and _reaches(kind(call)),
-        stops=_is_for_a_thread,
-        up_to=("return",),
-    )
     told: set[tuple[Function, Function, At]] = set()
-    for link in chained.indirect():
-        found = kind(link.end)
+    for link in _chained(program).indirect():
+        found = _kind(program, link.end)
         assert found is not None
         place = (link.call.caller, link.end.caller, link.end.at)
         if place in told or _is_told_not_to_wait(program, link) or _is_of_a_blocking_flavor(link.call.caller):
@@ -282,6 +266,59 @@ def _is_told_not_to_wait(program: Program, link: Link) -> bool:
             return True
         one = one.rest
     return False
+
+
+def _kind(program: Program, call: Call) -> Blocking | None:
+    known = semantics().blocking
+    found = next((known[name] for name in names_of(call.callee) if name in known), None) or _also(program, call)
+    if found is None or found.waits_for not in _DIRECT or _takes_no_time(program, call, found):
+        return None
+    if found.waits_for == "future" and _is_perhaps_done(call):
+        return None
+    if found.waits_for == "database" and is_test(call.caller.module.path):
+        return None  # a test that makes its own small database has nobody waiting meanwhile
+    if found.waits_for == "file" and (call.text.rpartition(".")[2] not in _FILES or _runs_alone(program, call.caller)):
+        return None
+    return found
+
+
+def _direct(program: Program) -> Chains:
+    names = {*semantics().blocking, "subprocess.Popen"}
+
+    def make() -> Chains:
+        return Chains(
+            program,
+            "blocking",
+            names,
+            lambda call: _kind(program, call) is not None,
+            stops=lambda _: True,
+            whoever=_FILES,
+        )
+
+    return chains_of(program, "blocking", make)
+
+
+def _chained(program: Program) -> Chains:
+    known = semantics().blocking
+
+    def make() -> Chains:
+        return Chains(
+            program,
+            "blocking at a distance",
+            [name for name in known if _reaches(known[name])],
+            lambda call: (
+                not call.text.endswith("Popen") and not _makes_a_client(call) and _reaches(_kind(program, call))
+            ),
+            stops=_is_for_a_thread,
+            up_to=("return",),
+        )
+
+    return chains_of(program, "blocking at a distance", make)
+
+
+@question("reaching blocking at a distance")
+def _reaching(program: Program) -> set[str]:
+    return _chained(program).reach()
 
 
 def _reaches(found: Blocking | None) -> bool:
@@ -349,6 +386,10 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
         return True
     if call.text.rpartition(".")[2] == "join" and _was_awaited_meanwhile(call):
         return True
+    if found.waits_for == "lock" and call.text.endswith(".acquire") and _is_new(call):
+        return True
+    if call.text.rpartition(".")[2] in _LOOKUPS and _BINDING.search(call.caller.name):
+        return True  # the host's own addresses are asked of nobody
     if call.text.rpartition(".")[2] == "put" and found.waits_for == "queue":
         return True  # most queues have no bound, and then nobody waits
     if any("socket.socket." in name for name in names_of(call.callee)) and (
@@ -362,6 +403,12 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
     return is_zero or any(value is False for value in off)
+
+
+def _is_new(call: Call) -> bool:
+    """Whether the function made the lock itself, so that nobody else can have it."""
+    lock = call.node[1][1]
+    return any(statement[2][0] == "call" and lock in statement[1] for statement in _assignments(call.caller.body()))
 
 
 def _was_awaited_meanwhile(call: Call) -> bool:
@@ -395,7 +442,7 @@ def _is_of_a_pool(program: Program, call: Call) -> bool:
     """Whether a result is asked of what a pool of threads or processes gave for a job: `pool.submit(job).result()`."""
     future: Any = call.node[1][1] if call.node[1][0] == "attr" else ()
     if future[:1] == ("name",):
-        given = [one[2] for one in _assignments(body_of(call.caller.facts)) if one[1] == (future,)]
+        given = [one[2] for one in _assignments(call.caller.body()) if one[1] == (future,)]
         future = given[0] if len(given) == 1 else ()
     if future[:1] != ("call",):
         return False
@@ -414,7 +461,7 @@ def _assignments(node: Any) -> Iterator[Node]:
 
 def _has_async_paths(function: Function) -> bool:
     """Whether the file knows paths whose methods are awaited."""
-    return any(one.module.partition(".")[0] in {"anyio", "aiopath", "trio"} for one in function.module.facts.imports)
+    return not function.module.packages.isdisjoint({"anyio", "aiopath", "trio"})
 
 
 def _is_perhaps_done(call: Call) -> bool:

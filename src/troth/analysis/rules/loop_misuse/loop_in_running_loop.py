@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
-from troth.analysis.program.chains import Chains
+from troth.analysis.program.chains import Chains, chains_of
+from troth.analysis.program.parts import part, question
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import span
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import FileFacts
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Function
@@ -91,12 +93,7 @@ def check(program: Program) -> Iterator[Finding]:
     """Loops started where one runs."""
     if _allows_nesting(program):
         return
-    starters = {name for name, way in semantics().runs_a_loop.items() if way == "runs"}
-
-    def starts(call: Call) -> bool:
-        return any(name in starters for name in names_of(call.callee))
-
-    chains = Chains(program, starters, starts, stops=_asks, up_to=("return", "raise"))
+    chains = _chains(program)
     for call in chains.direct():
         if not _looks_whether_one_runs(call.caller):
             message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"
@@ -115,6 +112,23 @@ def check(program: Program) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _chains(program: Program) -> Chains:
+    starters = {name for name, way in semantics().runs_a_loop.items() if way == "runs"}
+
+    def starts(call: Call) -> bool:
+        return any(name in starters for name in names_of(call.callee))
+
+    def make() -> Chains:
+        return Chains(program, "loops", starters, starts, stops=_asks, up_to=("return", "raise"))
+
+    return chains_of(program, "loops", make)
+
+
+@question("reaching loops")
+def _reaching(program: Program) -> set[str]:
+    return _chains(program).reach()
+
+
 def _looks_whether_one_runs(function: Function) -> bool:
     """In `async def` a loop runs whatever loop is made or fetched; only a branch on `is_running` is never taken."""
     return any(callee.rpartition(".")[2] == "is_running" for callee in function.facts.calls)
@@ -122,7 +136,12 @@ def _looks_whether_one_runs(function: Function) -> bool:
 
 def _allows_nesting(program: Program) -> bool:
     """Whether the project patches asyncio so that loops may be nested."""
-    return any(one.module == "nest_asyncio" for module in program.own_modules() for one in module.facts.imports)
+    return bool(program.said("nested loops"))
+
+
+@part("nested loops")
+def _nests(file: FileFacts) -> bool:
+    return any(one.module == "nest_asyncio" for one in file.imports)
 
 
 def _asks(function: Function) -> bool:

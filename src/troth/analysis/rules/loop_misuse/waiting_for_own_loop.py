@@ -128,7 +128,7 @@ def _given(call: Call, target: Function, wanted: str) -> Iterator[Node]:
     """What a call gives to a parameter, by way of a variable or not."""
     shift = 1 if target.owner is not None and not target.decorated_with("staticmethod") else 0
     places = [param[0] for param in target.facts.params if param[3] in {"", "/"}][shift:]
-    bound = {_written(statement[1][0]): statement[2] for statement in _nodes(body_of(call.caller.facts), "assign")}
+    bound = {_written(statement[1][0]): statement[2] for statement in _nodes(call.caller.body(), "assign")}
     for position, node in enumerate(call.node[2]):
         if position < len(places) and places[position] == wanted:
             yield bound.get(_written(node), node)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.program.dispatch import dispatchers, dispatchers_in
+from troth.analysis.program.dispatch import dispatchers_in, dispatchers_of
 from troth.analysis.program.evidence import is_test
 from troth.analysis.program.needless import pulled
 from troth.analysis.rules.freeing import dispatch_fix
@@ -70,7 +70,7 @@ def check(program: Program) -> Iterator[Finding]:
     here = [one for path in program.asked for one in dispatchers_in(program, program.module(path))]
     idle_ones = pulled(program, dict.fromkeys(handler for one in here for handler in one.handlers))
     by_handler: dict[Function, set[At]] = defaultdict(set)
-    for dispatcher in dispatchers(program) if idle_ones else ():
+    for dispatcher in dispatchers_of(program, idle_ones):
         for handler in dispatcher.handlers:
             by_handler[handler].add(dispatcher.call.at)
     for dispatcher in here:

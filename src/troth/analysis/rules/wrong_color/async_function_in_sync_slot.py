@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.knowledge.semantics import semantics
@@ -139,7 +138,7 @@ def check(program: Program) -> Iterator[Finding]:
         module = function.module
         if module not in hands_over:
             hands_over[module] = any(n == "lambda" or program.evidence.colors(n)[0] for n in module.facts.mentions)
-        if hands_over[module] and _may_hand_over(program, body_of(function.facts)):
+        if hands_over[module] and _may_hand_over(program, function.body()):
             for call in program.calling.of(function):
                 yield from _judge(program, call)
     for path in program.asked:
@@ -197,7 +196,7 @@ def _judge(program: Program, call: Call) -> Iterator[Finding]:
         return
     if found == "builtins.map" and not _is_taken_for_results(program, call):
         return  # a list of coroutines, which somebody may gather
-    if call.is_awaited and _is_awaited_after_all(body_of(call.caller.facts), call):
+    if call.is_awaited and _is_awaited_after_all(call.caller.body(), call):
         return  # the thread gives the coroutine back
     wants = known[found]
     for slot, node, value in arguments_of(call):

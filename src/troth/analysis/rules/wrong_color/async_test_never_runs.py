@@ -11,7 +11,6 @@ another matter, so it is likely.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -51,6 +50,10 @@ CASES = [
     ),
     Case("pytest's own style", good="class TestStore:\n    async def test_load(self):\n        await load()\n"),
     Case(
+        "a metaclass that wraps the tests",
+        good="import unittest\nclass Meta(type): ...\nclass Base(unittest.TestCase, metaclass=Meta): ...\nclass TestStore(Base):\n    async def test_load(self):\n        await load()\n",
+    ),
+    Case(
         "of an unknown base",
         good="from lib.testing import TestCase\nclass TestStore(TestCase):\n    async def test_load(self):\n        await load()\n",
     ),
@@ -70,7 +73,6 @@ CASES = [
 ]
 
 _CALLED = frozenset({"setUp", "tearDown", "setUpClass", "tearDownClass"})
-_METACLASS = re.compile(r"\s*(?:@.*\n\s*)*class\s+\w+\s*(?:\[[^\]]*\])?\((?:[^()]|\([^()]*\))*\bmetaclass\s*=")
 _RUNNING = (
     "run",
     "_callSetUp",
@@ -114,10 +116,11 @@ def _is_case(program: Program, cls: Class, kinds: frozenset[str]) -> bool:
 
 
 def _has_metaclass(program: Program, cls: Class) -> bool:
-    """Whether the head of the class names a metaclass, which may make anything of its methods."""
-    text, line = program.text(cls.module.path), cls.facts.at[0]
-    head = text.value[text.offset(line, 0) : text.offset(line, 0) + 400]
-    return _METACLASS.match(head) is not None
+    """Whether the class is made by something of its own, which may wrap its tests."""
+    first, _, last, _ = cls.facts.at
+    text = program.text(cls.module.path)
+    head = "".join(text.line(number) for number in range(first, min(last, first + 5) + 1)).partition(":")[0]
+    return "metaclass" in head
 
 
 def _leaves_it(program: Program, function: Function, decorator: tuple[object, ...]) -> bool:

@@ -24,13 +24,14 @@ from troth.analysis.program.calling import names_of
 from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.parts import part
 from troth.analysis.program.results import gives_a_result_sometimes, gives_no_promise, library_gives_no_promise
 from troth.analysis.program.values import FunctionValue, Instance, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import FunctionFacts
+    from troth.analysis.facts.model import FileFacts, FunctionFacts
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Function
@@ -94,6 +95,14 @@ CASES = [
         "set by a function inside",
         good="import threading\nasync def load(): ...\ndef run():\n    result = None\n    def work():\n        nonlocal result\n"
         "        result = load()\n    threading.Thread(target=work).start()\n    return result\nasync def main():\n    await run()\n",
+    ),
+    Case(
+        "named after a class that has an async twin",
+        good="class OAuthFlow:\n    def handle_callback(self) -> None:\n        print(1)\nclass AsyncOAuthFlow:\n    async def handle_callback(self) -> None: ...\nasync def main(oauth_flow):\n    await oauth_flow.handle_callback()\n",
+    ),
+    Case(
+        "a client that is wrapped under the same name",
+        good="class News:\n    def __init__(self, client):\n        self.client = client\n    def search_news(self) -> str:\n        return 'x'\n    async def asearch_news(self):\n        return await self.client.news.search_news()\n",
     ),
     Case(
         "asked of a remote object",
@@ -173,7 +182,7 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
 
 def _can_be_plain(program: Program, name: str) -> bool:
     """Whether some function of that name gives nothing that can be awaited."""
-    known: dict[str, bool] = program.__dict__.setdefault("_can_be_plain", {})
+    known: dict[str, bool] = program.answers_to("can be plain")
     if name not in known:
         known[name] = any(
             not one.is_async and _gives_a_result(program, one) for one in program.calling.functions_named(name)
@@ -216,6 +225,9 @@ def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
         if len(known) < len(whys) or _is_replaced(program, call) or any(_may_be_a_twin(program, one) for one in plain):
             return
         first = plain[0]
+        is_guess = any(isinstance(one.receiver, Instance) and one.receiver.guess for one in plain)
+        if is_guess and program.evidence.colors(first.function.name)[0]:
+            return  # a class of which another one has this method in async
         sure = len(plain) == 1 and not (isinstance(first.receiver, Instance) and first.receiver.guess)
         sure = sure and all(is_sure for _, is_sure in known)
         yield _told(program, call, under, first.function.qualname, tuple(reason for reason, _ in known), sure=sure)
@@ -263,7 +275,10 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     is_async, plain = program.evidence.colors(name)
     if is_async or not plain or name in GENERIC or name.startswith("__") or "_" not in name.strip("_"):
         return None
-    tops = {one.module.partition(".")[0] for one in call.caller.module.facts.imports if not one.level}
+    owner = call.caller.class_around
+    if "async" in call.text.lower() or (owner is not None and name in owner.methods):
+        return None  # an async client, or one that the class wraps under the same names
+    tops = call.caller.module.packages
     if any(name in library.async_names(top) for top in tops):
         return None  # the object may be of a library that the file imports, where it is awaited rightly
     defined = [function for function in program.calling.functions_named(name) if function.owner is not None]
@@ -282,15 +297,15 @@ def _gives_a_result(program: Program, function: Function) -> bool:
 
 def _has_remote_objects(program: Program) -> bool:
     """Whether some `__getattr__` makes async methods up: whatever is called on such an object goes elsewhere."""
-    known: bool | None = getattr(program, "_remote_objects", None)
-    if known is None:
-        known = any(
-            facts.name in {"__getattr__", "__getattribute__"} and _makes_async(module.facts.functions, index)
-            for module in program.own_modules()
-            for index, facts in enumerate(module.facts.functions)
-        )
-        program._remote_objects = known  # type: ignore[attr-defined]
-    return known
+    return bool(program.said("remote objects"))
+
+
+@part("remote objects")
+def _makes_up_async(file: FileFacts) -> bool:
+    return any(
+        facts.name in {"__getattr__", "__getattribute__"} and _makes_async(file.functions, index)
+        for index, facts in enumerate(file.functions)
+    )
 
 
 def _makes_async(functions: tuple[FunctionFacts, ...], index: int) -> bool:

@@ -61,9 +61,7 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Plain mocks under `await`."""
     for path in program.asked:
-        for function in mocking_functions(program.module(path)):
-            if not function.waits:
-                continue
+        for function in mocking_functions(program.module(path), awaited=True):
             for use in mock_uses(program, function):
                 if use.color != "plain" or not isinstance(use.around[0], ast.Await) or _is_expected(use.around):
                     continue

@@ -14,7 +14,6 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program.results import is_no_promise
 from troth.analysis.rules.registry import Case, rule
@@ -80,7 +79,7 @@ def _word(node: Node) -> str:
 
 def _gives_a_result(program: Program, function: Function) -> bool:
     """Whether everything it returns is known, and nothing of that can be awaited."""
-    returned = _returned(body_of(function.facts))
+    returned = _returned(function.body())
     if any(
         node is not None
         and node[0]

@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutine, definition_of
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.parts import question
 from troth.analysis.program.required import is_protocol
 from troth.analysis.program.taking import called_body
 from troth.analysis.program.values import FunctionValue, Instance, Lambda
@@ -85,27 +85,49 @@ _QUESTIONS = frozenset(
 @rule("T409", "misjudged-callable", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Questions that get the wrong answer."""
-    asked = frozenset(program.asked)
-    asking: dict[Function, Call] = {}
-    for caller in program.calling.functions_naming({"iscoroutinefunction"}):
-        if any("__call__" in callee for callee in caller.facts.calls) or _is_test(caller):
-            continue
-        for call in program.calling.of(caller):
-            if not call.given or not any(name in _QUESTIONS for name in names_of(call.callee)):
-                continue
-            if "__call__" in _text(program, caller):
-                break
-            if call.node[2] and call.node[2][0][0] == "name" and call.node[2][0][1] in caller.params:
-                asking.setdefault(caller, call)
+    for caller in program.calling.asked_naming({"iscoroutinefunction"}):
+        for call in _questions(program, caller):
             value = call.given[0][1]
-            what = _misjudged(program, value) if caller.module.path in asked else ""
+            what = _misjudged(program, value)
             if what:
                 message = f"`{call.text}(…)` says False of {what}, although calling it gives a coroutine"
                 yield tell_at(
                     program, "T409", "misjudged-callable", caller, call.at, message, sure=False,
                     reasons=(_reason(value, caller),), subject=call.text,
                 )  # fmt: skip
-    yield from _given(program, {one: call for one, call in asking.items() if not _asks_again(one)}, asked)
+    names = program.names_found("functions that ask for a color")
+    mine = {name for name in program.calling.names_asked() if name in names}
+    if mine:
+        yield from _given(program, _asking(program), mine)
+
+
+def _questions(program: Program, caller: Function) -> Iterator[Call]:
+    """The calls of a function that ask for a color and do not know of objects that can be called."""
+    if any("__call__" in callee for callee in caller.facts.calls) or _is_test(caller):
+        return
+    for call in program.calling.of(caller):
+        if call.given and any(name in _QUESTIONS for name in names_of(call.callee)):
+            if "__call__" in _text(program, caller):
+                return
+            yield call
+
+
+def _asking(program: Program) -> dict[Function, Call]:
+    """The functions that ask for the color of a parameter, and nothing else, with the call that does."""
+    known: dict[str, dict[Function, Call]] = program.answers_to("asking for a color")
+    if "" not in known:
+        found: dict[Function, Call] = {}
+        for caller in program.calling.functions_naming({"iscoroutinefunction"}):
+            for call in _questions(program, caller):
+                if call.node[2] and call.node[2][0][0] == "name" and call.node[2][0][1] in caller.params:
+                    found.setdefault(caller, call)
+        known[""] = {one: call for one, call in found.items() if not _asks_again(one)}
+    return known[""]
+
+
+@question("functions that ask for a color")
+def _names_asking(program: Program) -> set[str]:
+    return {one.name for one in _asking(program)}
 
 
 def _asks_again(function: Function) -> bool:
@@ -114,10 +136,10 @@ def _asks_again(function: Function) -> bool:
     return any(_ASKING.search(callee) for callee in calls) or function.name.startswith(("is_", "_is_"))
 
 
-def _given(program: Program, asking: dict[Function, Call], asked: frozenset[str]) -> Iterator[Finding]:
+def _given(program: Program, asking: dict[Function, Call], names: set[str]) -> Iterator[Finding]:
     """What is given to a parameter that is asked, and then called."""
-    for caller in program.calling.functions_naming({one.name for one in asking}):
-        if caller.module.path not in asked or _is_test(caller):
+    for caller in program.calling.asked_naming(names):
+        if _is_test(caller):
             continue
         for call in program.calling.of(caller):
             target = called_body(program, call.callee) if call.callee is not None else None
@@ -181,7 +203,7 @@ def _wraps_plainly(program: Program, function: Function, decorator: Node) -> boo
     if made is None or made.is_async:
         return False
     for _ in range(2 if decorator[0] == "call" else 1):  # `@retry(3)`: what it returns is the decorator
-        given = [node[1] for node in _returned(body_of(made.facts)) if node[0] == "name"]
+        given = [node[1] for node in _returned(made.body()) if node[0] == "name"]
         inner = [one for name in given for one in made.module.inner(made.index).get(name, ())]
         if len(inner) != 1 or not isinstance(inner[0], Function):
             return False

@@ -13,11 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.model import ASYNC
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.colors import arguments_of
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.required import is_protocol
+from troth.analysis.program.parts import part, question
+from troth.analysis.program.required import is_protocol, says_protocol
 from troth.analysis.program.results import gives_no_promise
 from troth.analysis.program.taking import called_body
 from troth.analysis.program.values import Instance
@@ -25,6 +27,7 @@ from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
+    from troth.analysis.facts.model import FileFacts
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
 
@@ -72,13 +75,10 @@ CASES = [
 @rule("T413", "object-of-other-color", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Objects that do not do what a protocol asks for."""
-    protocols = _protocols(program)
-    asked = frozenset(program.asked)
-    takers = _takers(program, protocols) if protocols else {}
-    names = {one.owner.name if one.name == "__init__" and one.owner is not None else one.name for one in takers}
-    for caller in program.calling.functions_naming(names):
-        if caller.module.path not in asked:
-            continue
+    names = program.names_found("functions that take async protocols")
+    mine = {name for name in program.calling.names_asked() if name in names}
+    takers = _takers(program) if mine else {}
+    for caller in program.calling.asked_naming(mine):
         for call in program.calling.of(caller):
             target = called_body(program, call.callee) if call.callee is not None else None
             if target is not None and target[0] in takers:
@@ -87,28 +87,45 @@ def check(program: Program) -> Iterator[Finding]:
 
 def _protocols(program: Program) -> dict[str, Class]:
     """The protocols of the project that ask for something async, by name; two of one name count for nothing."""
-    found: dict[str, list[Class]] = {}
-    for module in program.own_modules():
-        for index, facts in enumerate(module.facts.classes):
-            if facts.bases and is_protocol(module.cls(index)):
-                found.setdefault(facts.name, []).append(module.cls(index))
+    found: dict[str, list[tuple[str, int, bool]]] = {}
+    for path, protocols in program.said("async protocols").items():
+        for name, index, is_async in protocols:
+            found.setdefault(name, []).append((path, index, is_async))
     return {
-        name: classes[0]
-        for name, classes in found.items()
-        if len(classes) == 1
-        and any(classes[0].module.function(i).is_async for indexes in classes[0].methods.values() for i in indexes)
+        name: program.module(same[0][0]).cls(same[0][1])
+        for name, same in found.items()
+        if len(same) == 1 and same[0][2]
     }
 
 
-def _takers(program: Program, protocols: dict[str, Class]) -> dict[Function, dict[str, Class]]:
+@part("async protocols")
+def _protocols_in(file: FileFacts) -> list[tuple[str, int, bool]]:
+    return [
+        (c.name, index, any(file.functions[one].flags & ASYNC for _, indexes in c.methods for one in indexes))
+        for index, c in enumerate(file.classes)
+        if c.bases and says_protocol(c)
+    ]
+
+
+def _takers(program: Program) -> dict[Function, dict[str, Class]]:
     """The functions that ask for such a protocol, with the parameters that do."""
-    found: dict[Function, dict[str, Class]] = {}
-    for module in program.own_modules():
-        for index, facts in enumerate(module.facts.functions):
-            for name, annotation, _, _ in facts.params:
-                if annotation is not None and last_name(annotation) in protocols:
-                    found.setdefault(module.function(index), {})[name] = protocols[last_name(annotation)]
-    return found
+    known: dict[str, dict[Function, dict[str, Class]]] = program.answers_to("takers of protocols")
+    if "" not in known:
+        found: dict[Function, dict[str, Class]] = {}
+        for protocol, cls in _protocols(program).items():
+            for function in program.index.functions_annotated(protocol):
+                for name, annotation, _, _ in function.facts.params:
+                    if annotation is not None and last_name(annotation) == protocol:
+                        found.setdefault(function, {})[name] = cls
+        known[""] = found
+    return known[""]
+
+
+@question("functions that take async protocols")
+def _names_of_takers(program: Program) -> set[str]:
+    return {
+        one.owner.name if one.name == "__init__" and one.owner is not None else one.name for one in _takers(program)
+    }
 
 
 def _judge(program: Program, call: Call, target: tuple[Function, int], wanted: dict[str, Class]) -> Iterator[Finding]:

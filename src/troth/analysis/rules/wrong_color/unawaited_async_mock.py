@@ -75,7 +75,7 @@ _USING = (
 def check(program: Program) -> Iterator[Finding]:
     """Async mocks whose calls nobody awaits."""
     for path in program.asked:
-        for function in mocking_functions(program.module(path)):
+        for function in mocking_functions(program.module(path), awaited=False):
             for use in mock_uses(program, function):
                 how = _lost(use) if use.color == "async" else ""
                 if how:

@@ -1,0 +1,158 @@
+"""Knows what others can have read of a file that is not the same any more, from two versions of its facts.
+
+Places do not count: a finding that tells of a place in the file is looked for again in any case. Functions and classes
+are known by their qualified names, so that one that is put in between leaves the others as they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from troth.analysis.facts.model import FileFacts, body_of, without_places
+from troth.analysis.facts.names import class_keys, function_keys
+from troth.analysis.program.counting import compared
+from troth.analysis.program.entities import Class, Function, Module
+from troth.analysis.program.evidence import counted
+from troth.analysis.program.index import said
+from troth.analysis.program.parts import PARTS
+from troth.analysis.program.reads import EVERYTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from troth.analysis.facts.model import FunctionFacts
+
+__all__ = ["Token", "changed", "files_of", "tokens"]
+
+Token = tuple[Any, ...]
+_EMPTY = FileFacts((), (), (), (), None)
+
+
+def changed(path: str, before: FileFacts | None, after: FileFacts | None) -> set[Token]:
+    """All that may be read from a file, or from all files together, and is not the same any more."""
+    old, new = before or _EMPTY, after or _EMPTY
+    found: set[Token] = {("text", path)}
+    one, other = _readable(path, old), _readable(path, new)
+    found |= _differing(one, other)
+    found |= _differing(said(old), said(new))
+    then, now = (compared(counted(path, file.functions).holders()) for file in (old, new))
+    found |= _differing(then, now)
+    found |= {(kind,) for kind, part in PARTS.items() if part(old) != part(new)}
+    found |= _bodies(path, old, new)
+    if len(found) > 1:
+        found |= {("file", path), EVERYTHING}
+    return found
+
+
+def _differing(old: Mapping[Any, object], new: Mapping[Any, object]) -> set[Token]:
+    return {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+
+
+def _readable(path: str, file: FileFacts) -> dict[Token, object]:
+    """What is read of functions but for their bodies, of classes and of names."""
+    functions, classes = function_keys(file), class_keys(file)
+    names: dict[str, list[str]] = {}
+    scopes: list[str] = []
+    found: dict[Token, object] = {}
+
+    def function(index: int) -> str:
+        return functions[index] if index >= 0 else ""
+
+    def cls(index: int) -> str:
+        return classes[index] if index >= 0 else ""
+
+    for key, f in zip(functions, file.functions, strict=True):
+        words = without_places((f.name, function(f.parent), cls(f.owner), f.flags, *f[6:-1]))
+        found["function", path, key] = words
+        if f.owner == -1:
+            if f.parent > 0:
+                scopes.append(words)
+            elif f.parent == 0:
+                names.setdefault(f.name, []).append(words)
+    for key, c in zip(classes, file.classes, strict=True):
+        methods = [(name, [function(index) for index in indexes]) for name, indexes in c.methods]
+        attributes = [(name, function(index), *rest) for name, index, *rest in c.self_attributes]
+        words = without_places((c[:2], function(c.parent), cls(c.outer), c[5:7], methods, c[8:10], attributes))
+        found["class", path, key] = words
+        if c.outer == -1:
+            if c.parent > 0:
+                scopes.append(words)
+            else:
+                names.setdefault(c.name, []).append(words)
+    for one in file.imports:
+        if one.scope:
+            scopes.append(repr((function(one.scope), one[1:])))
+        elif one.local and one.name != "*":
+            names.setdefault(one.local, []).append(repr(one))
+    for name, annotation, value in file.variables:
+        names.setdefault(name, []).append(without_places((annotation, value)))
+    for name, words_of in names.items():
+        found["name", path, name] = words_of
+    found["name", path, ""] = scopes
+    found["name", path, "*"] = ([i for i in file.imports if i.name == "*" and i.scope == 0], file.exports)
+    found["name", path, "."] = {i.module.partition(".")[0] for i in file.imports if not i.level and i.module}
+    found["name", path, "?"] = set(file.mentions)
+    return found
+
+
+def _bodies(path: str, old: FileFacts, new: FileFacts) -> set[Token]:
+    before = dict(zip(function_keys(old), old.functions, strict=True))
+    after = dict(zip(function_keys(new), new.functions, strict=True))
+    return {
+        ("body", path, key) for key in before.keys() | after.keys() if not _is_same(before.get(key), after.get(key))
+    }
+
+
+def _is_same(one: FunctionFacts | None, other: FunctionFacts | None) -> bool:
+    if one is None or other is None or len(one.body) != len(other.body):
+        return False  # a number has the same length, whichever line it is
+    return one.body == other.body or without_places(body_of(one)) == without_places(body_of(other))
+
+
+def tokens(readers: Mapping[object, int], bits: Mapping[str, int]) -> dict[Token, int]:
+    """What was read, by names that outlast a program, with the files that came to it but for the file itself."""
+    keys: dict[Module, tuple[list[str], list[str]]] = {}
+    found: dict[Token, int] = {}
+    for one, every in readers.items():
+        module = _module_of(one)
+        if module is not None and not module.own:
+            continue
+        path = module.path if module is not None else one[1] if one[0] == "text" else ""  # type: ignore[index]
+        mask = every & ~bits.get(path, 0)
+        if not mask:
+            continue
+        token: Token = one  # type: ignore[assignment]
+        if module is not None:
+            if module not in keys:
+                keys[module] = function_keys(module._facts), class_keys(module._facts)
+            token = _token(one, module, *keys[module])
+        found[token] = found.get(token, 0) | mask
+    return found
+
+
+def _module_of(one: object) -> Module | None:
+    if isinstance(one, Module):
+        return one
+    if isinstance(one, Function | Class):
+        return one.module
+    assert isinstance(one, tuple)
+    if isinstance(one[0], Module):
+        return one[0]
+    return one[1].module if one[0] == "body" else None
+
+
+def _token(one: Any, module: Module, functions: list[str], classes: list[str]) -> Token:
+    if one is module:
+        return ("file", module.path)
+    if isinstance(one, Function):
+        return ("function", module.path, functions[one.index])
+    if isinstance(one, Class):
+        return ("class", module.path, classes[one.index])
+    if one[0] is module:
+        return ("name", module.path, one[1])
+    return ("body", module.path, functions[one[1].index])
+
+
+def files_of(mask: int, paths: Iterable[str]) -> set[str]:
+    """The files of a mask."""
+    return {path for number, path in enumerate(paths) if mask >> number & 1}
