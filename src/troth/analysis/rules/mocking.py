@@ -40,6 +40,7 @@ class _Made:
     spec: ast.expr | None
     is_result_open: bool
     """Whether what calling the mock itself gives may be anything."""
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class MockUse:
     color: MockColor
     around: tuple[ast.AST, ...]
     maker: str
+    line: int
+    """Where the mock was made."""
 
 
 def imports_mocks(module: Module) -> bool:
@@ -112,7 +115,7 @@ def _uses(program: Program, function: Function) -> Iterator[MockUse]:
         color = _color(program, function, mock, below)
         if color is not None:
             maker = "AsyncMock" if mock.color == "async" else "Mock"
-            yield MockUse(call, ".".join(path), color, around, maker)
+            yield MockUse(call, ".".join(path), color, around, maker, mock.line)
 
 
 def _made(tree: ast.AST) -> dict[tuple[str, ...], _Made]:
@@ -148,7 +151,7 @@ def _mock(call: ast.Call) -> _Made | None:
             is_open = True  # `side_effect`, `wraps`, `**{"send.return_value": …}`
             if keyword.arg not in {"side_effect", "wraps"}:
                 return None
-    return _Made("async" if name == "AsyncMock" else "plain", spec, is_open)
+    return _Made("async" if name == "AsyncMock" else "plain", spec, is_open, call.lineno)
 
 
 def _said(tree: ast.AST, made: dict[tuple[str, ...], _Made]) -> list[tuple[str, ...]]:

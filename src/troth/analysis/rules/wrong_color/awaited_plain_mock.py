@@ -68,9 +68,8 @@ def check(program: Program) -> Iterator[Finding]:
                 call = use.call
                 at = (call.lineno, call.col_offset, call.end_lineno or call.lineno, call.end_col_offset or 0)
                 message = f"`await {use.written}(…)` raises TypeError: `{use.written}` is a plain mock, whose result cannot be awaited"
-                reason = Reason(
-                    f"`{use.written.partition('.')[0]}` is a `Mock`, and nothing makes this call of it async"
-                )
+                text = f"`{use.written.partition('.')[0]}` is a `Mock`, and nothing makes this call of it async"
+                reason = Reason(text, path, use.line)
                 yield tell_at(
                     program, "T411", "awaited-plain-mock", function, at, message, sure=False, reasons=(reason,),
                     subject=use.written,

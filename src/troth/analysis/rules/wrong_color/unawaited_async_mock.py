@@ -115,7 +115,8 @@ def _told(program: Program, function: Function, use: MockUse, how: str) -> Findi
         fix = Fix("await the call", "likely", (Edit(path, start, start, "await "),))
     message = f"`{use.written}(…)` calls an async mock and {how}: nobody awaits it"
     maker = "an `AsyncMock`" if use.maker == "AsyncMock" else "a mock with a spec"
-    reason = Reason(f"`{use.written.partition('.')[0]}` is {maker}, and this call of it gives a coroutine")
+    text = f"`{use.written.partition('.')[0]}` is {maker}, and this call of it gives a coroutine"
+    reason = Reason(text, path, use.line)
     return tell_at(
         program, "T412", "unawaited-async-mock", function, at, message, sure=False, reasons=(reason,), fix=fix,
         subject=use.written,
