@@ -24,6 +24,7 @@ from troth.analysis.program.tables import Tables
 from troth.analysis.program.trace import Readers, Trace, in_groups, traced
 from troth.analysis.rules import Rule, all_rules
 from troth.analysis.source.notebook import read_notebook
+from troth.analysis.source.pins import newest_allowed
 from troth.analysis.source.project import Project
 from troth.analysis.source.read import Problem
 from troth.analysis.source.text import Text, decode
@@ -103,8 +104,10 @@ def _analyse(
     is_kept: bool = True,
 ) -> Analysis:
     packages = packages_of(project.root, python)
+    allowed = newest_allowed(project.root)
     known_packages = [(folder, store.stamp(folder)) for folder in packages]  # a folder changes with what is installed
-    context = f"{project.root} {project.source_roots} {known_packages} {[rule.code for rule in rules]}"
+    asked_for = [rule.code for rule in rules]
+    context = f"{project.root} {project.source_roots} {known_packages} {asked_for} {sorted(allowed.items())}"
     kept = memory.last_look(context) if memory is not None else None
     if kept is None and cache is not None and is_kept:
         kept = store.load(cache, context)
@@ -143,6 +146,7 @@ def _analyse(
         made = _link(project, linked, said, installed, Reads() if reads else None, tables)
         made.take_over(memory.program if memory is not None else None)
         made.unread = unread
+        made.allowed = allowed
         return made
 
     is_same = memory is not None and memory.program is not None and kept is not None and not changed

@@ -54,6 +54,9 @@ def test_case(rule: Rule, case: Case) -> None:
 # Cases in which a library awaits or makes the coroutine, or `__aiter__` says async without the word: that stays when the
 # case's own `async` is gone.
 OF_A_LIBRARY = {
+    ("T401", "a collection of tasks"),
+    ("T402", "given back by the thread, and run then"),
+    ("T402", "given back by the thread, and dropped"),
     ("T116", "an object"),
     ("T403", "under a time limit"),
     ("T404", "a hook that is awaited"),

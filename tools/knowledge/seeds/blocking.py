@@ -11,7 +11,8 @@ os.{system,wait,waitpid} | subprocess | asyncio.create_subprocess_shell
 urllib.request.{urlopen,urlretrieve} | network | an async client such as httpx.AsyncClient
 http.client.HTTPConnection.{request,getresponse,connect} | network | an async client such as httpx.AsyncClient
 socket.socket.{recv,recvfrom,recv_into,send,sendall,sendto,accept,connect} | network | asyncio.open_connection
-socket.{create_connection,getaddrinfo,gethostbyname,gethostbyaddr,getnameinfo} | network |
+socket.create_connection | network | asyncio.open_connection
+socket.{getaddrinfo,gethostbyname,gethostbyaddr,getnameinfo} | network |
     asyncio.AbstractEventLoop.getaddrinfo
 ssl.{get_server_certificate} | network | asyncio.open_connection
 select.select | network | asyncio.open_connection

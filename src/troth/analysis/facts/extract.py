@@ -138,7 +138,12 @@ class _FileReader(ExpressionReader):
         value = node.value
         if type(value) is ast.Constant:
             return None
-        return ("expr", self.expr(value))
+        expression = self.expr(value)
+        if self._exports is not None and self._function == 0 and expression[0] == "call":
+            callee = expression[1]
+            if callee[0] == "attr" and callee[1] == ("name", "__all__"):  # `__all__.extend(…)`
+                self._exports += ("*",)
+        return ("expr", expression)
 
     def _assign(self, node: ast.Assign) -> Node:
         value = self.expr(node.value)
@@ -162,7 +167,7 @@ class _FileReader(ExpressionReader):
             elif self._function == 0:
                 self._variables.append((target[1], annotation, value))
                 if target[1] == "__all__" and value is not None and value[0] in {"list", "tuple"}:
-                    self._exports = tuple(i[2] for i in value[1] if i[0] == "const" and len(i) == 3)
+                    self._exports = _exported(value)
         elif kind == "attr" and self._self is not None and target[1] == ("name", self._self[0]):
             self._self[1].self_attributes.append((target[2], self._function, annotation, value))
         elif kind == "tuple" and value is not None:
@@ -186,9 +191,11 @@ class _FileReader(ExpressionReader):
         return ("assign", (name,), value)
 
     def _augmented(self, node: ast.AugAssign) -> Node:
-        target = self.expr(node.target)
+        target, value = self.expr(node.target), self.expr(node.value)
         self.bind(target)
-        return ("augassign", target, self.expr(node.value))
+        if self._exports is not None and self._function == 0 and target == ("name", "__all__"):
+            self._exports += _exported(value)
+        return ("augassign", target, value)
 
     def _return(self, node: ast.Return) -> Node:
         return ("return", None if node.value is None else self.expr(node.value), at(node))
@@ -430,3 +437,11 @@ def _says_nothing(body: list[Any]) -> bool:
                 continue
         return False
     return True
+
+
+def _exported(value: Node) -> tuple[str, ...]:
+    """The names in a list for `__all__`; `*` stands for those that are not written out."""
+    if value[0] not in {"list", "tuple"}:
+        return ("*",)
+    names = tuple(i[2] for i in value[1] if i[0] == "const" and len(i) == 3)
+    return names if len(names) == len(value[1]) else (*names, "*")

@@ -45,7 +45,7 @@ __all__ = [
     "without_places",
 ]
 
-FACTS_VERSION = 6
+FACTS_VERSION = 7
 
 Node = tuple[Any, ...]
 At = tuple[int, int, int, int]
@@ -114,7 +114,7 @@ class FileFacts(NamedTuple):
     functions: tuple[FunctionFacts, ...]
     classes: tuple[ClassFacts, ...]
     variables: tuple[tuple[str, Node | None, Node | None], ...]  # module level: name, annotation, value
-    exports: tuple[str, ...] | None  # __all__, where it is a plain list
+    exports: tuple[str, ...] | None  # __all__, where it is a list; `*` for what is not written out in it
     mentions: tuple[str, ...] = ()  # names and attributes that stand somewhere as a value, not only as a callee
 
     def pack(self) -> bytes:

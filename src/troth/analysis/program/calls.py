@@ -145,6 +145,9 @@ class Calls:
         if effect in {"coroutine", "generator", "context"}:
             if program.overridden_otherwise(function, receiver):
                 return None
+            is_plain = scope.function is not None and not scope.function.is_async
+            if is_plain and _guessed(receiver) and program.evidence.colors(function.name)[1]:
+                return None  # a plain function more likely means the plain namesake
             at, text = node[-1], callee_text(node[1])
             promise: Promise = _PROMISES[effect]
             sure = not _guessed(receiver) and not program.effects.is_doubtful(function)
@@ -312,7 +315,7 @@ class Calls:
             value = values[-1][1]
             return value if name != "typing.cast" else self._cast(node, scope, value)
         if name in {"functools.partial", "functools.partialmethod"}:
-            return values[0][1] if values and isinstance(values[0][1], FunctionValue | Lambda | ClassObject) else None
+            return _partly(values)
         return result
 
     def _awaitable(self, value: Value, node: Node, scope: Evaluator) -> Value:
@@ -472,9 +475,7 @@ class Calls:
         why = (f"`{callee_text(node[1])}(…)` makes a `{cls.name}`", module.path, node[-1][0])
         if isinstance(cls, LibraryClass):
             if cls.qualified in {"functools.partial", "functools.partialmethod"}:
-                return (
-                    values[0][1] if values and isinstance(values[0][1], FunctionValue | Lambda | ClassObject) else None
-                )
+                return _partly(values)
             if cls.qualified in PAIRS:
                 return TupleOf(tuple(Instance(library.library_class(one), (), why) for one in PAIRS[cls.qualified]))
             return self._program.types.instance(cls, (), why)
@@ -563,6 +564,16 @@ def callee_text(node: Node) -> str:
     if kind == "index":
         return f"{callee_text(node[1])}[…]"
     return "…"
+
+
+def _partly(values: Arguments) -> Value | None:
+    """What `partial(f, …)` gives: `f`, as far as its color goes; the places of a class's arguments have moved."""
+    first = values[0][1] if values else None
+    if isinstance(first, ClassObject) and len(values) > 1:
+        return CallableType(Instance(first.cls))
+    if isinstance(first, ClassObject):
+        return first
+    return first if isinstance(first, FunctionValue | Lambda) else None
 
 
 def _decorates(node: Node, values: Arguments) -> bool:

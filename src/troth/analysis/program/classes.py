@@ -100,6 +100,16 @@ class Classes:
                 return known  # type: ignore[return-value]
         return None
 
+    def is_method(self, cls: Class | LibraryClass, name: str) -> bool:
+        """Whether a name is that of a method or property, not only of an attribute that somebody sets."""
+        if not isinstance(cls, Class):
+            return True
+        return any(
+            name in one.methods if isinstance(one, Class) else library.member(one.qualified, name) is not None
+            for one in self.order(cls)
+            if one is not None
+        )
+
     def has(self, cls: Class | LibraryClass, name: str) -> bool | None:
         """Whether objects of `cls` have a method `name`; None where an unknown base might have it."""
         if isinstance(cls, LibraryClass):

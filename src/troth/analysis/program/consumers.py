@@ -15,6 +15,7 @@ from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
     Builtin,
+    CallableType,
     ClassObject,
     FunctionValue,
     Instance,
@@ -121,6 +122,7 @@ class Consumers:
         """Who it is that never awaits the argument, as text for a message; "" for anybody who may."""
         if name in {"*", "**"}:
             return ""
+        func = self._called(func)
         callee = node[1]
         if callee[0] == "attr" and callee[2] in _LOG_METHODS:
             base = callee[1]
@@ -154,6 +156,7 @@ class Consumers:
 
         With `by_keyword` the name of an argument says what it is for, rather than the name of who takes it.
         """
+        func = self._called(func)
         if keyword is not None:
             if keyword in {"*", "**"} or _KEEPING_KEYWORD.search(keyword):
                 return True
@@ -176,7 +179,18 @@ class Consumers:
             return fate == "kept" or (fate == "handed over" and _RUNNER.search(function.name) is not None)
         if isinstance(func, ClassObject) and isinstance(func.cls, Class) and self._keeps(func.cls, position, keyword):
             return True
+        if isinstance(func, CallableType) and func.result is not None and not self._is_result(func.result):
+            return True  # what gives an awaitable may well take one
         return looks_like_keeper(callee_text(node[1]))
+
+    def _called(self, func: Value | None) -> Value | None:
+        """An object that is called is its `__call__`."""
+        if isinstance(func, Instance) and isinstance(func.cls, Class):
+            return self._program.classes.member(func.cls, "__call__", func) or func
+        return func
+
+    def _is_result(self, value: Value) -> bool:
+        return isinstance(value, Nothing) or never_awaitable(value, self._program)
 
     def _keeps(self, cls: Class, position: int, keyword: str | None) -> bool:
         """Whether objects of a class keep what their constructor is given in order to await it."""

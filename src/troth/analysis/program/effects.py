@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 from troth.analysis.knowledge.semantics import semantics
@@ -30,6 +31,8 @@ _TO_COROUTINE = frozenset({"sync_to_async", "database_sync_to_async", "run_in_ex
 _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper first, others last
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
+# Decorators of libraries, at hand or not, that by their name make a plain function of an async one.
+_SAYS_PLAIN = re.compile(r"^(?:(?:run|to|as|make|force|ensure)_sync|sync|syncify|run_async|run_in_loop|asyncio_run)$")
 
 # Decorators of libraries that make an object of a function, which is called by somebody else or runs it by itself.
 _TO_OBJECT = frozenset({"command", "group", "hybrid_command", "slash_command", "user_command", "message_command"})
@@ -91,7 +94,7 @@ class Effects:
         value = self._program.static(function.module, function.parent).value(node)
         if isinstance(value, FunctionValue) and isinstance(value.function, Function):
             return self._through_own(value.function, effect, called=called)
-        if name in _TO_OBJECT:
+        if name in _TO_OBJECT or (effect == "coroutine" and _SAYS_PLAIN.search(name)):
             return "unknown"
         if isinstance(value, FunctionValue) and effect in {"plain", "coroutine"}:
             assert isinstance(value.function, LibraryFunction)

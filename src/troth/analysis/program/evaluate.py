@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from troth.analysis.program import library
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.holding import as_one
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
     NONE,
@@ -107,6 +108,10 @@ BUILTIN_FUNCTIONS = {
     ),
     **dict.fromkeys(["memoryview", "classmethod", "staticmethod", "aiter", "anext", "breakpoint", "compile"], ""),
 }
+
+
+_COLLECTIONS = frozenset({"list", "set", "frozenset"})
+_MOCKS = frozenset(f"unittest.mock.{name}" for name in ("Mock", "MagicMock", "NonCallableMock", "NonCallableMagicMock"))
 
 
 def asks_for_function(callee: str) -> bool:
@@ -240,6 +245,9 @@ class Evaluator:
         if base is None:
             return None
         if isinstance(base, Union):
+            whole = as_one(base)
+            if whole is not None and whole.name in _COLLECTIONS:  # empty on one path, filled on another
+                return FunctionValue(_builtin_method(whole, name), whole)
             members = [m for m in base.members if not isinstance(m, Nothing)]
             having = [m for m in members if not self._certainly_lacks(m, name)]
             return union([self.attribute(m, name, at, base_node) for m in having or members])
@@ -247,6 +255,8 @@ class Evaluator:
             found = self.program.classes.member(base.cls, name, base)
             if found is None:
                 if isinstance(base.cls, LibraryClass):
+                    if base.cls.qualified in _MOCKS:
+                        return External(f"{base.cls.qualified}.{name}")  # namesakes in the project say nothing of it
                     self.unlisted(base, name, at)
                 else:
                     self.lacks(base, name, at, base_node)
@@ -304,7 +314,7 @@ class Evaluator:
         )
 
     def _property_site(self, found: Value | None, name: str, at: At, base: Instance) -> Value | None:
-        if isinstance(found, Coroutine) and found.site is None:
+        if isinstance(found, Coroutine) and found.site is None and self.program.classes.is_method(base.cls, name):
             site = self.site(
                 found, at, f".{name}", "coroutine", lambda: self.program.reasons.of_property(base, name), sure=True
             )

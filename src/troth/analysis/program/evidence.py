@@ -17,6 +17,7 @@ from troth.analysis.program.calls import callee_text
 from troth.analysis.program.conventions import ASYNC_BY_NAME, is_asgi_call
 from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
+from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.siblings import Siblings
 from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, Instance, Value
 
@@ -43,6 +44,7 @@ class Evidence:
         self._owners: dict[str, set[str]] = {}  # the classes that have them, in lower case
         self._plain: Counter[str] = Counter()
         self._overriding: dict[str, bool] = {} if program is None else program.answers()
+        self._adding: dict[str, bool] = {} if program is None else program.answers()
         self._places: dict[str, tuple[str, int]] = {}
         self.siblings = Siblings(program)
         self._generators: set[str] = set()  # names of async generators: calling one gives no coroutine
@@ -89,6 +91,10 @@ class Evidence:
         """How many definitions of that name are async, and how many are not."""
         return self._async[name], self._plain[name]
 
+    def has_shapes(self, name: str) -> bool:
+        """Whether calls of that name may give several things: plain and async definitions, or async generators too."""
+        return (self._async[name] > 0 and self._plain[name] > 0) or name in self._generators
+
     def async_names(self) -> set[str]:
         """Names with at least one async definition, and names that are awaited somewhere."""
         return set(self._async) | self.siblings.awaited_names()
@@ -118,6 +124,8 @@ class Evidence:
         path = scope.module.path
         reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
+            reason = None
+        if reason is not None and self.siblings.is_used_plainly(text, scope.function):
             reason = None
         if reason is None and callee[0] == "attr" and scope.function.is_async:
             reason = self._by_library(callee[2], path, external)
@@ -209,7 +217,7 @@ class Evidence:
         if name in GENERIC or len(name) < _TELLING or any(self.colors(name)) or self._is_plain_elsewhere(name, asking):
             return None
         for top in [external.partition(".")[0]] if external else sorted(self._program.module(asking).packages):
-            if name in library.async_methods(top):
+            if name in library.async_methods(top) and not self._program.is_older(top):
                 return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
         return None
 
@@ -241,6 +249,18 @@ class Evidence:
             self._overriding[name] = known
         return known
 
+    def _adds_to_a_library(self, name: str) -> bool:
+        """Whether the only method of that name is in a class that derives from one of a library."""
+        if self._methods[name] != 1:
+            return False
+        known = self._adding.get(name)
+        if known is None:
+            module = self._program.module(self._places[name][0])
+            owner = next((f.owner for f in module.facts.functions if f.name == name and f.owner >= 0), -1)
+            order = self._program.classes.order(module.cls(owner)) if owner >= 0 else ()
+            known = self._adding[name] = any(isinstance(one, LibraryClass) and one.name != "object" for one in order)
+        return known
+
     def _may_be_meant(self, callee: Node, function: Function) -> bool:
         """Whether the receiver may be an object of a class of the project that has the method.
 
@@ -255,9 +275,13 @@ class Evidence:
         around = "" if owner is None else owner.name.lower()
         if self._owners.get(name, set()) == {around} and callee[1][0] == "attr":
             return False
-        if function.is_async and self._methods[name] < _MANY_DEFINITIONS:
+        if name.startswith("_"):
+            return False  # what is private is another's own
+        if self._fits(callee, around):
             return True
-        return self._fits(callee, around)
+        if self._adds_to_a_library(name):
+            return False  # other objects of the library may have it too
+        return function.is_async and self._methods[name] < _MANY_DEFINITIONS
 
     def _is_in_family(self, name: str, owner: Class) -> bool:
         """Whether a class, or a subclass of it, brings the method with it."""

@@ -26,9 +26,10 @@ from troth.analysis.program.holding import (
     promises,
 )
 from troth.analysis.program.ledger import LOOKING_INSIDE, State, dotted, last_part
-from troth.analysis.program.narrowing import Narrowing, asks_for_method
+from troth.analysis.program.narrowing import Narrowing, asks_for_method, asks_for_mode
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
 from troth.analysis.program.values import (
+    NONE,
     AsyncContext,
     AsyncGenerator,
     Awaitable,
@@ -91,6 +92,7 @@ _PLAINEST = {
 }
 # What `gather` and `shield` are called for is to wait; a plain function may start something in an executor and go on.
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
+_RUNNING = frozenset({"run_until_complete", "run_forever", "run_coroutine_threadsafe", "asyncio.run", "anyio.run"})
 _LOST_IN_ASYNC = frozenset({"run_in_executor", "wrap_future"})
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
@@ -103,6 +105,8 @@ class Flow(Narrowing):
         self.block(self.function.body())
         if self.alive:
             self._leave()
+            if self.returns and not self.function.is_async and _runs_a_loop(self.function):
+                self.returns.append(NONE)  # here it waits itself for what it elsewhere gives to be awaited
         self._conclude()
         return self
 
@@ -418,6 +422,7 @@ class Flow(Narrowing):
         self.test(test)
         before = self._copy()
         self.narrow(test, truth=True)
+        knew, self._knows_mode = self._knows_mode, self._knows_mode or asks_for_mode(test)
         self.block(statement[2])
         states = [(self.env, self.pending)] if self.alive else []
         self._restore(before)
@@ -427,6 +432,8 @@ class Flow(Narrowing):
         self._is_plain_side = outside
         if self.alive:
             states.append((self.env, self.pending))
+        if len(states) > 1:  # else what follows belongs to one of the sides
+            self._knows_mode = knew
         self._join(states)
 
     def s_while(self, statement: Node) -> None:
@@ -522,6 +529,9 @@ class Flow(Narrowing):
         masked = expects_error = False
         for node, target in items:
             value = self.value(node)
+            if self._expects_error and not is_async and isinstance(value, AsyncContext):
+                self.keep(value)
+                return  # the error that it raises is expected, and what follows is never reached
             self._check_with(value, node, at, is_async=is_async)
             entered = self.entered(value, is_async=is_async)
             if is_async and target is not None and (entered is None or isinstance(entered, External)):
@@ -770,6 +780,10 @@ class Flow(Narrowing):
 _STATEMENTS: dict[str, Any] = {
     name.removeprefix("s_"): function for name, function in vars(Flow).items() if name.startswith("s_")
 }
+
+
+def _runs_a_loop(function: Function) -> bool:
+    return any(call in _RUNNING or last_part(call) in _RUNNING for call in function.facts.calls)
 
 
 def _is_made_by_plain_function(value: Value) -> bool:

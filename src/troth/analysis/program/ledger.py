@@ -50,6 +50,7 @@ __all__ = ["LOOKING_INSIDE", "Ledger", "State", "dotted", "last_part"]
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
 
+_OF_DEFERREDS = frozenset({"addCallback", "addErrback", "addBoth", "addCallbacks", "add_done_callback"})
 _RAISING = frozenset(
     {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
 )
@@ -96,6 +97,7 @@ class Ledger(Evaluator):
         self._arms = False
         self.is_asking = False  # what becomes of a parameter, whatever it is given
         self._is_plain_side = False  # where somebody has made sure that the methods are plain
+        self._knows_mode = False  # where somebody has asked whether all of this is to be plain or async
         self._awaits: dict[Site, At] = {}  # where a promise was awaited last
         self._raised: dict[Site, int] = {}  # what was held where an error was raised
         self.calls: dict[At, Call] = {}
@@ -107,6 +109,8 @@ class Ledger(Evaluator):
         self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
 
     def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
+        if self._knows_mode and not self.function.is_async:
+            return None  # a plain function that knows of both flavors is not run in this one, or gives to who awaits
         known = self.sites.get((at, promise))
         if known is None:
             known = self.sites[at, promise] = Site(self.function, at, callee, target, promise, sure, reasons)
@@ -158,7 +162,9 @@ class Ledger(Evaluator):
         ):
             self.keep(value)
             return
-        if (site.target is None or (not site.sure and kind != "async iteration")) and kind in _WRITTEN_KNOWINGLY:
+        if (site.target is None or (not site.sure and kind != "async iteration")) and (
+            kind in _WRITTEN_KNOWINGLY or (kind == "attribute" and text in _OF_DEFERREDS)
+        ):
             self.keep(value)
             return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
         if site in self.pending:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from functools import cache
 from typing import Any
 
@@ -85,14 +86,20 @@ def async_methods(top_level: str) -> frozenset[str]:
     table = None if tables is None else tables.load(top_level)
     if table is None:
         return frozenset()
+    # The methods of a class with nothing async in it are left out of the table: `Models` beside `AsyncModels`.
+    plain = {cls for module in table.modules.values() for cls, known in module.get("c", {}).items() if known.get("s")}
     names = {
         name
-        for module in table.modules.values()
-        for known in module.get("c", {}).values()
+        for path, module in table.modules.items()
+        for cls, known in module.get("c", {}).items()
+        if not (_SAYS_ASYNC.search(f"{path}.{cls}") and _SAYS_ASYNC.sub("", cls) in plain)
         for name, sig in known.get("m", {}).items()
         if "a" in sig[0] and "p" not in sig[0]
     }
     return frozenset(names - plain_methods(top_level))
+
+
+_SAYS_ASYNC = re.compile(r"(?i)\b_?(?:async|asyncio|aio)(?=[A-Z.]|\b)|(?:Async|Aio)\b")
 
 
 @cache
@@ -173,6 +180,15 @@ def knows(top_level: str) -> bool:
     """Whether there is a table for this package."""
     tables = _tables()
     return tables is not None and tables.load(top_level) is not None
+
+
+@cache
+def sources(top_level: str) -> tuple[tuple[str, int], ...]:
+    """The distributions that the table of a package was read from, each with its major version."""
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    found = [] if table is None else [one.rpartition(" ") for one in table.source]
+    return tuple((name, int(major)) for name, _, version in found if (major := version.partition(".")[0]).isdigit())
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import FileFacts, ImportFacts, body_of, speaks_of
 from troth.analysis.findings import Span
+from troth.analysis.program import library
 from troth.analysis.program.attributes import collect_uses
 from troth.analysis.program.calling import Calling
 from troth.analysis.program.calls import Calls
@@ -51,6 +52,7 @@ from troth.analysis.program.values import (
     members_of,
     union,
 )
+from troth.analysis.source.pins import normalized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -142,6 +144,8 @@ class Program:
         self.nowhere = Module("", "", _EMPTY, own=False)
         self._facts_of = facts_of
         self._modules: dict[str, Module] = {}
+        self.allowed: Mapping[str, int] = {}  # the newest major versions of libraries that the project allows itself
+        self._older: dict[str, bool] = {}
         self.names = Names(self)
         self.types = Types(self)
         self.classes = Classes(self)
@@ -449,6 +453,22 @@ class Program:
         """The names of which something async is known, in the project or in what it imports."""
         return set() if self._suspicion is None else self._suspicion.names
 
+    def is_older(self, top: str) -> bool:
+        """Whether the project asks for an older version of a library than the tables know, and never awaits near it.
+
+        A library that has become async since is not that library.
+        """
+        known = self._older.get(top)
+        if known is None:
+            asks = [self.allowed.get(normalized(name), version) < version for name, version in library.sources(top)]
+            known = self._older[top] = any(asks) and not any(
+                f.awaited
+                for module in self.own_modules()
+                if any(one.module.partition(".")[0] == top for one in module.facts.imports if not one.level)
+                for f in module.facts.functions
+            )
+        return known
+
     @property
     def suspected(self) -> Mapping[str, frozenset[str]]:
         """The sets of names that suspicion rests on, by what they are, before any walk."""
@@ -509,11 +529,10 @@ class Program:
         return "handed over" if incident.detail else "lost"
 
     def overridden_otherwise(self, function: Function, receiver: Value | None) -> bool:
-        """Whether a subclass of the receiver's class gives the method another color."""
+        """Whether a subclass of the receiver's class gives the method another color, or makes a generator of it."""
         if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
             return False
-        async_, plain = self.evidence.colors(function.name)
-        if not (async_ and plain):
+        if not self.evidence.has_shapes(function.name):
             return False
         mine = self.effects.of(function)
         for child in self.classes.children(receiver.cls):

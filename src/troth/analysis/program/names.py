@@ -97,7 +97,8 @@ class Names:
             target = self._target(module, imported.module, imported.level)
             if isinstance(target, Module):
                 exports = target.exports
-                if (exports is None and not name.startswith("_")) or (exports is not None and name in exports):
+                is_public = exports is None or "*" in exports
+                if (is_public and not name.startswith("_")) or (exports is not None and name in exports):
                     found = self.at_module(target, name)
                     if found is not None:
                         return found
@@ -200,7 +201,7 @@ class Names:
                 if found is not None:
                     return found
         found_there = library.find(dotted)
-        if found_there is None:
+        if found_there is None or self._program.is_older(dotted.partition(".")[0]):
             return External(dotted)
         if found_there.kind == "module":
             return ModuleValue(dotted)

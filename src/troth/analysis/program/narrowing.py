@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import last_name
@@ -32,8 +33,10 @@ from troth.analysis.program.values import (
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
 
-__all__ = ["Narrowing", "asks_for_method"]
+__all__ = ["Narrowing", "asks_for_method", "asks_for_mode"]
 
+_MODE = re.compile(r"(?i)^_*(?:(?:is|use|uses|run|in|as|has|want|wants|supports?)_?)?a?sync(?:hronous)?(?:_mode)?$")
+_ASKS_FOR_OTHERS = frozenset({"isasyncgenfunction", "isgeneratorfunction"})
 _AWAITABLE_TYPES = frozenset(
     {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator", "AsyncIterable"}
 )
@@ -58,8 +61,10 @@ class Narrowing(Ledger):
         elif kind == "call" and len(test[2]) == 1 and last_name(test[1]) in ASKS_FOR_FUNCTION:
             if truth:
                 self._narrow_to_async(test[2][0])
-            elif dotted(test[2][0]):
-                self._learn(dotted(test[2][0]), CallableType(None))  # it is a plain one, whatever its class says
+            else:
+                self._narrow_to_other(test[2][0])
+        elif kind == "call" and truth and len(test[2]) == 1 and last_name(test[1]) in _ASKS_FOR_OTHERS:
+            self._narrow_to_other(test[2][0])
         elif kind == "compare" and len(test[2]) == 1 and test[3][0] == ("const", "None") and test[1][0] == "name":
             is_none = (test[2][0] in {"is", "=="}) == truth
             self._narrow_none(test[1][1], is_none=is_none)
@@ -135,6 +140,12 @@ class Narrowing(Ledger):
             how = f"`{callee_text(node)}` was asked, and is a coroutine function"
             self._learn(key, CallableType(Coroutine(None, lambda: None), how))
 
+    def _narrow_to_other(self, node: Node) -> None:
+        """On the path where `f` was asked, calling it gives no coroutine, whatever its class says."""
+        key = dotted(node).removesuffix(".__call__")
+        if key:
+            self._learn(key, CallableType(None))
+
     def on_attr(self, node: Node) -> Value | None:
         if self._knows_attributes:
             key = dotted(node)
@@ -181,6 +192,18 @@ class Narrowing(Ledger):
                         self.pending[promise.site] &= ~PENDING
         elif isinstance(value, Union):
             self.env[name] = union([m for m in value.members if not isinstance(m, Nothing)])
+
+
+def asks_for_mode(test: Node) -> bool:
+    """Whether a condition is `is_sync()`, `self.is_async`, `not use_async` or `mode == "async"`."""
+    if test[0] == "not":
+        return asks_for_mode(test[1])
+    if test[0] in {"and", "or"}:
+        return any(map(asks_for_mode, test[1]))
+    if test[0] == "compare" and len(test[2]) == 1:
+        other = test[3][0]
+        return other[:2] == ("const", "str") and len(other) == 3 and other[2] in {"sync", "async"}
+    return _MODE.search(last_name(test[1] if test[0] == "call" else test)) is not None
 
 
 def asks_for_method(test: Node) -> bool:

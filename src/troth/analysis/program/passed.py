@@ -14,6 +14,7 @@ from troth.analysis.program.values import (
     Awaitable,
     CallableType,
     ClassObject,
+    External,
     FunctionValue,
     Instance,
     Value,
@@ -77,8 +78,13 @@ class Passed:
         return value
 
     def _ask(self, function: Function, name: str) -> tuple[Value | None, bool]:
-        called = function.owner.name if function.owner is not None and function.name == "__init__" else function.name
-        callers = list(self._program.calling.functions_naming([called]))
+        owner, called = function.owner, {function.name}
+        if (
+            owner is not None and function.name == "__init__"
+        ):  # that of subclasses, too, where they have none of their own
+            children = self._program.classes.children(owner)
+            called = {owner.name, *(one.name for one in children if "__init__" not in one.methods)}
+        callers = list(self._program.calling.functions_naming(called))
         if not callers or len(callers) > _MOST_CALLERS:
             return None, True
         given: list[Value | None] = []
@@ -86,13 +92,27 @@ class Passed:
             if self._program.is_walking(caller):
                 return None, False  # what it gives is not known yet
             given += [
-                _argument(call, function, name) for call in self._program.calling.of(caller) if _is_of(call, function)
+                _argument(call, function, name)
+                for call in self._program.calling.of(caller)
+                if self._is_of(call, function)
             ]
         known: set[Class | LibraryClass] = {m.cls for v in given for m in members_of(v) if isinstance(m, Instance)}
         if len(known) != 1 or sum(v is not None for v in given) * 2 <= len(given):
             return None, True
+        if any(isinstance(m, External) for v in given for m in members_of(v)):
+            return None, True  # somebody gives an object of a library, of which nobody knows the class
         why = (f"the callers of `{function.qualname}` give it one", *function.place)
         return Instance(known.pop(), (), why, guess=True), True
+
+    def _is_of(self, call: Call, function: Function) -> bool:
+        for one in members_of(call.callee):
+            if isinstance(one, FunctionValue) and one.function is function:
+                return True
+            if isinstance(one, ClassObject) and isinstance(one.cls, Class) and function.name == "__init__":
+                made = self._program.classes.member(one.cls, "__init__", one)
+                if isinstance(made, FunctionValue) and made.function is function:
+                    return True
+        return False
 
     def wrapped(self, function: Function, name: str) -> Value | None:
         """What a decorator of the project is given: a coroutine function, if all that it decorates are."""
@@ -113,15 +133,6 @@ class Passed:
                 if isinstance(value, FunctionValue) and value.function is decorator:
                     return True
         return False
-
-
-def _is_of(call: Call, function: Function) -> bool:
-    for one in members_of(call.callee):
-        if isinstance(one, FunctionValue) and one.function is function:
-            return True
-        if isinstance(one, ClassObject) and function.name == "__init__" and one.cls is function.owner:
-            return True
-    return False
 
 
 def _argument(call: Call, function: Function, name: str) -> Value | None:

@@ -86,6 +86,22 @@ class Siblings:
         """Whether callees of that last name are often called without `await`: they may do their work by themselves."""
         return not self._all_of(name).of(_ANY).mostly(1, _VERY_FEW)
 
+    def is_used_plainly(self, text: str, function: Function) -> bool:
+        """Whether several functions call the same by the same words, and nobody ever awaits it by these.
+
+        `client.safety.run_shield(…)` all over the tests is the method of a plain client; the namesake in the project is
+        what answers it on the other side.
+        """
+        if (function.is_async and function.index) or text.count(".") < 2 or text.startswith(("self.", "cls.")):
+            return False  # an object at hand rather than a part of a client
+        named = self._all_of(text.rpartition(".")[2])
+        count = named.of(_tail(text))
+        if count.bare >= _FEWEST_PLAIN and not count.awaited:
+            return True
+        end = f" {text}"
+        plainly = sum(number for key, number in named.bare.items() if key.endswith(end))
+        return plainly >= _FEWEST_PLAIN and not any(key.endswith(end) for key in named.awaited)
+
     def speak_of(self, text: str, function: Function, external: str = "") -> Witness | None:
         """Why a callee, as it is written in `function`, is believed to give a promise."""
         name = text.rpartition(".")[2]
@@ -95,6 +111,8 @@ class Siblings:
             return None  # a parameter, or a function around has it: another one in each
         if text.rpartition(".")[0].rpartition(".")[2] in _QUEUEING:
             return None  # what a pipeline is told is done when it is executed
+        if text[1:2] == "." and _is_local(text, function):
+            return None  # `a.send` in another function is another `a`
         return (
             self._by_identity(text, name, function)
             or self._in_this_place(text, name, function)
@@ -125,7 +143,7 @@ class Siblings:
         if name in GENERIC:
             if _is_local(text, function):
                 if len(text.partition(".")[0]) < _SHORTEST:
-                    return None  # `a.send` in another function is another `a`
+                    return None  # `s.send` in another function is another `s`
                 fewest = _FEWEST_OF_LOCAL
         elif text.startswith(("self.", "cls.")) and len(name) >= _TELLING and text not in function.facts.awaited:
             fewest = 1
@@ -226,6 +244,7 @@ class Siblings:
 # mean another object, so three, and hardly anybody who does otherwise. The `sock` whose `send` is called may even be
 # another in each function of a file, unless it belongs to the module or to `self`.
 _FEWEST_HERE = 2
+_FEWEST_PLAIN = 2
 _FEWEST_OF_LOCAL = 3
 _FEWEST_ANYWHERE = 3
 _FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class

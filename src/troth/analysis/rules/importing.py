@@ -11,9 +11,10 @@ from troth.analysis.program.parts import part
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FileFacts
     from troth.analysis.program import Program
+    from troth.analysis.program.entities import Module
     from troth.analysis.rules.standing import Standing
 
-__all__ = ["imported", "is_imported", "may_use_asyncio"]
+__all__ = ["imported", "is_imported", "may_use_asyncio", "waits_otherwise"]
 
 _OTHER_LOOPS = frozenset({"anyio", "trio", "curio", "gevent", "eventlet"})
 
@@ -33,6 +34,12 @@ def may_use_asyncio(program: Program) -> bool:
 @part("imported loops")
 def _loops_in(file: FileFacts) -> frozenset[str]:
     return frozenset(one.module.partition(".")[0] for one in file.imports) & {"asyncio", *_OTHER_LOOPS}
+
+
+def waits_otherwise(module: Module) -> bool:
+    """Whether a file knows another library of that kind and not asyncio."""
+    tops = {one.module.partition(".")[0] for one in module.facts.imports if not one.level}
+    return "asyncio" not in tops and not tops.isdisjoint(_OTHER_LOOPS)
 
 
 def imported(here: Standing, module: str) -> tuple[Edit, ...] | None:

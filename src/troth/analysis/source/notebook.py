@@ -89,13 +89,19 @@ def _without_magics(lines: list[str]) -> list[str]:
     if first.startswith("%%") and not first.startswith(_PYTHON_CELLS):
         return [""] * len(lines)
     code = []
+    goes_on = False  # a command for the shell, after a backslash
     for line in lines:
-        if line.startswith("%%"):
+        if goes_on:
             code.append("")
+        elif line.startswith("%%"):
+            code.append("")
+            continue
         elif magic := _LINE_MAGIC.match(line):
             code.append(f"{magic['indent']}pass")
         elif magic := _ASSIGNED_MAGIC.match(line):
             code.append(f"{magic['head']}None")
         else:
             code.append(line)
+            continue
+        goes_on = line.rstrip().endswith("\\")
     return code

@@ -12,6 +12,7 @@ was asked for; else none is offered.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,11 @@ CASES = [
     Case(
         "a real dict",
         good="async def load() -> dict:\n    return {}\nasync def main():\n    user = await load()\n    return user.get('name')\n",
+    ),
+    Case(
+        "asked what it is first",
+        good="from dataclasses import dataclass\n@dataclass\nclass User:\n    name: str\nasync def load() -> User:\n    return User('a')\nasync def main():\n    user = await load()\n"
+        "    if not isinstance(user, dict) or not user.get('name'):\n        raise ValueError\n",
     ),
 ]
 
@@ -138,6 +144,8 @@ def _judge(program: Program, module: Module, function: Function) -> Iterator[Fin
         cls = base.cls
         if base.guess or not isinstance(cls, Class) or variable in function.params or not _is_model(program, cls):
             continue
+        if re.search(rf"\bisinstance\(\s*{re.escape(variable)}\b", program.text(module.path).cut(*function.facts.at)):
+            continue  # it asks what it has
         if key is None:
             if program.classes.has(cls, "get") is not True and "get" not in cls.annotations:
                 tree = tree or ast.parse(program.text(module.path).value)

@@ -63,6 +63,23 @@ CASES = [
         good=_BASE + _PLAIN.format(mark="") + _AWAITS + "def other(tool: Tool):\n    return tool.run(1)\n",
     ),
     Case(
+        "a caller that chooses",
+        good=_BASE
+        + _PLAIN.format(mark="")
+        + "import asyncio\nasync def main(tool: Tool, waits):\n    if waits:\n        return await tool.arun(1)\n    return await asyncio.to_thread(tool.run, 1)\n",
+    ),
+    Case(
+        "a side that only refuses",
+        good=_BASE + "class Search(Tool):\n    def run(self, x):\n        raise NotImplementedError\n" + _AWAITS,
+    ),
+    Case(
+        "a base that uses it elsewhere",
+        good=_BASE
+        + "    def many(self, xs):\n        return [self.run(x) for x in xs]\n"
+        + _PLAIN.format(mark="")
+        + _AWAITS,
+    ),
+    Case(
         "called by the base",
         bad="class Tool:\n    def _run(self, x):\n        raise NotImplementedError\n    async def _arun(self, x):\n        raise NotImplementedError\n    async def invoke(self, x):\n        return await self._arun(x)\n"
         "class Search(Tool):\n    def _run(self, x):  # here\n        return find(x)\nasync def main(tool: Tool):\n    return await tool.invoke(1)\n",
@@ -87,7 +104,9 @@ def check(program: Program) -> Iterator[Finding]:
             if facts.bases and not is_test(path):
                 cls = module.cls(index)
                 for name, indexes in cls.methods.items():
-                    yield from _judge(program, cls, module.function(indexes[-1]), name)
+                    override = module.function(indexes[-1])
+                    if not override.is_abstract:  # one that only refuses does not want to be asked
+                        yield from _judge(program, cls, override, name)
 
 
 def _judge(program: Program, cls: Class, override: Function, name: str) -> Iterator[Finding]:
@@ -110,13 +129,14 @@ def _judge(program: Program, cls: Class, override: Function, name: str) -> Itera
             mine.is_async == other.is_async
             or override.is_async != mine.is_async
             or _leads_to(program, base, other, name)
+            or _is_used_within(program, cls, name)
         ):
             continue
         if any(twin in one.methods for one in _between(program, cls, base)) or any(_calls(program, cls, name)):
             continue
-        seen = next((call for call in _calls(program, cls, twin) if call.caller.name != name), None)
-        if seen is not None:
-            yield _told(program, override, other, seen)
+        seen = [call for call in _calls(program, cls, twin) if call.caller.name != name]
+        if seen and not any(name in _attributes(call.caller.body()) for call in seen):
+            yield _told(program, override, other, seen[0])  # nobody chooses between the two
 
 
 def _twins(name: str) -> Iterator[str]:
@@ -155,6 +175,27 @@ def _leads_to(program: Program, base: Class, function: Function, name: str) -> b
             seen.add(method)
             todo += [base.module.function(index) for index in base.methods[method]]
     return None in program.classes.order(base)  # an unknown base may do anything
+
+
+def _is_used_within(program: Program, cls: Class, name: str) -> bool:
+    """Whether another method of the class or of its bases uses the overridden one."""
+    return any(
+        name in _own_attributes(one.module.function(index).body())
+        for one in program.classes.order(cls)
+        if isinstance(one, Class)
+        for method, indexes in one.methods.items()
+        if method != name
+        for index in indexes
+    )
+
+
+def _attributes(node: Any) -> Iterator[str]:
+    """The names of all attributes that are read, called or handed over."""
+    if isinstance(node, tuple) and node:
+        if node[0] == "attr" and len(node) == 4:
+            yield node[2]
+        for part in node:
+            yield from _attributes(part)
 
 
 def _own_attributes(node: Any) -> Iterator[str]:

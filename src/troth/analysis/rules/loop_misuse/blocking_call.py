@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
-from troth.analysis.program.chains import Chains, chains_of
+from troth.analysis.program.chains import Chains, Link, chains_of
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.parts import question
-from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio
+from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio, waits_otherwise
 from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.standing import standing
@@ -105,6 +106,21 @@ CASES = [
         good="import socket\nasync def main(wait):\n    s = socket.socket()\n    s.setblocking(False)\n    while True:\n"
         "        try:\n            return s.recv(10)\n        except BlockingIOError:\n            await wait(s)\n",
     ),
+    Case(
+        "a socket for datagrams, which only notes whom it will speak to",
+        good="import socket\ndef own_address(host):\n    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n    s.connect((host, 1))\n    return s.getsockname()[0]\n"
+        "async def main(host):\n    return own_address(host)\n",
+    ),
+    Case(
+        "a program that has ended",
+        good="import subprocess\nasync def main(p: subprocess.Popen):\n    if p.poll() is not None:\n        return p.communicate(timeout=1)\n",
+    ),
+    Case(
+        "a database of a test",
+        good={
+            "tests/test_db.py": "import sqlite3\nasync def test_db(path):\n    sqlite3.connect(path).execute('vacuum')\n"
+        },
+    ),
     Case("put into a queue without a bound", good="import queue\nq = queue.Queue()\nasync def main():\n    q.put(1)\n"),
     Case(
         "the result of a future that was waited for",
@@ -149,6 +165,22 @@ CASES = [
     Case(
         "a program started", bad="import subprocess\nasync def main():\n    return subprocess.Popen(['ls'])  # here\n"
     ),
+    Case(
+        "a whole file, in a script",
+        good="import asyncio\nfrom pathlib import Path\nasync def main():\n    return Path('a').read_text()\nif __name__ == '__main__':\n    asyncio.run(main())\n",
+    ),
+    Case(
+        "a look at what is ready",
+        good="import select, sys\nasync def main():\n    return select.select([sys.stdin], [], [], 0.0)[0]\n",
+    ),
+    Case(
+        "told not to wait",
+        good="import os\nclass Child:\n    def poll(self, blocking):\n        os.waitpid(self.pid, 0 if blocking else os.WNOHANG)\n    async def wait(self):\n        self.poll(blocking=False)\n",
+    ),
+    Case(
+        "coroutines of a blocking flavor, which somebody drives to their end",
+        good="import time\nclass BlockingConnection:\n    async def sleep(self, n):\n        time.sleep(n)\n",
+    ),
     Case("an async path", good="import anyio\nasync def main(path: anyio.Path):\n    return await path.read_text()\n"),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
     Case(
@@ -179,7 +211,11 @@ _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole fil
 
 _NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK")
 _BINDING = re.compile(r"(?i)bind|listen")
-_SETTLING = ("empty", "qsize", "kill", "is_alive")  # who asks or says so first does not wait afterwards
+_BLOCKING = re.compile(r"[Bb]locking|(?<![a-zA-Z])sync(?:_|\b)|(?<![a-z])Sync(?=[A-Z_]|\b)|_sync(?:_|\b)")
+_WAITING = frozenset({"wait", "block", "blocking"})
+_NOT_WAITING = re.compile(r"\b(?:wait|block|blocking)\s*=\s*False\b")
+_LONGEST = 60  # letters of a callee that a message can bear
+_SETTLING = ("empty", "qsize", "kill", "is_alive", "poll")  # who asks or says so first does not wait afterwards
 _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
 
@@ -188,7 +224,7 @@ def check(program: Program) -> Iterator[Finding]:
     """Calls that hold the loop up."""
     connections: set[tuple[Function, str]] = set()
     for call in _direct(program).direct():
-        if not call.is_awaited:
+        if not call.is_awaited and not _is_of_a_blocking_flavor(call.caller):
             found = _kind(program, call)
             assert found is not None
             if found.waits_for == "database":
@@ -199,17 +235,37 @@ def check(program: Program) -> Iterator[Finding]:
             what = f"waits for {_words(found)} and holds up the loop meanwhile"
             if "subprocess.Popen" in names_of(call.callee):
                 what = "holds up the loop while the program starts, and so will whoever waits for its end"
-            yield _told(program, call, found, f"`{call.text}(…)` {what}", ())
+            if _makes_a_client(call):
+                what = "makes a client whose every call waits for the network and holds up the loop meanwhile"
+            yield _told(program, call, found, f"`{_shown(program, call)}(…)` {what}", ())
     told: set[tuple[Function, Function, At]] = set()
     for link in _chained(program).indirect():
         found = _kind(program, link.end)
         assert found is not None
         place = (link.call.caller, link.end.caller, link.end.at)
-        if place in told:
+        if place in told or _is_told_not_to_wait(program, link) or _is_of_a_blocking_flavor(link.call.caller):
             continue  # one that blocks there is repaired for all
         told.add(place)
         message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(found)} and holds up the loop"
         yield _told(program, link.call, found, message, (link.rest or link).reasons())
+
+
+def _is_of_a_blocking_flavor(function: Function) -> bool:
+    """`BlockingConnection`, `sync_client.py`: coroutines that somebody drives to their end without a loop."""
+    owner = function.class_around
+    names = (function.module.path.rpartition("/")[2], owner.name if owner is not None else "", function.name)
+    return any(_BLOCKING.search(name) for name in names)
+
+
+def _is_told_not_to_wait(program: Program, link: Link) -> bool:
+    """`self._poll(blocking=False)` on the way."""
+    one: Link | None = link
+    while one is not None:
+        said = program.text(one.call.caller.module.path).cut(*one.call.at)
+        if any(keyword in _WAITING for keyword, _ in one.call.node[3]) and _NOT_WAITING.search(said):
+            return True
+        one = one.rest
+    return False
 
 
 def _kind(program: Program, call: Call) -> Blocking | None:
@@ -219,7 +275,11 @@ def _kind(program: Program, call: Call) -> Blocking | None:
         return None
     if found.waits_for == "future" and _is_perhaps_done(call):
         return None
-    return None if found.waits_for == "file" and call.text.rpartition(".")[2] not in _FILES else found
+    if found.waits_for == "database" and is_test(call.caller.module.path):
+        return None  # a test that makes its own small database has nobody waiting meanwhile
+    if found.waits_for == "file" and (call.text.rpartition(".")[2] not in _FILES or _runs_alone(program, call.caller)):
+        return None
+    return found
 
 
 def _direct(program: Program) -> Chains:
@@ -246,7 +306,9 @@ def _chained(program: Program) -> Chains:
             program,
             "blocking at a distance",
             [name for name in known if _reaches(known[name])],
-            lambda call: not call.text.endswith("Popen") and _reaches(_kind(program, call)),
+            lambda call: (
+                not call.text.endswith("Popen") and not _makes_a_client(call) and _reaches(_kind(program, call))
+            ),
             stops=_is_for_a_thread,
             up_to=("return",),
         )
@@ -268,15 +330,31 @@ def _told(program: Program, call: Call, found: Blocking, message: str, way: tupl
     reasons = (Reason(f"`{caller.qualname}` is `async def`, so the loop waits with it", *caller.place), *way)
     # Whether a socket blocks and whether a host has to be looked up cannot be seen at the call.
     is_plain = not any(name.startswith("socket.") for name in names_of(call.callee))
-    is_plain = is_plain and "subprocess.Popen" not in names_of(call.callee)
+    is_plain = is_plain and "subprocess.Popen" not in names_of(call.callee) and not _makes_a_client(call)
     sure = not way and is_plain and found.waits_for in {"sleep", "network", "subprocess"}
-    if found.twin and not way:
-        reasons = (*reasons, Reason(f"async programs say `{found.twin}`" if "." in found.twin else found.twin))
+    speaks_asyncio = not (found.twin.startswith("asyncio.") and waits_otherwise(caller.module))
+    if found.twin and not way and speaks_asyncio:
+        said = f"say `{found.twin.replace(' or ', '` or `')}`" if "." in found.twin else f"use {found.twin}"
+        reasons = (*reasons, Reason(f"async programs {said}"))
     fix = None if way else _fix(program, call, found)
     return Finding(
         "T602", "blocking-call", span(program, caller, call.at), message, "certain" if sure else "likely",
         reasons, fix, caller.qualname, call.text,
     )  # fmt: skip
+
+
+def _shown(program: Program, call: Call) -> str:
+    """The callee as it is written, where it is more than names: `(folder / "a.json").read_text`."""
+    callee = call.node[1]
+    if "…" not in call.text or callee[0] != "attr":
+        return call.text
+    written = program.text(call.caller.module.path).cut(*callee[3])
+    return written if "\n" not in written and len(written) <= _LONGEST else call.text
+
+
+def _makes_a_client(call: Call) -> bool:
+    """`boto3.client("s3")` asks nobody yet; its methods, which do, are made up at run time and cannot be known."""
+    return any(name.startswith("boto3.") for name in names_of(call.callee))
 
 
 def _words(found: Blocking) -> str:
@@ -314,9 +392,14 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
         return True  # the host's own addresses are asked of nobody
     if call.text.rpartition(".")[2] == "put" and found.waits_for == "queue":
         return True  # most queues have no bound, and then nobody waits
-    if any("socket.socket." in name for name in names_of(call.callee)) and _is_nonblocking(program, call):
+    if any("socket.socket." in name for name in names_of(call.callee)) and (
+        _is_nonblocking(program, call) or _is_datagram(program, call)
+    ):
         return True
     off = [value.value for name, value in given.items() if name in found.unless and isinstance(value, ast.Constant)]
+    last = given.get("3")
+    if call.text.rpartition(".")[2] == "select" and isinstance(last, ast.Constant) and last.value == 0:
+        return True
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
     return is_zero or any(value is False for value in off)
@@ -347,6 +430,12 @@ def _also(program: Program, call: Call) -> Blocking | None:
     if (call.callee is None or any(one.startswith("pathlib.") for one in names)) and not _has_async_paths(call.caller):
         return Blocking("file", "await asyncio.to_thread(…)")
     return None
+
+
+def _runs_alone(program: Program, function: Function) -> bool:
+    """`asyncio.run(main())` in the file itself: a script, in which nobody waits while `main` reads a file."""
+    called = rf"\brun\(\s*{re.escape(function.name)}\("
+    return function.owner is None and re.search(called, program.text(function.module.path).value) is not None
 
 
 def _is_of_a_pool(program: Program, call: Call) -> bool:
@@ -389,6 +478,13 @@ def _is_nonblocking(program: Program, call: Call) -> bool:
     return _NONBLOCKING.search(program.text(call.caller.module.path).value) is not None
 
 
+def _is_datagram(program: Program, call: Call) -> bool:
+    """Whether a socket for datagrams only notes whom it will speak to, or hands one over: it waits for nobody."""
+    if call.text.rpartition(".")[2] not in {"connect", "connect_ex", "send", "sendto"}:
+        return False
+    return "SOCK_DGRAM" in program.text(call.caller.module.path).cut(*call.caller.facts.at)
+
+
 def _is_numeric(value: ast.expr) -> bool:
     """Whether a name lookup is told to ask nobody: by a flag, or because it is given a number or nothing to look up."""
     if any(isinstance(n, ast.Name | ast.Attribute) and "NUMERIC" in ast.unparse(n) for n in ast.walk(value)):
@@ -421,7 +517,7 @@ def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
     tree = here.around[-1]
     assert isinstance(tree, ast.Module)
     library = next((one for one in ("asyncio", "anyio", "trio") if is_imported(tree, one)), None)
-    if library is None and not may_use_asyncio(program):
+    if library is None and (not may_use_asyncio(program) or waits_otherwise(call.caller.module)):
         return None
     added = imported(here, library or "asyncio")
     library = library or "asyncio"

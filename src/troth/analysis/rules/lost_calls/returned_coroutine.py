@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Function
+from troth.analysis.program.evidence import is_test
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -37,6 +38,12 @@ CASES = [
     ),
     Case("from a plain function", good="async def load(): ...\ndef main():\n    return load()\n"),
     Case(
+        "a callback in two stages, in a test",
+        good={
+            "tests/test_callback.py": "async def callback():\n    async def stage():\n        print(1)\n    return stage()\n"
+        },
+    ),
+    Case(
         "awaited twice by its callers",
         good="async def load(): ...\nasync def start():\n    return load()\nasync def main():\n    return await (await start())\n",
     ),
@@ -51,12 +58,18 @@ def _starts_by_itself(site: Site) -> bool:
     return returns is None or mentions_awaitable(returns, ("Future", "Task"))
 
 
+def _is_staged(site: Site) -> bool:
+    """`async def inner(): …` and `return inner()` in a test: a callback in two stages, as some libraries want it."""
+    is_inner = isinstance(site.target, Function) and site.target.parent is site.function
+    return is_inner and is_test(site.function.module.path)
+
+
 @rule("T109", "returned-coroutine", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines that async functions return."""
     for incident in program.incidents_of("returned"):
         verdict = program.returned_on_purpose(incident)
-        if verdict == "on purpose":
+        if verdict == "on purpose" or _is_staged(incident.site):
             continue
         if verdict == "perhaps" and incident.site.target is None:
             continue

@@ -15,14 +15,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Finding, Reason, Span
+from troth.analysis.program.entities import Class
 from troth.analysis.program.evidence import is_test
 from troth.analysis.program.needless import needless
 from troth.analysis.rules.registry import Case, rule
 
 if TYPE_CHECKING:
     from troth.analysis.program import Program
-    from troth.analysis.program.entities import Class
     from troth.analysis.program.needless import Needless
 
 _FEWEST = 2
@@ -58,6 +59,15 @@ CASES = [
         ).replace("class Session:  # here", "class Session(Base):"),
     ),
     Case(
+        "hooks of a base for others to fill, and of one who fills them",
+        good="from abc import ABC\nclass Hooks(ABC):\n    async def join(self, m):\n        return None\n    async def leave(self, m):\n        return None\n"
+        + (
+            _CLASS
+            + "    async def join(self, m):\n        self.members.append(m)\n    async def leave(self, m):\n        self.members.remove(m)\n"
+            + _USE
+        ).replace("class Session:  # here", "class Session(Hooks):"),
+    ),
+    Case(
         "one that waits",
         good=_CLASS
         + "    async def join(self, m):\n        self.members.append(m)\n    async def leave(self, m):\n        await m.bye()\n"
@@ -78,7 +88,7 @@ def check(program: Program) -> Iterator[Finding]:
         methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
         is_async = [one for one in methods if one.is_async and not one.name.startswith("__")]
         public = [one for one in found if not one.function.name.startswith("_")]
-        if _STAND_IN.search(cls.name) or is_test(cls.module.path):
+        if _STAND_IN.search(cls.name) or is_test(cls.module.path) or _is_asked_for(program, cls, found):
             continue
         if len(public) < _FEWEST or {one.function for one in found} != set(is_async):
             continue
@@ -98,3 +108,11 @@ def check(program: Program) -> Iterator[Finding]:
             cls.facts.qualname,
             cls.name,
         )
+
+
+def _is_asked_for(program: Program, cls: Class, found: list[Needless]) -> bool:
+    """Whether a base has such methods, and tells their color, or the class is itself a base for others to fill."""
+    if any(last_name(base) in {"ABC", "Protocol"} for base in cls.facts.bases):
+        return True
+    above = [one for one in program.classes.order(cls)[1:] if isinstance(one, Class)]
+    return any(one.function.name in base.methods for one in found for base in above)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.dispatch import dispatchers_in, dispatchers_of
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.needless import pulled
 from troth.analysis.rules.freeing import dispatch_fix
 from troth.analysis.rules.registry import Case, rule
@@ -74,7 +75,7 @@ def check(program: Program) -> Iterator[Finding]:
             by_handler[handler].add(dispatcher.call.at)
     for dispatcher in here:
         idle = [one for one in dispatcher.handlers if one in idle_ones]
-        if len(idle) < _FEWEST:
+        if len(idle) < _FEWEST or is_test(dispatcher.call.caller.module.path):
             continue
         call = dispatcher.call
         named = ", ".join(f"`{one.name}`" for one in idle[:3]) + (f" and {len(idle) - 3} more" if len(idle) > 3 else "")

@@ -21,6 +21,7 @@ from troth.analysis.findings import Finding, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutine, definition_of
+from troth.analysis.program.consumers import looks_like_keeper
 from troth.analysis.program.entities import Function
 from troth.analysis.program.results import is_harmless
 from troth.analysis.program.values import External, FunctionValue
@@ -88,6 +89,15 @@ CASES = [
     Case(
         "asyncio.run in the thread",
         good="import asyncio, threading\nasync def work(): ...\ndef main():\n    threading.Thread(target=asyncio.run, args=(work(),)).start()\n",
+    ),
+    Case(
+        "given back by the thread, and run then",
+        good="import asyncio\nasync def work(): ...\nasync def main():\n    task = asyncio.create_task(await asyncio.to_thread(work))\n"
+        "    await task\n    await (await asyncio.to_thread(work))\n",
+    ),
+    Case(
+        "given back by the thread, and dropped",
+        bad="import asyncio\nasync def work(): ...\nasync def main():\n    await asyncio.to_thread(work)  # here\n",
     ),
     Case(
         "a namesake", good="def filter(f, ns): ...\nasync def big(n): ...\ndef main(ns):\n    return filter(big, ns)\n"
@@ -186,6 +196,8 @@ def _judge(program: Program, call: Call) -> Iterator[Finding]:
         return
     if found == "builtins.map" and not _is_taken_for_results(program, call):
         return  # a list of coroutines, which somebody may gather
+    if call.is_awaited and _is_awaited_after_all(call.caller.body(), call):
+        return  # the thread gives the coroutine back
     wants = known[found]
     for slot, node, value in arguments_of(call):
         if wants.get(slot) == "plain" and calling_makes_a_coroutine(program, value):
@@ -208,6 +220,17 @@ def _is_taken_for_results(program: Program, call: Call) -> bool:
         one.text.rpartition(".")[2] in _TAKING_RESULTS and any(node == call.node for node in one.node[2])
         for one in program.calling.of(call.caller)
     )
+
+
+def _is_awaited_after_all(node: Any, call: Call) -> bool:
+    """`create_task(await to_thread(work))`, `await (await to_thread(work))`: the result is taken for a coroutine."""
+    if not isinstance(node, tuple) or not node:
+        return False
+    given = node[2] if node[0] == "call" and len(node) == 5 and looks_like_keeper(last_name(node[1])) else ()
+    given = node[1:2] if node[0] == "await" else given
+    if any(one[0] == "await" and one[1][0] == "call" and one[1][-1] == call.at for one in given):
+        return True
+    return any(_is_awaited_after_all(part, call) for part in node)
 
 
 def _told(program: Program, call: Call, node: Node, value: Value | None, slot: str) -> Finding:

@@ -65,10 +65,23 @@ CASES = [
         "no test at all",
         good="import unittest\nclass TestStore(unittest.TestCase):\n    async def load(self):\n        await load()\n",
     ),
+    Case(
+        "a metaclass that sees to it",
+        good="import unittest\nclass Meta(type(unittest.TestCase)):\n    pass\nclass Base(unittest.TestCase, metaclass=Meta):\n    pass\n"
+        "class TestIt(Base):\n    async def test_it(self):\n        assert await self.load()\n",
+    ),
 ]
 
 _CALLED = frozenset({"setUp", "tearDown", "setUpClass", "tearDownClass"})
-_RUNNING = ("run", "_callTestMethod", "__call__", "__getattribute__", "__init_subclass__")
+_RUNNING = (
+    "run",
+    "_callSetUp",
+    "_callTearDown",
+    "_callTestMethod",
+    "__call__",
+    "__getattribute__",
+    "__init_subclass__",
+)
 _PLAIN = frozenset({"unittest.TestCase", "unittest.case.TestCase", "builtins.object", "object"})
 _ISOLATED = frozenset({"unittest.IsolatedAsyncioTestCase", "unittest.async_case.IsolatedAsyncioTestCase"})
 _ASYNC_TWINS = {"setUp": "asyncSetUp", "tearDown": "asyncTearDown"}

@@ -55,6 +55,16 @@ CASES = [
         "given to a task",
         bad="import asyncio\ndef work() -> None:\n    print(1)\nasync def main():\n    task = asyncio.create_task(work())  # here\n    await task\n",
     ),
+    Case(
+        "of a class whose async twin is meant",
+        good="class Filter:\n    def entries(self) -> list:\n        return []\nclass AsyncFilter:\n    async def entries(self): ...\n"
+        "def build() -> Filter: ...\nasync def main():\n    return await build().entries()\n",
+    ),
+    Case(
+        "a collection of tasks",
+        good="import asyncio\nasync def main(tasks: list[asyncio.Task[None]]):\n    await asyncio.wait(set(tasks), timeout=1)\n"
+        "    for one in asyncio.as_completed(list(tasks)):\n        await one\n",
+    ),
     Case("from a library", bad="import json\nasync def main(text):\n    return await json.dumps(text)  # here\n"),
     Case(
         "a result on one of its paths",
@@ -117,6 +127,7 @@ CASES = [
     ),
 ]
 
+_TAKING_MANY = frozenset({"wait", "as_completed"})  # a collection of promises, which a plain function may well give
 _ASKING = frozenset({"iscoroutinefunction", "isawaitable", "iscoroutine", "maybe_await", "raises", "assertRaises"})
 
 
@@ -193,7 +204,8 @@ def _wanting() -> frozenset[str]:
 
 def _promises_wanted(call: Call) -> Iterator[tuple[int, int, int, int]]:
     """The places of the calls whose results are given to `call`, which wants coroutines."""
-    if call.text.rpartition(".")[2] not in _wanting() or not call.caller.is_async:
+    name = call.text.rpartition(".")[2]
+    if name not in _wanting() or name in _TAKING_MANY or not call.caller.is_async:
         return
     known = semantics().spawners
     spawner = next((known[name] for name in names_of(call.callee) if name in known), None)
@@ -210,7 +222,7 @@ def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
     if len(plain) == len(found) and found:
         whys = [_why_plain(program, one) for one in plain]
         known = [one for one in whys if one is not None]
-        if len(known) < len(whys) or _is_replaced(program, call):
+        if len(known) < len(whys) or _is_replaced(program, call) or any(_may_be_a_twin(program, one) for one in plain):
             return
         first = plain[0]
         is_guess = any(isinstance(one.receiver, Instance) and one.receiver.guess for one in plain)
@@ -242,6 +254,17 @@ def _why_plain(program: Program, value: FunctionValue) -> tuple[Reason, bool] | 
         text = f"`{function.qualname}` is a plain `def`, and what it returns on one of its paths cannot be awaited"
         return Reason(text, *function.place), False
     return None
+
+
+def _may_be_a_twin(program: Program, value: FunctionValue) -> bool:
+    """Whether the method is that of a class by a guess, or of one with an async twin, and async elsewhere."""
+    receiver = value.receiver
+    if not isinstance(receiver, Instance) or not program.evidence.colors(value.function.name)[0]:
+        return False
+    return receiver.guess or any(
+        one.owner is not None and one.owner.name.replace("Async", "") == receiver.cls.name and one.is_async
+        for one in program.calling.functions_named(value.function.name)
+    )
 
 
 def _by_name(program: Program, call: Call) -> Reason | None:

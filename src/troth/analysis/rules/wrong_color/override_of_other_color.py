@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.results import gives_no_promise, is_harmless
-from troth.analysis.program.values import External, FunctionValue, members_of
+from troth.analysis.program.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -69,6 +70,21 @@ CASES = [
     Case(
         "a base that takes both",
         good="import inspect\nclass Base:\n    def stop(self): ...\n    async def run(self):\n        r = self.stop()\n        if inspect.isawaitable(r):\n            await r\nclass Remote(Base):\n    async def stop(self):\n        await self.close()\n",
+    ),
+    Case(
+        "a base that promises either",
+        good="from typing import Awaitable, TypeVar, Union\nT = TypeVar('T')\nMaybe = Union[T, Awaitable[T]]\nclass Base:\n    def stop(self) -> Maybe[None]:\n        return None\n"
+        "    def run(self):\n        self.stop()\nclass Remote(Base):\n    async def stop(self):\n        await self.close()\n",
+    ),
+    Case(
+        "called on an object of a class that does not override it",
+        good="class Base:\n    def stop(self):\n        print(1)\nclass Plain(Base):\n    pass\nclass Remote(Base):\n    async def stop(self):\n        await self.close()\n"
+        "def test():\n    plain = Plain()\n    plain.stop()\n",
+    ),
+    Case(
+        "called on an object of a sibling class",
+        good="class Base:\n    def load(self):\n        print(1)\nclass Plain(Base):\n    def run(self):\n        self.load()\n"
+        "class Remote(Base):\n    async def load(self):\n        await self.close()\n",
     ),
     Case(
         "one that hands a coroutine on",
@@ -130,6 +146,8 @@ def _overridden(program: Program, cls: Class, function: Function) -> Function | 
 def _called_through_base(program: Program, pairs: dict[Function, Function]) -> Iterator[Finding]:
     by_base: dict[Function, list[Function]] = {}
     for function, base in pairs.items():
+        if not base.is_async and _promises_either(program, base):
+            continue
         if any(
             not is_harmless(program, one, d) and not one.decorated_with("abstractmethod")
             for one in (function, base)
@@ -163,7 +181,14 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
                     calls.setdefault(target, []).append(call)
     for base, functions in by_base.items():
         for function in functions:
-            seen = next((call for call in calls.get(base, ()) if not _is_a_twin(program, call, function)), None)
+            seen = next(
+                (
+                    call
+                    for call in calls.get(base, ())
+                    if _may_reach(program, call, function) and not _is_a_twin(program, call, function)
+                ),
+                None,
+            )
             if seen is not None:
                 yield _told(program, function, base, seen)
 
@@ -177,6 +202,23 @@ def _returned_calls(node: Any, *, is_returned: bool = False) -> Iterator[At]:
     is_returned = is_returned or node[0] in ("return", "yield", "yieldfrom")
     for part in node:
         yield from _returned_calls(part, is_returned=is_returned)
+
+
+def _may_reach(program: Program, call: Call, function: Function) -> bool:
+    """Whether the object may be of the class that overrides: one of a sibling class never is."""
+    receivers = [one.receiver for one in members_of(call.callee) if isinstance(one, FunctionValue)]
+    known = [one.cls for one in receivers if isinstance(one, Instance)]
+    assert function.owner is not None
+    return not known or any(cls in program.classes.order(function.owner) for cls in known)
+
+
+def _promises_either(program: Program, base: Function) -> bool:
+    """`-> None | Awaitable[None]`: the base itself says that overrides may be async."""
+    returns = base.facts.returns
+    if returns is None:
+        return False
+    declared = program.types.annotated(returns, base.module, base.parent, base.owner)
+    return any(isinstance(m, Awaitable | Coroutine) for m in members_of(declared)) or mentions_awaitable(returns)
 
 
 def _awaited_later(body: tuple[Node, ...]) -> Iterator[At]:
@@ -212,15 +254,16 @@ def _is_made_here(call: Call, target: Function) -> bool:
     if callee[0] != "attr" or callee[1][0] not in {"name", "call"}:
         return False
     receiver = callee[1]
-    maker = target.owner.name if target.owner is not None else ""
+    found = call.callee.receiver if isinstance(call.callee, FunctionValue) else None
+    makers = {one.name for one in (target.owner, getattr(found, "cls", None)) if one is not None}
     if receiver[0] == "call":
-        return _last_of(receiver[1]) == maker
+        return _last_of(receiver[1]) in makers
     made = [
         statement[2]
         for statement in _nodes(call.caller.body(), "assign")
         if any(target == receiver for target in statement[1])
     ]
-    return bool(made) and all(one[0] == "call" and _last_of(one[1]) == maker for one in made)
+    return bool(made) and all(one[0] == "call" and _last_of(one[1]) in makers for one in made)
 
 
 def _last_of(node: Node) -> str:

@@ -156,14 +156,14 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
         name = places[position] if 0 <= position < len(places) else slot
         found = wanted.get(name)
         if found is not None and calling_gives_nothing_to_await(program, value):
-            why = Reason(f"`{function.qualname}` awaits what `{name}` returns", found.path, found.at[0])
+            why = Reason(f"{_awaiter(function)} awaits what `{name}` returns", found.path, found.at[0])
             taught = None if _asks_for_awaitable(function, name) else _taught(program, found)
             yield _told(
                 program,
                 call,
                 node,
                 value,
-                who=f"`{function.qualname}` awaits what `{name}` returns",
+                who=f"{_awaiter(function)} awaits what `{name}` returns",
                 why=why,
                 fix=taught,
             )
@@ -193,7 +193,14 @@ def _taught(program: Program, awaiting: AwaitedParameter) -> Fix | None:
     """Let the one who awaits take both colors."""
     here = standing(program, awaiting.path, awaiting.at)
     edits = both_colors(here) if here is not None and not here.path.endswith(".ipynb") else None
-    return Fix(f"let `{awaiting.function.name}` await only what can be awaited", "likely", edits) if edits else None
+    title = f"let {_awaiter(awaiting.function)} await only what can be awaited"
+    return Fix(title, "likely", edits) if edits else None
+
+
+def _awaiter(function: Function) -> str:
+    """The one who awaits as a reader knows it: what a constructor keeps is awaited by its class."""
+    owner = function.owner
+    return f"`{owner.name if owner is not None and function.name == '__init__' else function.qualname}`"
 
 
 def _made_async(program: Program, function: Function | None) -> Fix | None:

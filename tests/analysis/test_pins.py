@@ -1,0 +1,53 @@
+"""What a project says of the versions it can live with decides whose words are taken."""
+
+from pathlib import Path
+
+import pytest
+
+from troth.analysis.run import analyse
+from troth.analysis.source.pins import newest_allowed
+from troth.analysis.source.project import Project
+
+SETUP = 'setup(\n    extras_require={"telegram": ["python-telegram-bot==13.15"]},\n)\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "allowed"),
+    [
+        pytest.param("setup.py", SETUP, {"python-telegram-bot": 13}, id="in a list of Python"),
+        pytest.param("requirements.txt", "discord.py<2\nredis>=4,<6.2\n", {"discord-py": 1, "redis": 6}, id="a list"),
+        pytest.param("requirements.txt", "a >= 3\nb != 4\n", {}, id="nothing forbids what is newer"),
+        pytest.param("requirements/dev.txt", "a~=2.1  # b==1\n", {"a": 2, "b": 1}, id="in a folder"),
+        pytest.param("pyproject.toml", 'dependencies = ["a[x] < 20.0"]\n', {"a": 19}, id="in TOML, with an extra"),
+        pytest.param(
+            "pyproject.toml", 'a = "^3.1"\nb = {version = "~4", extras = []}\n', {"a": 3, "b": 4}, id="poetry"
+        ),
+        pytest.param("requirements.txt", "a==1\n", {"a": 1}, id="exactly"),
+        pytest.param("notes.txt", "a==1\n", {}, id="in another file"),
+    ],
+)
+def test_the_newest_version_that_is_allowed(name: str, text: str, allowed: dict[str, int], tmp_path: Path) -> None:
+    """By its major number, from wherever requirements are written."""
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert newest_allowed(tmp_path) == allowed
+
+
+SEND = "import telegram\ndef main():\n    bot = telegram.Bot(token='x')\n    bot.sendMessage(1, 'hello')\n"
+AWAITS = "async def other(bot: telegram.Bot):\n    await bot.sendMessage(1, 'hello')\n"
+
+
+@pytest.mark.parametrize(
+    ("requirements", "source", "found"),
+    [
+        pytest.param("", SEND, ["T101"], id="any version"),
+        pytest.param("python-telegram-bot>=20\n", SEND, ["T101"], id="one that is async"),
+        pytest.param("python-telegram-bot==13.15\n", SEND, [], id="one that was plain"),
+        pytest.param("python-telegram-bot==13.15\n", SEND + AWAITS, ["T101"], id="whoever awaits it means another one"),
+    ],
+)
+def test_a_library_of_another_version(requirements: str, source: str, found: list[str], tmp_path: Path) -> None:
+    """Of a version that is older than the table nothing is known, unless the project itself awaits it."""
+    (tmp_path / "requirements.txt").write_text(requirements)
+    (tmp_path / "bot.py").write_text(source)
+    assert [f.code for f in analyse(Project(tmp_path, ("bot.py",))).findings] == found
