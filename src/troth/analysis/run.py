@@ -188,6 +188,8 @@ def _analyse(
         () if kept is None or trace is None else {*kept.since, *changed},
     )
     is_first = memory is None or memory.kept is None
+    if memory is None and program.reads is not None:
+        program.reads.forget()
     if cache is not None and not overlay and is_first and (read or kept is None or len(old) != len(project.files)):
         _save(cache, context, left, program)
     if memory is not None:

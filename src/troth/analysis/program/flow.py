@@ -565,9 +565,10 @@ class Flow(Narrowing):
             self._taken_plainly("plain with", member, node, at)
 
     def looped_over(self, value: Instance, node: Node, at: At) -> None:
-        if value.guess and self.program.classes.has(value.cls, "__await__"):
-            return  # it was awaited, and may have given something else than itself
-        if not self._expects_error and self.program.classes.is_only_async(value.cls, "__aiter__"):
+        classes = self.program.classes
+        if self._expects_error or classes.has(value.cls, "__await__") is True:
+            return  # what awaiting it gives may be looped over
+        if classes.is_only_async(value.cls, "__aiter__"):
             self._taken_plainly("plain for", value, node, at)
 
     def _taken_plainly(self, kind: str, taken: Instance, node: Node, at: At) -> None:

@@ -270,6 +270,11 @@ class Ledger(Evaluator):
                 continue  # it gives back what it is given
             if node[1] == ("name", "isinstance"):
                 continue  # what it learns is told by the branches
+            if node[1] == ("name", "hasattr") and node[2][1:2] == (("const", "str", "__await__"),):
+                self.keep(value)
+                if node[2][0][0] == "name":
+                    self.env[node[2][0][1]] = None  # what it is, is found out at run time
+                continue
             if _loops_over(node, func) and is_promise(value):
                 self.misuse(value, "iteration", node[-1])
                 continue

@@ -34,7 +34,7 @@ class Reads:
 
     def __init__(self) -> None:
         self.log: list[object] = []
-        self.behind: dict[object, set[object]] = {}  # what was read for each kept answer, in the order of answering
+        self.behind: dict[object, tuple[object, ...]] = {}  # what was read for each kept answer, in their order
         self.of_file: dict[str, set[object]] = {}
         self.begun: list[tuple[int, int]] = [(0, 0)]  # for whose sake reading goes on: a number, and where it began
         self._epochs = 0
@@ -70,6 +70,11 @@ class Reads:
             self.begun.pop()
             del self.log[begun:]
 
+    def forget(self) -> None:
+        """Let go of everything, when it is told who read what."""
+        self.behind.clear()
+        self.of_file.clear()
+
     def readers(self, bits: Mapping[str, int]) -> Readers:
         """Everything that was read, except kept answers, with the bits of the files that came to it."""
         found: dict[object, int] = {}
@@ -85,7 +90,7 @@ class Reads:
             late: dict[object, None] = {}  # answers that got readers after they were passed on: circles
             for answer, read in waiting:
                 mask = look(answer, 0)
-                if mask == passed.get(answer, 0):
+                if mask == passed.get(answer, 0) or not read:
                     continue
                 passed[answer] = mask
                 for one in read:
@@ -151,7 +156,7 @@ class Answers(dict[K, V]):
         read = set(log[begun:])
         read.discard(answer)
         known = behind.pop(answer, None)  # put last again: the order is that of answering
-        behind[answer] = read if known is None else read | known
+        behind[answer] = tuple(read if known is None else read.union(known))  # small: there are very many
         log[begun:] = [answer]
 
 
