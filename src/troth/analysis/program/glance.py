@@ -43,6 +43,8 @@ class Glance:
         holder = _variable(function, root) if rest else None
         if holder is not None and not _is_rooted(holder, root):
             return None
+        if holder is not None and "with " in holder.origins[root] and self._held(holder, root) is None:
+            return None  # how it is used may tell what was entered
         if root in function.params or holder is not None:
             # What a parameter or a variable is, a function that asks finds out itself.
             return None if "isinstance" in function.facts.calls else function
@@ -105,9 +107,9 @@ def _variable(function: Function, name: str) -> Function | None:
 
 
 def _is_rooted(function: Function, name: str, depth: int = 0) -> bool:
-    """Whether what a variable is made of can be seen: not something that `with`, `for` or an unpacking has bound."""
+    """Whether what a variable is made of can be seen: not something that `for` or an unpacking has bound."""
     origin = function.origins[name]
-    root = origin.removeprefix("await ").removesuffix("()").partition(".")[0]
+    root = origin.removesuffix("()").rpartition(" ")[2].partition(".")[0]
     if not origin.endswith("()"):
         return True
     if root in _UNNAMED or root == name or depth > _DEEPEST:
