@@ -78,9 +78,9 @@ class Reads:
     def readers(self, bits: Mapping[str, int]) -> Readers:
         """Everything that was read, except kept answers, with the bits of the files that came to it."""
         found: dict[object, int] = {}
-        for path, read in self.of_file.items():
+        for path, every in self.of_file.items():
             bit = bits[path]
-            for one in read:
+            for one in every:
                 found[one] = found.get(one, 0) | bit
         behind = self.behind
         waiting = list(reversed(behind.items()))  # whoever takes an answer is mostly done after the one who gave it

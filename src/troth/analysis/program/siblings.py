@@ -295,11 +295,19 @@ _COMMON_RECEIVERS = frozenset(
 
 def _receivers(function: Function) -> dict[str, tuple[set[str], set[str]]]:
     """The methods that the async functions of the class around call on attributes of `self`: awaited, and not."""
-    functions = function.module.facts.functions
+    module = function.module
+    functions = module._facts.functions
     home = _home("", function.facts, functions, "self.")
     known: dict[str, tuple[set[str], set[str]]] = {}
-    for f in functions:
-        if f.flags & ASYNC and _home("", f, functions, "self.") == home:
+    around = function.class_around
+    if around is None:
+        functions = module.facts.functions
+    module.inner(0)  # noted are the class, its methods and the functions inside them, not the whole file
+    for index, f in enumerate(functions):
+        if _home("", f, functions, "self.") != home:
+            continue
+        module.function(index)
+        if f.flags & ASYNC:
             for number, callees in enumerate((f.awaited, f.calls)):
                 for callee in callees:
                     receiver, _, name = callee.rpartition(".")
