@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.model import WAITS
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
@@ -15,7 +16,6 @@ from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
     Builtin,
     ClassObject,
-    External,
     FunctionValue,
     Instance,
     Nothing,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import Node, Param
     from troth.analysis.program.link import Program
 
-__all__ = ["Consumers", "looks_like_keeper", "mentions_awaitable", "never_awaitable"]
+__all__ = ["Consumers", "awaits_a_value", "looks_like_keeper", "mentions_awaitable", "never_awaitable"]
 
 _TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
 _PLAIN_BUILTINS = frozenset(
@@ -115,6 +115,7 @@ class Consumers:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._fates: dict[tuple[Function, str], str] = program.answers()
+        self._awaiting: dict[Class, bool] = program.answers()
 
     def drops(self, func: Value | None, node: Node, position: int, name: str | None, value: Value) -> str:
         """Who it is that never awaits the argument, as text for a message; "" for anybody who may."""
@@ -183,8 +184,7 @@ class Consumers:
         for ancestor in self._program.classes.order(cls):
             if not isinstance(ancestor, Class):
                 return looks_like_keeper(cls.name) or keyword is None
-            methods = [ancestor.module.function(indexes[-1]) for indexes in ancestor.methods.values()]
-            if "__await__" in ancestor.methods or any(_awaits_a_value(m.body()) for m in methods if m.is_async):
+            if "__await__" in ancestor.methods or self._awaits_values(ancestor):
                 return True
             if param is None and "__init__" in ancestor.methods:
                 function = ancestor.module.function(ancestor.methods["__init__"][-1])
@@ -192,6 +192,15 @@ class Consumers:
                 if keyword is None if param is None else looks_like_keeper(param[0]):
                     return True
         return False
+
+    def _awaits_values(self, cls: Class) -> bool:
+        """Whether a method of the class itself awaits something that is no call: `await self._pending`."""
+        known = self._awaiting.get(cls)
+        if known is None:
+            methods = [cls.module.function(indexes[-1]) for indexes in cls.methods.values()]
+            known = any(awaits_a_value(method.body()) for method in methods if method.facts.flags & WAITS)
+            self._awaiting[cls] = known
+        return known
 
     @staticmethod
     def _param_of(func: FunctionValue, function: Function, position: int, name: str | None) -> Param | None:
@@ -277,15 +286,16 @@ def _takes_promises_by_name(function: Function) -> bool:
     for name, annotation, _, kind in function.facts.params:
         if kind == "**" and (looks_like_keeper(name) or (annotation is not None and mentions_awaitable(annotation))):
             return True
-    return function.is_async and _awaits_a_value(function.body())
+    return function.is_async and awaits_a_value(function.body())
 
 
-def _awaits_a_value(node: object) -> bool:
+def awaits_a_value(node: object) -> bool:
+    """Whether something that is no call is awaited below `node`."""
     if not isinstance(node, tuple) or not node:
         return False
     if node[0] == "await" and len(node) == 3 and isinstance(node[1], tuple) and node[1][0] in {"name", "index", "attr"}:
         return True
-    return any(_awaits_a_value(part) for part in node)
+    return any(part.__class__ is tuple and part and awaits_a_value(part) for part in node)
 
 
 _RUNNER = re.compile(r"(?i)task|spawn|(?<![a-z])run|worker|sched|submit|launch|backgr|fire|job")
@@ -327,15 +337,10 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
             return library.member(value.cls.qualified, "__await__") is None
         known = program.classes.has(value.cls, "__await__")
         return known is False or (known is None and not _sounds_awaitable(value.cls))
-    return isinstance(value, External) and _CLASS_NAME.search(value.path) is not None
+    return False
 
 
 _AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|promise|result|response|query|run|job")
-# The last name of a class of a library, unless it sounds like something to be awaited.
-_CLASS_NAME = re.compile(
-    r"(?:^|\.)_?(?!\w*(?:[Aa]wait|[Aa]sync|Maybe|Futur|Task|Coro|Deferred|Promise|Result|Response|Query|Run|Job|Any|App"
-    r"|Call|Handler|Type|Object))[A-Z]+[a-z]\w{2,}\(\)$"
-)
 
 
 def _sounds_awaitable(cls: Class) -> bool:

@@ -159,15 +159,16 @@ class Module:
         return [i for i in self._facts.imports if i.local == name]
 
     def origin(self, name: str) -> str | None:
-        """The full name of what a file imports at its top under that name, not from beside itself."""
+        """The full name of what a file imports at its top under that name; from beside itself, by its folders."""
         if self.log is not None:
             self.log.append((self, name))
         if self._origins is None:
-            self._origins = {
-                i.local: i.module if i.name is None else f"{i.module}.{i.name}"
-                for i in self._facts.imports
-                if not i.level and i.name != "*" and i.scope == 0
-            }
+            folders = self.path.split("/")
+            self._origins = {}
+            for i in self._facts.imports:
+                if i.name != "*" and i.scope == 0:
+                    home = ".".join((*folders[: -i.level], i.module)) if i.level else i.module
+                    self._origins[i.local] = home if i.name is None else f"{home}.{i.name}"
         return self._origins.get(name)
 
     def binds(self, name: str) -> bool:

@@ -809,7 +809,9 @@ def _is_looked_into(value: Value, name: str) -> bool:
     A private attribute of it is read, or what its method gives is awaited: `await User.get(1).prefetch("posts")`.
     """
     site = value.site if isinstance(value, Coroutine) else None
-    return site is not None and site.by_siblings and (name[0] == "_" or f"().{name}" in site.function.facts.awaited)
+    if site is None or not site.by_siblings:
+        return False
+    return name[0] == "_" or any(callee.startswith(f"?.{name}") for callee in site.function.facts.awaited)
 
 
 def _by_type_argument(result: Value | None, of: Instance) -> Value | None:

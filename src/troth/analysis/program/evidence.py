@@ -113,6 +113,8 @@ class Evidence:
             return Coroutine(scope.site("", node[-1], text, "coroutine", lambda: (why,), sure=False), lambda: None)
         if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
+        if _STAND_IN.search(text.rpartition(".")[0]):
+            return None  # a stand-in has methods of any name, in the color that its test gave them
         path = scope.module.path
         reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
@@ -297,6 +299,7 @@ def counted(path: str, functions: tuple[FunctionFacts, ...]) -> Evidence:
 
 BY_PROTOCOL = frozenset({"__aenter__", "__aexit__", "__anext__"})
 _MANY_DEFINITIONS = 3
+_STAND_IN = re.compile(r"(?i)(?:^|[._])(?:mock|magicmock|stub|spy)|mock(?:$|\.)")
 _ASGI_CALL = "an ASGI application is called with `scope`, `receive` and `send`"
 _OVERRIDDEN = "`{}`, which overrides it, is `async def`"
 

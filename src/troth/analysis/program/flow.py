@@ -38,6 +38,7 @@ from troth.analysis.program.values import (
     Coroutine,
     External,
     Instance,
+    ModuleValue,
     Nothing,
     Table,
     TupleOf,
@@ -235,7 +236,7 @@ class Flow(Narrowing):
                 or not is_promise(value)
                 or looks_like_keeper(target[2])
                 or target[2] in {"side_effect", "return_value"}  # of a mock
-                or not (base is None or isinstance(base, Instance))
+                or not (base is None or isinstance(base, Instance | ModuleValue))
                 or is_test(self.module.path)  # a stand-in is told what to give
             ):
                 self.keep(value)
@@ -564,7 +565,10 @@ class Flow(Narrowing):
             self._taken_plainly("plain with", member, node, at)
 
     def looped_over(self, value: Instance, node: Node, at: At) -> None:
-        if not self._expects_error and self.program.classes.is_only_async(value.cls, "__aiter__"):
+        classes = self.program.classes
+        if self._expects_error or classes.has(value.cls, "__await__") is True:
+            return  # what awaiting it gives may be looped over
+        if classes.is_only_async(value.cls, "__aiter__"):
             self._taken_plainly("plain for", value, node, at)
 
     def _taken_plainly(self, kind: str, taken: Instance, node: Node, at: At) -> None:
@@ -674,7 +678,10 @@ class Flow(Narrowing):
     def s_match(self, statement: Node) -> None:
         subject = statement[1]
         value = self.value(subject)
-        self.keep(value)
+        if subject[0] == "call":
+            self.misuse(value, "comparison", subject[4])
+        else:
+            self.keep(value)
         before = self._copy()
         states: list[State] = []
         for captures, matched, name, guard, body in statement[2]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from troth.analysis.program import library
 from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.consumers import mentions_awaitable
+from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import Evaluator, _at_of
 from troth.analysis.program.evidence import asks_for_color
@@ -270,10 +270,18 @@ class Ledger(Evaluator):
                 continue  # it gives back what it is given
             if node[1] == ("name", "isinstance"):
                 continue  # what it learns is told by the branches
+            if node[1] == ("name", "hasattr") and node[2][1:2] == (("const", "str", "__await__"),):
+                self.keep(value)
+                if node[2][0][0] == "name":
+                    self.env[node[2][0][1]] = None  # what it is, is found out at run time
+                continue
             if _loops_over(node, func) and is_promise(value):
                 self.misuse(value, "iteration", node[-1])
                 continue
             if self._put_in_container(node, func, value):
+                continue
+            if self._is_filled_with_results(node, func) and is_promise(value):
+                self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
                 continue
             text = self.program.consumers.drops(func, node, position, name, value)
             if text:
@@ -300,6 +308,14 @@ class Ledger(Evaluator):
                     self.env[node[2][position][1]] = None  # what it is, is found out at run time
             else:
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
+
+    def _is_filled_with_results(self, node: Node, func: Value | None) -> bool:
+        """`self.totals.append(…)`, where the list that an object keeps is declared to hold no promises."""
+        callee = node[1]
+        if callee[0] != "attr" or callee[2] not in {"append", "add", "insert"} or callee[1][0] != "attr":
+            return False
+        held = func.receiver if isinstance(func, FunctionValue) else None
+        return isinstance(held, Builtin) and bool(held.args) and never_awaitable(held.args[0], self.program)
 
     def _put_in_container(self, node: Node, func: Value | None, value: Value) -> bool:
         """`jobs.append(job())`: the local list now holds the promise."""
@@ -395,6 +411,8 @@ class Ledger(Evaluator):
         """Whether results rather than promises are expected of this generator."""
         if any(v is not None and not holds_promise(v) for v in self.yields):
             return True
+        if _yields_a_result(self.function.body()):
+            return True
         returns = self.function.facts.returns
         if returns is not None and not mentions_awaitable(returns):
             return True
@@ -405,6 +423,15 @@ class Ledger(Evaluator):
         self.env[node[1]] = value
         self._hold(node[1], value)
         return value
+
+
+def _yields_a_result(node: Any) -> bool:
+    """Whether something that is no promise is yielded below `node`: a constant, or what an `await` gives."""
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "yield" and isinstance(node[1], tuple) and node[1][0] in {"await", "const", "fstr", "dict"}:
+        return node[1] != ("const", "None")
+    return any(_yields_a_result(part) for part in node if part.__class__ is tuple)
 
 
 def _is_mixed_dict(value: Value) -> bool:

@@ -113,6 +113,7 @@ def plain_methods(top_level: str) -> frozenset[str]:
 _PLAIN_TWINS = {"__aenter__": "__enter__", "__aiter__": "__iter__"}
 # Its `__enter__` is there to say that it must not be used.
 _REFUSING = frozenset({"aiohttp.client.ClientSession"})
+_ONCE_BOTH = ("async_timeout.",)  # could be entered plainly in versions that old projects are written for
 _OPEN = ("pydantic", "typing", "collections", "types")  # tables of these do not tell whether one can loop over them
 
 
@@ -122,6 +123,8 @@ def is_only_async(qualified: str, how: str) -> bool:
     if qualified in _REFUSING and how == "__aenter__":
         return True
     if member(qualified, how) is None or member(qualified, _PLAIN_TWINS[how]) is not None:
+        return False
+    if qualified.startswith(_ONCE_BOTH):
         return False
     if how == "__aenter__":
         return True

@@ -12,7 +12,13 @@ from troth.analysis.program.attributes import collect_uses
 from troth.analysis.program.calling import Calling
 from troth.analysis.program.calls import Calls
 from troth.analysis.program.classes import Classes
-from troth.analysis.program.consumers import Consumers, looks_like_keeper, mentions_awaitable, never_awaitable
+from troth.analysis.program.consumers import (
+    Consumers,
+    awaits_a_value,
+    looks_like_keeper,
+    mentions_awaitable,
+    never_awaitable,
+)
 from troth.analysis.program.conventions import given_by_framework
 from troth.analysis.program.counting import noted, plain, recounted
 from troth.analysis.program.effects import Effects
@@ -300,6 +306,8 @@ class Program:
                 or self.by_convention(name)
                 or given_by_framework(function, name)
             )
+        elif name == "call_next" and (value is None or isinstance(value, External)):
+            value = given_by_framework(function, name)
         return value
 
     def imports(self, top_level: str) -> bool:
@@ -705,10 +713,15 @@ class Program:
         if owner is None:
             return False
         uses: set[str] = set()
+        awaits = False
         for method in (owner.module.function(index) for indexes in owner.methods.values() for index in indexes):
-            if speaks_of(method.facts, (name,)):
+            f = method.facts
+            if speaks_of(f, (name,)):
                 collect_uses(method.body(), name, uses, inside=True)
-        return bool(uses & {"awaited", "other"})
+                awaits = awaits or any(looks_like_keeper(callee) for callee in (*f.calls, *f.awaited))
+                awaits = awaits or awaits_a_value(method.body())
+        # In a function that could await, the contents are meant to be results unless somebody awaits or runs them.
+        return bool(uses & {"awaited", "other"}) and (awaits or not function.is_async)
 
     def _attribute_is_lost(self, cls: Class, name: str, *, in_async: bool) -> bool:
         uses: set[str] = set()

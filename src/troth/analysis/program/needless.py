@@ -142,7 +142,7 @@ def _find(program: Program, paths: Sequence[str], *, of_surfaces: bool) -> list[
         return found
     known = {one.function: one for one in found}
     for _ in range(_DEEPEST):
-        following = _waiting_only_for(program, known)
+        following = _waiting_only_for(known)
         fresh = _freed(program, [one for one in following if one not in known], following)
         if not fresh:
             break
@@ -235,7 +235,7 @@ def _is_awaitable(annotation: Any) -> bool:
     return any(_is_awaitable(part) for part in annotation)
 
 
-def _waiting_only_for(program: Program, freed: dict[Function, Needless]) -> dict[Function, tuple[Function, ...]]:
+def _waiting_only_for(freed: dict[Function, Needless]) -> dict[Function, tuple[Function, ...]]:
     """The async functions that wait for nothing but calls of `freed` ones."""
     targets: dict[tuple[Function, At], Function] = {}
     for one in freed.values():

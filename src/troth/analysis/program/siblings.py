@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from troth.analysis.facts.model import ASYNC
 from troth.analysis.findings import Reason
 from troth.analysis.program.generic import GENERIC
 
@@ -66,7 +65,6 @@ class Siblings:
         self._awaited_names: Counter[str] = Counter()
         self._awaited_places: dict[str, tuple[str, int]] = {}
         self._named: dict[str, _Named] = {} if program is None else program.answers()
-        self._receivers: dict[str, dict[str, tuple[set[str], set[str]]]] = {} if program is None else program.answers()
 
     def count(self, path: str, f: Any, functions: Any, callee: str) -> None:
         """Take in that `f` awaits `callee`."""
@@ -102,7 +100,6 @@ class Siblings:
             or self._in_this_place(text, name, function)
             or self._by_words(text, name, function, external)
             or self._by_name(text, name, function)
-            or self._by_receiver(text, name, function)
             or self._by_neighbors(text, name, function)
         )
 
@@ -113,7 +110,7 @@ class Siblings:
             return None
         named = self._all_of(name)
         count = named.of(whole)
-        fewest = _FEWEST_HERE if name in GENERIC or name[0].isupper() else 1
+        fewest = _FEWEST_HERE if name in GENERIC or name[0].isupper() or text in function.facts.awaited else 1
         if not count.mostly(fewest, _FEW):
             return None
         return Witness(_told(text, count.awaited, "in this project", named.places[whole]), count.awaited > 1)
@@ -130,7 +127,7 @@ class Siblings:
                 if len(text.partition(".")[0]) < _SHORTEST:
                     return None  # `a.send` in another function is another `a`
                 fewest = _FEWEST_OF_LOCAL
-        elif text.startswith(("self.", "cls.")) and len(name) >= _TELLING:
+        elif text.startswith(("self.", "cls.")) and len(name) >= _TELLING and text not in function.facts.awaited:
             fewest = 1
         count = _Count(awaited, self._all_of(name).bare[f"{home} {text}"])
         if not count.mostly(fewest, _SOME):
@@ -145,12 +142,12 @@ class Siblings:
         count = named.of(key)
         fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
         if name in GENERIC:
-            if not _is_telling(key):
+            if not _is_telling(key) or (text == key and _is_local(text, function)):
                 return None
             fewest = max(fewest, _FEWEST_OF_GENERIC)
         if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(name):
             fewest = 1  # the class is called async, and somebody awaits this method of it
-            if _RESOURCE.search(external) and not _PLAIN_BY_NAME.match(name):
+            if _RESOURCE.search(external) and _VERB.match(name):
                 place = self._all_of(name).places[_ANY]  # `client.users.create`: somebody awaits a `create`
                 return Witness(Reason(f"`{external}` belongs to a class that is called async", *place), False)
         if not count.mostly(fewest, _FEW):
@@ -164,7 +161,9 @@ class Siblings:
 
     def _by_name(self, text: str, name: str, function: Function) -> Witness | None:
         """A method whose name is telling, on whatever receivers: all await it, and nobody does otherwise."""
-        if "." not in text or name in GENERIC or len(name) < _TELLING or name.startswith("__"):
+        if "." not in text or name in GENERIC or name.startswith("__"):
+            return None
+        if len(name) < _TELLING or ("_" not in name.strip("_") and len(name) < _TWO_WORDS):
             return None
         if self._awaited_names[name] < _FEWEST_OF_NAME:
             return None
@@ -175,22 +174,6 @@ class Siblings:
             return None  # a wrapper that hands the call on: its own color says nothing of the other's
         place = named.places[_ANY]
         return Witness(_told(f"….{name}", named.awaited[_ANY], "in this project", place), False)
-
-    def _by_receiver(self, text: str, name: str, function: Function) -> Witness | None:
-        """An attribute of `self` whose methods the async functions of a class all await, but for this one."""
-        receiver = text.rpartition(".")[0]
-        if not receiver.startswith("self.") or name in GENERIC or _PLAIN_BY_NAME.match(name):
-            return None
-        home = _home_of(function, text)
-        if home not in self._receivers:
-            self._receivers[home] = _receivers(function)
-        awaited, bare = self._receivers[home].get(receiver, (set(), set()))
-        if len(awaited - {name}) < _FEWEST_OF_RECEIVER or bare - {name}:
-            return None
-        place = (function.module.path, function.facts.at[0])
-        return Witness(
-            Reason(f"{len(awaited)} methods of `{receiver}` are awaited here, and no other is called", *place), False
-        )
 
     def _by_neighbors(self, text: str, name: str, function: Function) -> Witness | None:
         """A variable whose other methods the same function awaits, where others await this one of a namesake."""
@@ -248,14 +231,14 @@ _FEWEST_ANYWHERE = 3
 _FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
 _FEWEST_OF_GENERIC = 4
 _FEWEST_OF_NAME = 3
-_FEWEST_OF_RECEIVER = 3  # methods
 _SOME, _FEW, _VERY_FEW = 4, 6, 10  # of so many that await, one may do otherwise
 _SHORTEST = 3  # letters of a variable that is called the same because it is the same
 _TELLING = 5  # letters; shorter names mean many things
 _ANY = "*"
-# Methods that only look or remember are plain even where all others wait.
-_PLAIN_BY_NAME = re.compile(
-    r"(?:_*)(?:is|has|get|set|on|add|remove|register|unregister|build|make|create|to|from|as|can|should|with)_|on[A-Z]"
+_TWO_WORDS = 9  # letters of a name that says as much as one of two words does
+# What the resources of API clients do; `connect` and `stream` give something to be entered.
+_VERB = re.compile(
+    r"(?:create|update|delete|get|list|send|search|query|upsert|retrieve|generate|complete|parse|embed|upload|cancel)"
 )
 _ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.\w+)+$")
 _RESOURCE = re.compile(r"(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.[a-z]\w*){2,}$")
@@ -291,29 +274,6 @@ _COMMON_RECEIVERS = frozenset(
         "metadata",
     ]
 )
-
-
-def _receivers(function: Function) -> dict[str, tuple[set[str], set[str]]]:
-    """The methods that the async functions of the class around call on attributes of `self`: awaited, and not."""
-    module = function.module
-    functions = module._facts.functions
-    home = _home("", function.facts, functions, "self.")
-    known: dict[str, tuple[set[str], set[str]]] = {}
-    around = function.class_around
-    if around is None:
-        functions = module.facts.functions
-    module.inner(0)  # noted are the class, its methods and the functions inside them, not the whole file
-    for index, f in enumerate(functions):
-        if _home("", f, functions, "self.") != home:
-            continue
-        module.function(index)
-        if f.flags & ASYNC:
-            for number, callees in enumerate((f.awaited, f.calls)):
-                for callee in callees:
-                    receiver, _, name = callee.rpartition(".")
-                    if receiver.startswith("self.") and " " not in callee:
-                        known.setdefault(receiver, (set(), set()))[number].add(name)
-    return known
 
 
 def _ending(callees: tuple[str, ...], name: str) -> Iterator[str]:

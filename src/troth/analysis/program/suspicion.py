@@ -222,7 +222,7 @@ class Suspicion:
                 )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
-            if self._program.evidence.speaks_for("", callee, function):
+            if self._program.evidence.speaks_for("", callee, function) or self._gives_awaitable(value, name):
                 return False  # what a plain function gives may be awaitable all the same
             returns = called.facts.returns
             return name not in self.returners and (returns is None or not mentions_awaitable(returns))
@@ -237,6 +237,13 @@ class Suspicion:
                 self._is_plain(member, name, callee, function) for member in members_of(called_value)
             )
         return isinstance(value, Builtin | TupleOf | Table | ModuleValue | Nothing)
+
+    def _gives_awaitable(self, value: FunctionValue, name: str) -> bool:
+        """Whether a plain function, which somebody awaits, gives an object that can be awaited."""
+        if not self._program.evidence.siblings.is_awaited(name):
+            return False
+        made = self._program.calls.result(value)
+        return isinstance(made, Instance) and self._program.classes.has(made.cls, "__await__") is True
 
     def grow(self, names: set[str]) -> bool:
         """These plain functions return promises: whoever calls them is suspect too. False where that was known."""

@@ -17,6 +17,7 @@ from troth.analysis.program.values import ClassObject
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from troth.analysis.facts.model import FunctionFacts
     from troth.analysis.program import Program
     from troth.analysis.program.entities import Function, Module
 
@@ -39,6 +40,7 @@ class _Made:
     spec: ast.expr | None
     is_result_open: bool
     """Whether what calling the mock itself gives may be anything."""
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class MockUse:
     color: MockColor
     around: tuple[ast.AST, ...]
     maker: str
+    line: int
+    """Where the mock was made."""
 
 
 def imports_mocks(module: Module) -> bool:
@@ -57,13 +61,21 @@ def imports_mocks(module: Module) -> bool:
     return any(one.module in {"unittest.mock", "unittest", "mock"} for one in module.facts.imports)
 
 
-def mocking_functions(module: Module) -> Iterator[Function]:
-    """The functions of a file that make mocks of their own."""
+def mocking_functions(module: Module, *, awaited: bool) -> Iterator[Function]:
+    """The functions of a file that make mocks of their own, and await a call of them or make one that they do not."""
     if module.path.endswith(".ipynb") or not imports_mocks(module):
         return
     for index, facts in enumerate(module.facts.functions):
-        if index and any(callee.endswith("Mock") for callee in facts.calls):
+        mocks = [name for name, origin in facts.origins if origin.endswith("Mock()")]
+        if not index or not mocks or not (awaited or _may_be_async(facts)):
+            continue
+        roots = {callee.partition(".")[0] for callee in (facts.awaited if awaited else facts.calls)}
+        if not roots.isdisjoint(mocks):
             yield module.function(index)
+
+
+def _may_be_async(facts: FunctionFacts) -> bool:
+    return any(origin.endswith("AsyncMock()") for _, origin in facts.origins) or b"spec" in facts.body
 
 
 def tree_of(program: Program, function: Function) -> ast.AST:
@@ -103,7 +115,7 @@ def _uses(program: Program, function: Function) -> Iterator[MockUse]:
         color = _color(program, function, mock, below)
         if color is not None:
             maker = "AsyncMock" if mock.color == "async" else "Mock"
-            yield MockUse(call, ".".join(path), color, around, maker)
+            yield MockUse(call, ".".join(path), color, around, maker, mock.line)
 
 
 def _made(tree: ast.AST) -> dict[tuple[str, ...], _Made]:
@@ -139,7 +151,7 @@ def _mock(call: ast.Call) -> _Made | None:
             is_open = True  # `side_effect`, `wraps`, `**{"send.return_value": …}`
             if keyword.arg not in {"side_effect", "wraps"}:
                 return None
-    return _Made("async" if name == "AsyncMock" else "plain", spec, is_open)
+    return _Made("async" if name == "AsyncMock" else "plain", spec, is_open, call.lineno)
 
 
 def _said(tree: ast.AST, made: dict[tuple[str, ...], _Made]) -> list[tuple[str, ...]]:

@@ -91,6 +91,14 @@ CASES = [
         good="import socket\nasync def main(host):\n    socket.getaddrinfo(host, 80, flags=socket.AI_NUMERICHOST)\n"
         "    socket.getaddrinfo('127.0.0.1', 80)\n    socket.getnameinfo(host, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)\n",
     ),
+    Case(
+        "a lookup to bind to",
+        good="import socket\ndef bind_sockets(address):\n    return socket.getaddrinfo(address, 80)\nasync def main(address):\n    bind_sockets(address)\n",
+    ),
+    Case(
+        "a lock that was just made",
+        good="import threading\nasync def main(locks, key):\n    lock = threading.Lock()\n    lock.acquire()\n    locks[key] = lock\n",
+    ),
     Case("a lookup", bad="import socket\nasync def main(host):\n    socket.getaddrinfo(host, 80)  # here\n"),
     Case(
         "a socket that does not block",
@@ -170,6 +178,7 @@ _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole fil
 
 
 _NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK")
+_BINDING = re.compile(r"(?i)bind|listen")
 _SETTLING = ("empty", "qsize", "kill", "is_alive")  # who asks or says so first does not wait afterwards
 _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
@@ -299,6 +308,10 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
         return True
     if call.text.rpartition(".")[2] == "join" and _was_awaited_meanwhile(call):
         return True
+    if found.waits_for == "lock" and call.text.endswith(".acquire") and _is_new(call):
+        return True
+    if call.text.rpartition(".")[2] in _LOOKUPS and _BINDING.search(call.caller.name):
+        return True  # the host's own addresses are asked of nobody
     if call.text.rpartition(".")[2] == "put" and found.waits_for == "queue":
         return True  # most queues have no bound, and then nobody waits
     if any("socket.socket." in name for name in names_of(call.callee)) and _is_nonblocking(program, call):
@@ -307,6 +320,12 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0
     return is_zero or any(value is False for value in off)
+
+
+def _is_new(call: Call) -> bool:
+    """Whether the function made the lock itself, so that nobody else can have it."""
+    lock = call.node[1][1]
+    return any(statement[2][0] == "call" and lock in statement[1] for statement in _assignments(call.caller.body()))
 
 
 def _was_awaited_meanwhile(call: Call) -> bool:

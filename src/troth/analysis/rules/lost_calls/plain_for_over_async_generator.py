@@ -57,6 +57,11 @@ CASES = [
         fixed="class Pages:\n    def __aiter__(self):\n        return self\n    async def __anext__(self): ...\nasync def main(pages: Pages):\n    async for p in pages:  # here\n        print(p)\n",
     ),
     Case(
+        "what awaiting an object gives",
+        good="class Query:\n    def __aiter__(self):\n        return self\n    async def __anext__(self): ...\n    def __await__(self):\n        return self.run().__await__()\n    async def run(self): ...\n    def values(self) -> 'Query':\n        return self\n"
+        "async def main(query: Query):\n    rows = await query.values()\n    return [row for row in rows]\n",
+    ),
+    Case(
         "an object for both",
         good="class Pages:\n    def __iter__(self): ...\n    def __aiter__(self):\n        return self\n    async def __anext__(self): ...\nasync def main(pages: Pages):\n    for p in pages:\n        print(p)\n",
     ),

@@ -13,15 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.model import ASYNC, GENERATOR, body_of
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.entities import Function
 from troth.analysis.program.generic import GENERIC
+from troth.analysis.program.parts import part
 from troth.analysis.program.values import FunctionValue, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import Node
+    from troth.analysis.facts.model import FileFacts, FunctionFacts, Node
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
 
@@ -50,28 +52,34 @@ CASES = [
 ]
 
 
-@rule("T304", "finished-promise-awaited", cases=CASES, default=False)
+@rule("T304", "finished-promise-awaited", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Awaits of what is there already."""
     finished: dict[str, list[Function]] = {}
-    for module in program.own_modules():
-        if not any(one.module.startswith("twisted") for one in module.facts.imports):
-            continue
-        for index, facts in enumerate(module.facts.functions):
-            if any(callee.endswith("succeed") for callee in facts.calls) and _is_finished(module.function(index)):
-                finished.setdefault(facts.name, []).append(module.function(index))
-    asked = frozenset(program.asked)
-    for caller in program.calling.functions_naming(finished):
-        if caller.module.path in asked:
-            for call in program.calling.of(caller):
-                if call.is_awaited:
-                    yield from _judge(program, call, finished)
+    for path, indexes in program.said("finished promises").items():
+        for function in map(program.module(path).function, indexes):
+            finished.setdefault(function.name, []).append(function)
+    for caller in program.calling.asked_naming(finished):
+        for call in program.calling.of(caller):
+            if call.is_awaited:
+                yield from _judge(program, call, finished)
 
 
-def _is_finished(function: Function) -> bool:
-    if function.is_async or function.is_generator or function.facts.decorators:
+@part("finished promises")
+def _finished_in(file: FileFacts) -> list[int]:
+    if not any(one.module.startswith("twisted") for one in file.imports):
+        return []
+    return [
+        index
+        for index, facts in enumerate(file.functions)
+        if any(callee.endswith("succeed") for callee in facts.calls) and _is_finished(facts)
+    ]
+
+
+def _is_finished(facts: FunctionFacts) -> bool:
+    if facts.flags & (ASYNC | GENERATOR) or facts.decorators:
         return False
-    returned = list(_returned(function.body()))
+    returned = list(_returned(body_of(facts)))
     return bool(returned) and all(
         node is not None
         and node[0] == "call"
@@ -88,8 +96,8 @@ def _returned(node: object) -> Iterator[Node | None]:
     if node[0] == "return":
         yield node[1]
         return
-    for part in node:
-        yield from _returned(part)
+    for one in node:
+        yield from _returned(one)
 
 
 def _judge(program: Program, call: Call, finished: dict[str, list[Function]]) -> Iterator[Finding]:

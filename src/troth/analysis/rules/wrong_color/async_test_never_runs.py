@@ -50,6 +50,10 @@ CASES = [
     ),
     Case("pytest's own style", good="class TestStore:\n    async def test_load(self):\n        await load()\n"),
     Case(
+        "a metaclass that wraps the tests",
+        good="import unittest\nclass Meta(type): ...\nclass Base(unittest.TestCase, metaclass=Meta): ...\nclass TestStore(Base):\n    async def test_load(self):\n        await load()\n",
+    ),
+    Case(
         "of an unknown base",
         good="from lib.testing import TestCase\nclass TestStore(TestCase):\n    async def test_load(self):\n        await load()\n",
     ),
@@ -93,7 +97,17 @@ def _is_case(program: Program, cls: Class, kinds: frozenset[str]) -> bool:
     if not bases or any(one is None or one.qualified not in kinds for one in bases):
         return False
     own = [one for one in program.classes.order(cls) if isinstance(one, Class)]
-    return not any(name in one.methods for one in own for name in _RUNNING)  # a case that runs its tests in its own way
+    if any(name in one.methods for one in own for name in _RUNNING):
+        return False  # a case that runs its tests in its own way
+    return not any(_has_metaclass(program, one) for one in own)
+
+
+def _has_metaclass(program: Program, cls: Class) -> bool:
+    """Whether the class is made by something of its own, which may wrap its tests."""
+    first, _, last, _ = cls.facts.at
+    text = program.text(cls.module.path)
+    head = "".join(text.line(number) for number in range(first, min(last, first + 5) + 1)).partition(":")[0]
+    return "metaclass" in head
 
 
 def _leaves_it(program: Program, function: Function, decorator: tuple[object, ...]) -> bool:

@@ -87,6 +87,14 @@ CASES = [
         "        result = load()\n    threading.Thread(target=work).start()\n    return result\nasync def main():\n    await run()\n",
     ),
     Case(
+        "named after a class that has an async twin",
+        good="class OAuthFlow:\n    def handle_callback(self) -> None:\n        print(1)\nclass AsyncOAuthFlow:\n    async def handle_callback(self) -> None: ...\nasync def main(oauth_flow):\n    await oauth_flow.handle_callback()\n",
+    ),
+    Case(
+        "a client that is wrapped under the same name",
+        good="class News:\n    def __init__(self, client):\n        self.client = client\n    def search_news(self) -> str:\n        return 'x'\n    async def asearch_news(self):\n        return await self.client.news.search_news()\n",
+    ),
+    Case(
         "asked of a remote object",
         good="class Scheduler:\n    def get_index(self):\n        return 1\nclass Rpc:\n    def __getattr__(self, key):\n"
         "        async def call(**kw): ...\n        return call\nasync def main(scheduler):\n    await scheduler.get_index()\n",
@@ -205,6 +213,9 @@ def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
         if len(known) < len(whys) or _is_replaced(program, call):
             return
         first = plain[0]
+        is_guess = any(isinstance(one.receiver, Instance) and one.receiver.guess for one in plain)
+        if is_guess and program.evidence.colors(first.function.name)[0]:
+            return  # a class of which another one has this method in async
         sure = len(plain) == 1 and not (isinstance(first.receiver, Instance) and first.receiver.guess)
         sure = sure and all(is_sure for _, is_sure in known)
         yield _told(program, call, under, first.function.qualname, tuple(reason for reason, _ in known), sure=sure)
@@ -241,6 +252,9 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     is_async, plain = program.evidence.colors(name)
     if is_async or not plain or name in GENERIC or name.startswith("__") or "_" not in name.strip("_"):
         return None
+    owner = call.caller.class_around
+    if "async" in call.text.lower() or (owner is not None and name in owner.methods):
+        return None  # an async client, or one that the class wraps under the same names
     tops = call.caller.module.packages
     if any(name in library.async_names(top) for top in tops):
         return None  # the object may be of a library that the file imports, where it is awaited rightly

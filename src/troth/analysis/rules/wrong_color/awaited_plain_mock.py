@@ -61,18 +61,15 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Plain mocks under `await`."""
     for path in program.asked:
-        for function in mocking_functions(program.module(path)):
-            if not function.waits:
-                continue
+        for function in mocking_functions(program.module(path), awaited=True):
             for use in mock_uses(program, function):
                 if use.color != "plain" or not isinstance(use.around[0], ast.Await) or _is_expected(use.around):
                     continue
                 call = use.call
                 at = (call.lineno, call.col_offset, call.end_lineno or call.lineno, call.end_col_offset or 0)
                 message = f"`await {use.written}(…)` raises TypeError: `{use.written}` is a plain mock, whose result cannot be awaited"
-                reason = Reason(
-                    f"`{use.written.partition('.')[0]}` is a `Mock`, and nothing makes this call of it async"
-                )
+                text = f"`{use.written.partition('.')[0]}` is a `Mock`, and nothing makes this call of it async"
+                reason = Reason(text, path, use.line)
                 yield tell_at(
                     program, "T411", "awaited-plain-mock", function, at, message, sure=False, reasons=(reason,),
                     subject=use.written,

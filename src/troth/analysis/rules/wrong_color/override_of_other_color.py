@@ -63,6 +63,10 @@ CASES = [
         good="class Commands:\n    def execute(self, name):\n        return name\n    def sizes(self, names):\n        return [self.execute(name) for name in names]\nclass Client(Commands):\n    async def execute(self, name):\n        return await self.ask(name)\n",
     ),
     Case(
+        "a base that awaits what it gets, if it gets something",
+        good="class Delegate:\n    def received(self, data):\n        print(data)\nclass Gzip(Delegate):\n    async def received(self, data):\n        await self.write(data)\nasync def deliver(delegate: Delegate):\n    ret = delegate.received(1)\n    if ret is not None:\n        await ret\n",
+    ),
+    Case(
         "a base that takes both",
         good="import inspect\nclass Base:\n    def stop(self): ...\n    async def run(self):\n        r = self.stop()\n        if inspect.isawaitable(r):\n            await r\nclass Remote(Base):\n    async def stop(self):\n        await self.close()\n",
     ),
@@ -105,6 +109,8 @@ def _overridden(program: Program, cls: Class, function: Function) -> Function | 
     """The method of the nearest base of the project that it overrides, if that has the other color."""
     if function.name.startswith("__") or function.is_abstract:
         return None  # what only says that it is not there is lost on nobody
+    if cls.facts.parent and cls.module.function(cls.facts.parent).name.startswith("test"):
+        return None  # a stand-in that a test makes for itself
     async_, plain = program.evidence.colors(function.name)
     if not (async_ and plain):
         return None
@@ -139,7 +145,8 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
         called = (*caller.facts.calls, *caller.facts.awaited)
         if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called) or _looks_at_results(program, caller):
             continue
-        handed_on = set(_returned_calls(caller.body()))
+        body = caller.body()
+        handed_on = {*_returned_calls(body), *_awaited_later(body)}
         for call in program.calling.of(caller):
             if not call.is_awaited and call.at in handed_on:
                 continue  # whoever called it gets the coroutine, and may await it
@@ -172,6 +179,22 @@ def _returned_calls(node: Any, *, is_returned: bool = False) -> Iterator[At]:
         yield from _returned_calls(part, is_returned=is_returned)
 
 
+def _awaited_later(body: tuple[Node, ...]) -> Iterator[At]:
+    """The places of the calls whose results are bound to a name that is awaited further on."""
+    awaited = {node[1] for node in _nodes(body, "await")}
+    for statement in _nodes(body, "assign"):
+        if statement[2][0] == "call" and any(target in awaited for target in statement[1]):
+            yield statement[2][-1]
+
+
+def _nodes(node: Any, tag: str) -> Iterator[Node]:
+    if isinstance(node, tuple) and node:
+        if node[0] == tag and len(node) > 2:
+            yield node
+        for part in node:
+            yield from _nodes(part, tag)
+
+
 def _looks_at_results(program: Program, caller: Function) -> bool:
     """`isinstance(result, Awaitable)`: the caller takes both."""
     return re.search(r"(?i)awaitable|iscoro", program.text(caller.module.path).cut(*caller.facts.at)) is not None
@@ -194,18 +217,10 @@ def _is_made_here(call: Call, target: Function) -> bool:
         return _last_of(receiver[1]) == maker
     made = [
         statement[2]
-        for statement in _statements(call.caller.body())
-        if statement[0] == "assign" and any(target == receiver for target in statement[1])
+        for statement in _nodes(call.caller.body(), "assign")
+        if any(target == receiver for target in statement[1])
     ]
     return bool(made) and all(one[0] == "call" and _last_of(one[1]) == maker for one in made)
-
-
-def _statements(node: Any) -> Iterator[Node]:
-    if isinstance(node, tuple) and node:
-        if node[0] == "assign":
-            yield node
-        for part in node:
-            yield from _statements(part)
 
 
 def _last_of(node: Node) -> str:

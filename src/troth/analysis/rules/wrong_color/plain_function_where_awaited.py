@@ -83,6 +83,10 @@ CASES = [
         "async def main():\n    await execute(charge)\n",
     ),
     Case(
+        "in a test that expects an error",
+        good="import pytest\nasync def execute(executor):\n    return await executor()\ndef charge():\n    print('paid')\nasync def test():\n    with pytest.raises(TypeError):\n        await execute(charge)\n",
+    ),
+    Case(
         "of unknown result",
         good="import lib\nasync def execute(executor):\n    return await executor()\ndef charge():\n    return lib.pay()\nasync def main():\n    await execute(charge)\n",
     ),
@@ -92,6 +96,7 @@ CASES = [
 _TWICE = 2  # its `def`, and the place where it is handed over
 
 
+_EXPECTING = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
 _COMMON = frozenset({"get", "post", "put", "delete", "patch", "head", "options", "route", "view", "subscribe", "serve"})
 
 
@@ -107,6 +112,8 @@ def check(program: Program) -> Iterator[Finding]:
         if any(callee.startswith("web.") for callee in function.facts.calls) and _knows_aiohttp(function.module)
     }
     for function in dict.fromkeys((*program.calling.asked_naming(names), *of_web)):
+        if any(callee.rpartition(".")[2] in _EXPECTING for callee in function.facts.calls):
+            continue  # a test that waits for an error
         for call in program.calling.of(function):
             if call.text.rpartition(".")[2] in names or (function in of_web and call.text.startswith("web.")):
                 yield from _own(program, call)

@@ -75,7 +75,7 @@ _USING = (
 def check(program: Program) -> Iterator[Finding]:
     """Async mocks whose calls nobody awaits."""
     for path in program.asked:
-        for function in mocking_functions(program.module(path)):
+        for function in mocking_functions(program.module(path), awaited=False):
             for use in mock_uses(program, function):
                 how = _lost(use) if use.color == "async" else ""
                 if how:
@@ -115,7 +115,8 @@ def _told(program: Program, function: Function, use: MockUse, how: str) -> Findi
         fix = Fix("await the call", "likely", (Edit(path, start, start, "await "),))
     message = f"`{use.written}(…)` calls an async mock and {how}: nobody awaits it"
     maker = "an `AsyncMock`" if use.maker == "AsyncMock" else "a mock with a spec"
-    reason = Reason(f"`{use.written.partition('.')[0]}` is {maker}, and this call of it gives a coroutine")
+    text = f"`{use.written.partition('.')[0]}` is {maker}, and this call of it gives a coroutine"
+    reason = Reason(text, path, use.line)
     return tell_at(
         program, "T412", "unawaited-async-mock", function, at, message, sure=False, reasons=(reason,), fix=fix,
         subject=use.written,
