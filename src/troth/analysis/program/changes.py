@@ -91,7 +91,6 @@ def _readable(path: str, file: FileFacts) -> dict[Token, object]:
     found["name", path, ""] = scopes
     found["name", path, "*"] = ([i for i in file.imports if i.name == "*" and i.scope == 0], file.exports)
     found["name", path, "."] = {i.module.partition(".")[0] for i in file.imports if not i.level and i.module}
-    found["name", path, "?"] = set(file.mentions)
     return found
 
 

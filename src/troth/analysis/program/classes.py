@@ -327,7 +327,7 @@ def _is_of_asyncio(cls: Class, node: Node) -> bool:
     """`asyncio.Protocol` is no protocol of types."""
     if node[0] == "attr":
         return bool(node[1] == ("name", "asyncio"))
-    return any(one.local == node[1] and one.module.startswith("asyncio") for one in cls.module.facts.imports)
+    return any(one.module.startswith("asyncio") for one in cls.module.imports_of(node[1]))
 
 
 _MISSING = object()

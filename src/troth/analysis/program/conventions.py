@@ -63,9 +63,7 @@ def given_by_framework(function: Function, name: str) -> Value | None:
         cls = "asyncio.streams.StreamReader" if name == "reader" else "asyncio.streams.StreamWriter"
         return _guess(cls, f"`{name}` of a handler of connections", function)
     for word, top, qualified in _HANDLED:
-        if word == name and any(
-            i.module.partition(".")[0] == top for i in function.module.facts.imports if not i.level
-        ):
+        if word == name and top in function.module.packages:
             return _guess(qualified, f"`{name}` of a handler, in a file that imports {top}", function)
     if name == "handler" and "request" in function.params and function.decorated_with("middleware"):
         return CallableType(Awaitable(None), "the `handler` of a middleware is a coroutine function")

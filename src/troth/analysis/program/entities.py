@@ -8,7 +8,7 @@ from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR, WAITS, body_o
 from troth.analysis.facts.names import function_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts, ImportFacts, Node, Param
 
@@ -104,12 +104,11 @@ class Module:
             self.log.append((self, "."))
         return {i.module.partition(".")[0] for i in self._facts.imports if not i.level and i.module}
 
-    @property
-    def mentions(self) -> tuple[str, ...]:
-        """The names that stand somewhere as a value."""
+    def mentioned(self, names: Collection[str]) -> set[str]:
+        """Those of `names` that stand somewhere as a value."""
         if self.log is not None:
-            self.log.append((self, "?"))
-        return self._facts.mentions
+            self.log += [("mentions", name) for name in names]
+        return set(names).intersection(self._facts.mentions)
 
     @property
     def exports(self) -> tuple[str, ...] | None:
@@ -152,6 +151,12 @@ class Module:
         if self.log is not None:
             self.log += ((self, name), self._scopes)
         return any(i.local == name for i in self._facts.imports)
+
+    def imports_of(self, name: str) -> list[ImportFacts]:
+        """The imports, be they inside a function, that have that name."""
+        if self.log is not None:
+            self.log += ((self, name), self._scopes)
+        return [i for i in self._facts.imports if i.local == name]
 
     def origin(self, name: str) -> str | None:
         """The full name of what a file imports at its top under that name; from beside itself, by its folders."""

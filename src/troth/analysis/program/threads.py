@@ -44,7 +44,7 @@ def _find(program: Program) -> dict[Function, Call]:
         leading |= {one.name for one in program.calling.functions_naming(leading) if not one.is_async}
     found: dict[Function, Call] = {}
     for caller in program.calling.functions_naming(_THREADS) if makers else ():
-        if leading.isdisjoint(caller.module.mentions):
+        if not caller.module.mentioned(leading):
             continue
         for call in program.calling.of(caller):
             for function in _started(call):
