@@ -306,7 +306,7 @@ def every_kind_of_callable():
             partial(partial(same)),
             AsyncCallable(),
             Promise,
-            lru_cache(same),
+            lru_cache(same),  # troth: allow cached-coroutine
             MagicMock(side_effect=same),
         ]
         assert await bridge.call(AsyncMock(return_value=2)) == 2
