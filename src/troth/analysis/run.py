@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from troth.analysis.crowds import without_crowds
 from troth.analysis.edits.in_notebook import in_notebooks
 from troth.analysis.facts import store
 from troth.analysis.facts.gather import Gathered, gather, source_of
@@ -204,6 +205,7 @@ def _analyse(
     # A template that only becomes Python when it is filled in is nobody's mistake.
     problems = {path: p for path, p in problems.items() if p.newer_syntax or not p.is_template}
     findings += [_unreadable(path, p) for path, p in problems.items() if not p.newer_syntax]
+    findings = without_crowds(findings)
     findings.sort(key=lambda f: (f.span.path, f.span.cell or 0, f.span.line, f.span.column, f.code))
     return Analysis(
         tuple(findings),

@@ -1,0 +1,46 @@
+"""Findings of one cause that come in crowds are told, but not as certain."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.analysis.test_run import write
+
+from troth.analysis.run import analyse
+
+STORE = "class Store:\n    async def save(self): ...\n    async def load(self): ...\n"
+
+
+def calls(names: str) -> dict[str, str]:
+    body = "".join(f"async def use{n}(s: Store):\n    s.{name}()\n" for n, name in enumerate(names.split()))
+    return {"store.py": STORE, "app.py": f"from store import Store\n{body}"}
+
+
+@pytest.mark.parametrize(
+    ("names", "confidence"),
+    [
+        pytest.param("save " * 7, {"certain": 7}, id="a few"),
+        pytest.param("save " * 8, {"likely": 8}, id="a crowd"),
+        pytest.param("save " * 5 + "load " * 5, {"certain": 10}, id="two causes"),
+        pytest.param("save " * 8 + "load", {"likely": 8, "certain": 1}, id="one beside a crowd"),
+    ],
+)
+def test_a_crowd_of_one_cause_is_not_certain(tmp_path: Path, names: str, confidence: dict[str, int]) -> None:
+    """What a project does so often it may mean; each place is told all the same."""
+    found = analyse(write(tmp_path, calls(names))).findings
+    assert Counter(f.confidence for f in found if f.code == "T101") == confidence
+
+
+def test_the_fixes_of_a_crowd_wait_to_be_asked_for(tmp_path: Path) -> None:
+    """Nobody wants an `await` put in many places because something was not understood."""
+    found = analyse(write(tmp_path, calls("save " * 8))).findings
+    assert {f.fix.safety for f in found if f.fix is not None} == {"likely"}
+
+
+def test_a_crowd_that_shrinks_is_certain_again(tmp_path: Path) -> None:
+    """What an earlier run kept is judged anew with what there is now."""
+    (tmp_path / "project").mkdir()
+    project = write(tmp_path / "project", calls("save " * 8))
+    analyse(project, cache=tmp_path / "cache")
+    write(tmp_path / "project", calls("save " * 7))
+    assert {f.confidence for f in analyse(project, cache=tmp_path / "cache").findings} == {"certain"}
