@@ -146,8 +146,18 @@ class Consumers:
         declared = None if param is None or param[1] is None else self._program.parameter(func.function, param)
         real = [m for m in members_of(declared) if not isinstance(m, Nothing)]
         return bool(real) and all(
-            isinstance(m, Builtin) and bool(m.args) and never_awaitable(m.args[-1], self._program) for m in real
+            isinstance(m, Builtin) and bool(m.args) and self._has_no_room(m.args[-1]) for m in real
         )
+
+    def _has_no_room(self, item: Value | None) -> bool:
+        """Whether what a collection is declared to hold is no promise, nor anything that may hold one: `tuple[Any]`."""
+        if not never_awaitable(item, self._program):
+            return False
+        if isinstance(item, TupleOf):
+            return all(self._has_no_room(one) for one in item.items)
+        if isinstance(item, Builtin) and item.name in _COLLECTIONS:
+            return bool(item.args) and self._has_no_room(item.args[-1])
+        return not isinstance(item, Table)
 
     def may_await(
         self, func: Value | None, node: Node, position: int, keyword: str | None, *, by_keyword: bool
@@ -354,6 +364,7 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
     return False
 
 
+_COLLECTIONS = frozenset({"list", "set", "frozenset", "dict", "tuple", "deque", "iterator"})
 _AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|promise|result|response|query|run|job")
 
 

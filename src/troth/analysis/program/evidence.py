@@ -87,6 +87,23 @@ class Evidence:
         """Whether a `__getattr__` makes async methods of any name."""
         return "" in self._remote
 
+    def _is_own_super(self, callee: Node, function: Function) -> bool:
+        """Whether an async method hands the call on to the one it overrides, as others of its name do and await.
+
+        One method alone says nothing of a base that nobody knows: it may be the plain one that was made async here.
+        """
+        return (
+            callee[0] == "attr"
+            and callee[2] == function.name
+            and callee[1][:2] == ("call", ("name", "super"))
+            and not callee[1][2]
+            and not function.name.startswith("__")
+            and any(
+                other is not function and f"?.{function.name}" in other.facts.awaited
+                for other in self._program.calling.functions_named(function.name)
+            )
+        )
+
     def colors(self, name: str) -> tuple[int, int]:
         """How many definitions of that name are async, and how many are not."""
         return self._async[name], self._plain[name]
@@ -114,13 +131,13 @@ class Evidence:
         if callee[0] == "attr" and callee[2] == "run_in_executor":
             why = Reason("`run_in_executor` of an event loop gives a future")
             return Awaitable(None, "future", scope.site("", node[-1], text, "future", lambda: (why,), sure=False))
-        if scope.function.is_async and (is_asgi_call(node) or _is_own_super(callee, scope.function)):
+        if _STAND_IN.search(text.rpartition(".")[0]):
+            return None  # a stand-in has methods of any name, in the color that its test gave them
+        if scope.function.is_async and (is_asgi_call(node) or self._is_own_super(callee, scope.function)):
             why = Reason(_ASGI_CALL if is_asgi_call(node) else _OVERRIDDEN.format(scope.function.qualname))
             return Coroutine(scope.site("", node[-1], text, "coroutine", lambda: (why,), sure=False), lambda: None)
         if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
-        if _STAND_IN.search(text.rpartition(".")[0]):
-            return None  # a stand-in has methods of any name, in the color that its test gave them
         path = scope.module.path
         reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
@@ -326,17 +343,6 @@ _MANY_DEFINITIONS = 3
 _STAND_IN = re.compile(r"(?i)(?:^|[._])(?:mock|magicmock|stub|spy)|mock(?:$|\.)")
 _ASGI_CALL = "an ASGI application is called with `scope`, `receive` and `send`"
 _OVERRIDDEN = "`{}`, which overrides it, is `async def`"
-
-
-def _is_own_super(callee: Node, function: Function) -> bool:
-    """Whether an async method hands the call on to the one it overrides: `super().close()` in `close`."""
-    return (
-        callee[0] == "attr"
-        and callee[2] == function.name
-        and callee[1][:2] == ("call", ("name", "super"))
-        and not callee[1][2]
-        and not function.name.startswith("__")
-    )
 
 
 _TELLING = 5  # letters; shorter names mean many things

@@ -109,6 +109,12 @@ class Siblings:
             return None
         if "." not in text and _is_local(text, function):
             return None  # a parameter, or a function around has it: another one in each
+        if (
+            text == f"self.{name}"
+            and not self._program.evidence.colors(name)[0]
+            and self._program.evidence.colors(name)[1]
+        ):
+            return None  # a plain method that gives a future: it has done its work when it is called
         if text.rpartition(".")[0].rpartition(".")[2] in _QUEUEING:
             return None  # what a pipeline is told is done when it is executed
         if text[1:2] == "." and _is_local(text, function):

@@ -104,13 +104,13 @@ def _judge(program: Program, call: Call, finished: dict[str, list[Function]]) ->
     found = [one.function for one in members_of(call.callee) if isinstance(one, FunctionValue)]
     name = call.text.rpartition(".")[2]
     known = finished.get(name, [])
-    if found and all(isinstance(one, Function) and one in known for one in found):
-        yield _told(program, call, known[0], sure=True)
-    elif call.callee is None and known and name not in GENERIC and program.evidence.colors(name) == (0, len(known)):
-        yield _told(program, call, known[0], sure=False)
+    is_known = found and all(isinstance(one, Function) and one in known for one in found)
+    is_only_one = call.callee is None and known and program.evidence.colors(name) == (0, len(known))
+    if is_known or (is_only_one and name not in GENERIC):
+        yield _told(program, call, known[0])
 
 
-def _told(program: Program, call: Call, function: Function, *, sure: bool) -> Finding:
+def _told(program: Program, call: Call, function: Function) -> Finding:
     message = f"`await {call.text}(…)` waits for nothing: `{function.qualname}` is plain and returns promises that are kept already"
     reason = Reason(f"`{function.qualname}` returns `defer.succeed(…)` and nothing else", *function.place)
     return tell_at(
@@ -120,7 +120,7 @@ def _told(program: Program, call: Call, function: Function, *, sure: bool) -> Fi
         call.caller,
         call.at,
         message,
-        sure=sure,
+        sure=False,  # it may be awaited for the sake of others that wait
         reasons=(reason,),
         subject=call.text,
     )
