@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from troth.analysis.program import Program
     from troth.analysis.program.needless import Needless
 
+_MOST = 10  # calls that await for each that does not
 _FEWEST = 2
 # One that stands in for something that waits has the color of that.
 _STAND_IN = re.compile(r"^_*(?:Fake|Mock|Stub|Dummy|Null|No_?[Oo]p|InMemory|Memory)|(?:Fake|Mock|Stub|Dummy)$")
@@ -68,6 +69,15 @@ CASES = [
         ).replace("class Session:  # here", "class Session(Hooks):"),
     ),
     Case(
+        "given to a runner once, awaited everywhere else",
+        bad="from notebook import run\n"
+        + _CLASS
+        + "    async def join(self, m):\n        self.members.append(m)\n    async def leave(self, m):\n        self.members.remove(m)\n"
+        + "async def main(s: Session):\n"
+        + "    await s.join(1)\n    await s.leave(1)\n" * 10
+        + "def cell(s: Session):\n    run(s.join(2))\n",
+    ),
+    Case(
         "one that waits",
         good=_CLASS
         + "    async def join(self, m):\n        self.members.append(m)\n    async def leave(self, m):\n        await m.bye()\n"
@@ -82,7 +92,7 @@ def check(program: Program) -> Iterator[Finding]:
     """Classes that are async and never wait."""
     by_class: dict[Class, list[Needless]] = defaultdict(list)
     for one in needless(program, of_surfaces=True):
-        if one.function.owner is not None and not one.is_pulled and one.is_seen:
+        if one.function.owner is not None and not one.is_pulled and _is_awaited(one):
             by_class[one.function.owner].append(one)
     for cls, found in by_class.items():
         methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
@@ -108,6 +118,12 @@ def check(program: Program) -> Iterator[Finding]:
             cls.facts.qualname,
             cls.name,
         )
+
+
+def _is_awaited(one: Needless) -> bool:
+    """Whether calls were seen that await it, all of them or nearly all: one in a notebook may be given to a runner."""
+    awaited = sum(call.is_awaited for call in one.awaited)
+    return one.is_seen or (awaited > 0 and awaited >= _MOST * (len(one.awaited) - awaited))
 
 
 def _is_asked_for(program: Program, cls: Class, found: list[Needless]) -> bool:
