@@ -1,10 +1,11 @@
 """Knows when so many findings have one cause that the project may mean it that way.
 
-A call that is lost is lost once or a few times. Where one cause has a crowd of findings, and the project lives with it,
-there may be something that was not understood: a decorator, a metaclass, a base class that awaits in its own way. Such
-findings are told all the same, but no longer called certain, and their fixes wait to be asked for.
+A call that is lost is lost once or a few times. Where one definition, or one file, has a crowd of findings, and the
+project lives with it, something may not have been understood: a decorator, a metaclass, a base class that awaits in its
+own way. Such findings are told all the same, but no longer called certain, and their fixes wait to be asked for.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,30 +15,27 @@ __all__ = ["without_crowds"]
 
 _CROWD = 8  # a change of color that left its callers behind leaves fewer, mostly
 
-# Of these every finding has the same cause: nobody runs such tests.
-_OF_ONE_CAUSE = frozenset({"T408"})
+# Of these every finding of a project has mostly the same cause: a base class that awaits in its own way.
+_OF_ONE_CAUSE = frozenset({"T404", "T408"})
 
 
 def without_crowds(findings: Sequence[Finding]) -> list[Finding]:
     """The findings, none of which is certain if it is one of a crowd."""
-    causes: dict[tuple[object, ...], int] = {}
-    for finding in findings:
-        cause = _cause(finding)
-        if cause is not None:
-            causes[cause] = causes.get(cause, 0) + 1
-    return [_doubted(one) if causes.get(_cause(one) or (), 0) >= _CROWD else one for one in findings]
+    counted = Counter(cause for finding in findings for cause in _causes(finding))
+    return [_doubted(one) if any(counted[c] >= _CROWD for c in _causes(one)) else one for one in findings]
 
 
-def _cause(finding: Finding) -> tuple[object, ...] | None:
-    """What the finding comes from: the definition that its last reason names, where the chain of reasons ends."""
+def _causes(finding: Finding) -> list[tuple[object, ...]]:
+    """What the finding may come from: its file, and the definition that its last reason names."""
     if finding.confidence != "certain" or finding.code[1] not in "124":
-        return None
+        return []
+    causes: list[tuple[object, ...]] = [(finding.code, finding.span.path)]
     if finding.code in _OF_ONE_CAUSE:
-        return (finding.code,)
-    if not finding.reasons:
-        return None
-    last = finding.reasons[-1]
-    return ("", last.text) if last.path is None else (last.path, last.line)
+        causes.append((finding.code,))
+    if finding.reasons:
+        last = finding.reasons[-1]
+        causes.append(("", last.text) if last.path is None else (last.path, last.line))
+    return causes
 
 
 def _doubted(finding: Finding) -> Finding:

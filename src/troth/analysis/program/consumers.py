@@ -327,7 +327,7 @@ _KEEPER_OF_ANY = re.compile(r"(?i)task|coro|futur|spawn|gather|partial|thread|mo
 _KEEPING_KEYWORD = re.compile(r"(?i)task|coro|await|fut|job|callback|func|handler|target|^fn$|run|background")
 # Words that stand anywhere in such a name, words that begin a part of it, and words that are all of its last part.
 _KEEPER = re.compile(
-    r"(?i:task|coro|futur|spawn|async|thread|callback|gather|await)"
+    r"(?i:task|coro|futur|spawn|async|thread|callback|gather|await|resultof)"
     r"|(?:(?<![a-zA-Z])|(?<=[a-z])(?=[A-Z]))(?i:run|wait|sched|submit|start|loop|backgr|fire|shield|timeout|ensure|call|exec|sync"
     r"|put|append|push|queue|regist|defer|partial|safe|retry|race|collect|with|job|pending|handle|wrap(?!per)|launch|process|do_"
     r"|invoke|then|sleep|consum|enter|track|monitor|nest|portal|block_on|blocking|mock|patch|raises|iscor|inspect|isinstance|type"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
+from troth.analysis.facts.names import last_name
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryFunction
@@ -53,8 +54,16 @@ class Effects:
         known = self._known.get(function)
         if known is None:
             self._known[function] = "unknown"  # while it is being found out: a decorator that decorates itself
-            known = self._known[function] = self._decorated(function, _written(function))
+            known = "unknown" if self._is_of_interface(function) else self._decorated(function, _written(function))
+            self._known[function] = known
         return known
+
+    def _is_of_interface(self, function: Function) -> bool:
+        """Whether a method belongs to an interface of zope: whoever provides it has the color he likes."""
+        if not function.is_async or function.owner is None:
+            return False
+        lineage = (one for one in self._program.classes.order(function.owner) if isinstance(one, Class))
+        return any(last_name(base) == "Interface" for one in lineage for base in one.facts.bases)
 
     def _decorated(self, function: Function, effect: Effect) -> Effect:
         for decorator in reversed(function.facts.decorators):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,8 @@ __all__ = ["Needless", "handed_over", "needless", "never_waits", "pulled"]
 
 _FEWEST = 2
 _RUNNING = frozenset({"run", "run_until_complete", "run_async", "async_to_sync"})
+# What a project calls its own way to run a coroutine to its end, in plain code.
+_RUNS_HERE = re.compile(r"_*(?:run|await|block|wait)(?:_|$)")
 _TAGS = frozenset(
     {
         "call",
@@ -267,7 +270,8 @@ def _hands_on(program: Program, call: Call, *, is_awaited: bool) -> bool:
     if around[0] == "call":
         taker = next((one for one in program.calling.of(call.caller) if one.at == around[-1]), None)
         last = taker.text.rpartition(".")[2] if taker is not None else ""
-        return not (last in _RUNNING or (taker is not None and isinstance(taker.callee, ClassObject)))
+        is_run = last in _RUNNING or (_RUNS_HERE.match(last) is not None and not call.caller.is_async)
+        return not (is_run or (taker is not None and isinstance(taker.callee, ClassObject)))
     return True
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit
@@ -48,7 +49,7 @@ def imported(here: Standing, module: str) -> tuple[Edit, ...] | None:
     assert isinstance(tree, ast.Module)
     if is_imported(tree, module):
         return ()
-    if here.path.endswith(".ipynb") or any(_binds(one, module) for one in ast.walk(tree)):
+    if here.path.endswith(".ipynb") or module in _bound(tree):
         return None
     body = [one for one in tree.body if not _is_head(one)]
     if not body:
@@ -80,13 +81,18 @@ def _sorted_before(body: list[ast.stmt], module: str) -> list[ast.Import]:
     return found
 
 
-def _binds(node: ast.AST, name: str) -> bool:
-    """Whether a node gives the name another meaning, or an import inside a function leaves it open which one it has."""
-    if isinstance(node, ast.Name):
-        return node.id == name
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return any((alias.asname or alias.name.partition(".")[0]) == name for alias in node.names)
-    return isinstance(node, ast.arg) and node.arg == name
+@lru_cache(maxsize=8)  # findings come file by file, and one tree serves all of a file
+def _bound(tree: ast.Module) -> frozenset[str]:
+    """The names that the file gives a meaning, or that an import inside a function leaves open."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+    return frozenset(found)
 
 
 def _is_head(statement: ast.stmt) -> bool:

@@ -21,7 +21,7 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.calling import names_of
-from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
+from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, BUILTIN_FUNCTIONS
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.parts import part
@@ -128,7 +128,7 @@ CASES = [
 ]
 
 _TAKING_MANY = frozenset({"wait", "as_completed"})  # a collection of promises, which a plain function may well give
-_ASKING = frozenset({"iscoroutinefunction", "isawaitable", "iscoroutine", "maybe_await", "raises", "assertRaises"})
+_ASKING = ASKS_FOR_FUNCTION | {"isawaitable", "iscoroutine", "maybe_await", "raises", "assertRaises"}
 
 
 @rule("T401", "awaited-plain-function", cases=CASES)
