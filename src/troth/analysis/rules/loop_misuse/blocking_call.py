@@ -1,7 +1,8 @@
 """Blocking call.
 
 What it finds: a call that holds up its thread (sleep, network, subprocess, lock, queue, the result of a future, a file's
-whole text) in an `async def`, or in a plain function that an `async def` calls.
+whole text) in an `async def`, or in a plain function that an `async def` calls. In a file of tests each such callee is told
+once: who repairs the first knows the others.
 Why it matters: while it waits, the loop stands still: no other request, timer or heartbeat is served.
 How to repair: await the async twin that the finding names, or hand the call to a thread: `await asyncio.to_thread(…)`.
 How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure; handing a call to a thread is likely, because code
@@ -223,6 +224,7 @@ _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyn
 def check(program: Program) -> Iterator[Finding]:
     """Calls that hold the loop up."""
     connections: set[tuple[Function, str]] = set()
+    in_tests: set[tuple[str, str]] = set()
     for call in _direct(program).direct():
         if not call.is_awaited and not _is_of_a_blocking_flavor(call.caller):
             found = _kind(program, call)
@@ -232,6 +234,11 @@ def check(program: Program) -> Iterator[Finding]:
                 if connection in connections:
                     continue  # an async connection repairs all calls of it
                 connections.add(connection)
+            if is_test(call.caller.module.path):
+                place = (call.caller.module.path, call.text)
+                if place in in_tests:
+                    continue
+                in_tests.add(place)
             what = f"waits for {_words(found)} and holds up the loop meanwhile"
             if "subprocess.Popen" in names_of(call.callee):
                 what = "holds up the loop while the program starts, and so will whoever waits for its end"
@@ -242,10 +249,10 @@ def check(program: Program) -> Iterator[Finding]:
     for link in _chained(program).indirect():
         found = _kind(program, link.end)
         assert found is not None
-        place = (link.call.caller, link.end.caller, link.end.at)
-        if place in told or _is_told_not_to_wait(program, link) or _is_of_a_blocking_flavor(link.call.caller):
+        way = (link.call.caller, link.end.caller, link.end.at)
+        if way in told or _is_told_not_to_wait(program, link) or _is_of_a_blocking_flavor(link.call.caller):
             continue  # one that blocks there is repaired for all
-        told.add(place)
+        told.add(way)
         message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(found)} and holds up the loop"
         yield _told(program, link.call, found, message, (link.rest or link).reasons())
 
