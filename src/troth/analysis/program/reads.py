@@ -49,14 +49,11 @@ class Reads:
     def for_file(self, path: str) -> Iterator[None]:
         """All that is read inside is read for the sake of that file."""
         begun = len(self.log)
-        self._epochs += 1
-        self.begun.append((self._epochs, begun))
-        try:
-            yield
-        finally:
-            self.begun.pop()
-            self.of_file.setdefault(path, set()).update(self.log[begun:])
-            del self.log[begun:]
+        with self.aside():
+            try:
+                yield
+            finally:
+                self.of_file.setdefault(path, set()).update(self.log[begun:])
 
     @contextmanager
     def aside(self) -> Iterator[None]:
