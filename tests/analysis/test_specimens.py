@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 from tests.analysis.rules.test_cases import findings
 
-FOLDER = Path(__file__).parent / "specimens"
 BLOCK = re.compile(r"^```python (?P<path>\S+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def specimens() -> Iterator[object]:
-    for page in sorted(FOLDER.glob("*.md")):
+def programs_in(folder: str) -> Iterator[object]:
+    """The programs of a folder's pages: each section of a page is one, each of its blocks a file."""
+    for page in sorted((Path(__file__).parent / folder).glob("*.md")):
         for section in page.read_text(encoding="utf-8").split("\n## ")[1:]:
             name, _, body = section.partition("\n")
             files = {found["path"]: found["text"] for found in BLOCK.finditer(body)}
             yield pytest.param(files, id=f"{page.stem}-{name}")
 
 
-@pytest.mark.parametrize("files", list(specimens()))
+@pytest.mark.parametrize("files", list(programs_in("specimens")))
 def test_specimen(files: dict[str, str]) -> None:
     """Each marked line has a finding about a lost call, and no other line has one."""
     marked = {

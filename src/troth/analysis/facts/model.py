@@ -40,6 +40,7 @@ __all__ = [
     "ImportFacts",
     "Node",
     "Param",
+    "assignments",
     "body_of",
     "speaks_of",
     "without_places",
@@ -193,3 +194,12 @@ def body_of(function: FunctionFacts) -> tuple[Node, ...]:
     """The statements of `function`."""
     body: tuple[Node, ...] = marshal.loads(function.body)  # noqa: S302  our own bytes
     return body
+
+
+def assignments(node: Any) -> Iterator[Node]:
+    """The assignments in a body, or in a part of one, however deep they stand."""
+    if isinstance(node, tuple) and node:
+        if node[0] == "assign" and len(node) == 3:
+            yield node
+        for part in node:
+            yield from assignments(part)

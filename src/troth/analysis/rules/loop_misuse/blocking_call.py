@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from troth.analysis.facts.model import assignments
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
@@ -31,7 +32,7 @@ from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import span
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import At, Node
+    from troth.analysis.facts.model import At
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Function
@@ -415,7 +416,7 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
 def _is_new(call: Call) -> bool:
     """Whether the function made the lock itself, so that nobody else can have it."""
     lock = call.node[1][1]
-    return any(statement[2][0] == "call" and lock in statement[1] for statement in _assignments(call.caller.body()))
+    return any(statement[2][0] == "call" and lock in statement[1] for statement in assignments(call.caller.body()))
 
 
 def _was_awaited_meanwhile(call: Call) -> bool:
@@ -449,21 +450,13 @@ def _is_of_a_pool(program: Program, call: Call) -> bool:
     """Whether a result is asked of what a pool of threads or processes gave for a job: `pool.submit(job).result()`."""
     future: Any = call.node[1][1] if call.node[1][0] == "attr" else ()
     if future[:1] == ("name",):
-        given = [one[2] for one in _assignments(call.caller.body()) if one[1] == (future,)]
+        given = [one[2] for one in assignments(call.caller.body()) if one[1] == (future,)]
         future = given[0] if len(given) == 1 else ()
     if future[:1] != ("call",):
         return False
     made = next((one for one in program.calling.of(call.caller) if one.at == future[-1]), None)
     names = () if made is None else tuple(names_of(made.callee))
     return any(name.startswith("concurrent.futures.") and name.endswith(".submit") for name in names)
-
-
-def _assignments(node: Any) -> Iterator[Node]:
-    if isinstance(node, tuple) and node:
-        if node[0] == "assign" and len(node) == 3:
-            yield node
-        for part in node:
-            yield from _assignments(part)
 
 
 def _has_async_paths(function: Function) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import ASYNC, WAITS, body_of
+from troth.analysis.facts.model import ASYNC, WAITS, assignments, body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance
@@ -101,7 +101,7 @@ def _waits(node: Any) -> bool:
 def _maker(program: Program, module: Module, function: Function, entered: Node) -> str:
     """What made the lock, by its full name; empty where that is no lock of threads."""
     if entered[0] == "name":
-        for statement in _assignments(function.body()):
+        for statement in assignments(function.body()):
             if entered in statement[1]:
                 made = statement[2]
                 value = program.static(module, function).value(made[1]) if made[0] == "call" else None
@@ -116,14 +116,6 @@ def _maker(program: Program, module: Module, function: Function, entered: Node) 
     if not function.facts.params or function.facts.params[0][0] != entered[1][1]:
         return ""
     return _named(program.static(owner.module).value(values[0][1]))
-
-
-def _assignments(node: Any) -> Iterator[Node]:
-    if isinstance(node, tuple) and node:
-        if node[0] == "assign" and len(node) == 3:
-            yield node
-        for part in node:
-            yield from _assignments(part)
 
 
 def _named(value: Value | None) -> str:
