@@ -35,6 +35,7 @@ def test_the_fixes_of_a_crowd_wait_to_be_asked_for(tmp_path: Path) -> None:
     """Nobody wants an `await` put in many places because something was not understood."""
     found = analyse(write(tmp_path, calls("save " * 8))).findings
     assert {f.fix.safety for f in found if f.fix is not None} == {"likely"}
+    assert all(f.reasons[-1].text.startswith("8 findings come from one cause") for f in found)
 
 
 def test_a_crowd_that_shrinks_is_certain_again(tmp_path: Path) -> None:

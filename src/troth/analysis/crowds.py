@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from troth.analysis.findings import Finding
+from troth.analysis.findings import Finding, Reason
 
 __all__ = ["without_crowds"]
 
@@ -22,7 +22,11 @@ _OF_ONE_CAUSE = frozenset({"T404", "T408"})
 def without_crowds(findings: Sequence[Finding]) -> list[Finding]:
     """The findings, none of which is certain if it is one of a crowd."""
     counted = Counter(cause for finding in findings for cause in _causes(finding))
-    return [_doubted(one) if any(counted[c] >= _CROWD for c in _causes(one)) else one for one in findings]
+    told: list[Finding] = []
+    for finding in findings:
+        crowd = max((counted[cause] for cause in _causes(finding)), default=0)
+        told.append(_doubted(finding, crowd) if crowd >= _CROWD else finding)
+    return told
 
 
 def _causes(finding: Finding) -> list[tuple[object, ...]]:
@@ -38,6 +42,9 @@ def _causes(finding: Finding) -> list[tuple[object, ...]]:
     return causes
 
 
-def _doubted(finding: Finding) -> Finding:
+def _doubted(finding: Finding, crowd: int) -> Finding:
     fix = None if finding.fix is None else replace(finding.fix, safety="likely")
-    return replace(finding, confidence="likely", fix=fix)
+    why = Reason(
+        f"{crowd} findings come from one cause: what is done so often may be meant, so none of them is certain"
+    )
+    return replace(finding, confidence="likely", reasons=(*finding.reasons, why), fix=fix)
