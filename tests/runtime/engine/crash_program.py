@@ -66,9 +66,10 @@ def main(path):
     theirs = yield Join(child_id)
     yield Append("audit", "joined", theirs)
     yield Sleep(0.001)
+    early = yield Wait("early")
     signal = yield Wait("go")
     last = yield Step("last", anote, path, "last")
-    return [one, two, both, theirs, signal, last]
+    return [one, two, both, theirs, early, signal, last]
 
 
 def cancellable(path):
@@ -94,7 +95,13 @@ def patient(path):
 def send(engine, run_id, name, payload):
     """Send once; a run that is over has had it from an earlier life of this program."""
     with contextlib.suppress(MisuseError):
-        engine.signal(run_id, name, payload, key="once")
+        engine.signal(run_id, name, payload, key=name)
+
+
+def until_it_waits(engine, run_id, signal):
+    """A signal that finds its run waiting is taken by a commit of its own, one that is early by the one that waits."""
+    while not engine.find(run_id).state.is_over and all(step.name != signal for step in engine.steps(run_id)):
+        time.sleep(0.001)
 
 
 async def interrupted(engine, path):
@@ -116,6 +123,8 @@ def program(folder):
     with EmbeddedEngine(Path(folder, "troth.db"), decisions=decisions) as engine:
         results = {}
         handle = engine.start(main, path, run_id="main")
+        send(engine, "main", "early", {"n": 0})
+        until_it_waits(engine, "main", "go")
         send(engine, "main", "go", {"n": 1})
         results["main"] = handle.result(20)
         results["patient"] = asyncio.run(interrupted(engine, path))
