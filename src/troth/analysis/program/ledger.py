@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from troth.analysis.facts.names import dotted
 from troth.analysis.program import library
 from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
     from troth.analysis.program.link import Program
 
-__all__ = ["LOOKING_INSIDE", "Ledger", "State", "dotted", "last_part"]
+__all__ = ["LOOKING_INSIDE", "Ledger", "State", "last_part"]
 
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
@@ -478,14 +479,6 @@ def _reads(node: Any, variable: str) -> bool:
     if node[0] == "name":
         return bool(node[1] == variable)
     return any(_reads(part, variable) for part in node)
-
-
-def dotted(node: Node) -> str:
-    """`self.store.db` as text; empty for anything but names and attributes of names."""
-    if node[0] == "name":
-        return str(node[1])
-    base = dotted(node[1]) if node[0] == "attr" else ""
-    return f"{base}.{node[2]}" if base else ""
 
 
 def last_part(callee: str) -> str:
