@@ -116,6 +116,15 @@ def plain_methods(top_level: str) -> frozenset[str]:
     return frozenset(names)
 
 
+@cache
+def async_properties(top_level: str) -> frozenset[str]:
+    """The properties of the classes of a package that give coroutines."""
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    classes = [] if table is None else [one for m in table.modules.values() for one in m.get("c", {}).values()]
+    return frozenset(name for one in classes for name, sig in one.get("m", {}).items() if {"a", "p"} <= set(sig[0]))
+
+
 # `async with` and `async for` ask for the first, `with` and `for` for the second.
 _PLAIN_TWINS = {"__aenter__": "__enter__", "__aiter__": "__iter__"}
 # Its `__enter__` is there to say that it must not be used.

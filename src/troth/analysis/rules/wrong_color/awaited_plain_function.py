@@ -26,7 +26,7 @@ from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.parts import part
 from troth.analysis.program.results import gives_a_result_sometimes, gives_no_promise, library_gives_no_promise
-from troth.analysis.program.values import FunctionValue, Instance, members_of
+from troth.analysis.program.values import FunctionValue, Instance, Value, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -170,13 +170,16 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
     name = callee.rpartition(".")[2]
     is_async, plain = program.evidence.colors(name)
     scope = program.glance.scope(function, callee)
-    if scope is None:
-        return (
-            _can_be_plain(program, name) if plain else not is_async and ("." in callee or callee in BUILTIN_FUNCTIONS)
-        )
-    found = members_of(program.glance.value(function, callee, scope))
-    if found == (None,):
-        return not is_async and plain > 0 and _can_be_plain(program, name)
+    if scope is not None:
+        found: tuple[Value | None, ...] | None = members_of(program.glance.value(function, callee, scope))
+    elif _can_be_plain(program, name) if plain else not is_async and ("." in callee or callee in BUILTIN_FUNCTIONS):
+        found = program.glance.held(function, callee)
+    else:
+        return False
+    if found is None:
+        return True
+    if None in found and not is_async and plain > 0 and _can_be_plain(program, name):
+        return True
     return any(isinstance(one, FunctionValue) and _may_be_plain(program, one) for one in found)
 
 

@@ -105,7 +105,11 @@ def check(program: Program) -> Iterator[Finding]:
     """Plain functions handed to somebody who awaits them."""
     slots = _slots()
     called = program.calling.names_asked()
-    names = {name for name in called if name in slots or _awaits_what_it_is_given(program, name)}
+    names = {
+        name
+        for name in called
+        if name in slots or (program.index.may_await_parameters(name) and _awaits_what_it_is_given(program, name))
+    }
     of_web = {
         function
         for function in program.calling.asked_naming(_COMMON)
@@ -127,17 +131,17 @@ def _may_hand_over(program: Program, function: Function, names: Collection[str])
     for callee in (*function.facts.calls, *function.facts.awaited):
         text = callee.rpartition(" ")[2]
         if text.rpartition(".")[2] in names:
-            known = members_of(program.glance.known(function, text))
-            if None in known or (len(known) == 1 and _may_await(program, known[0])):
-                return True
-            if any(name in semantics().slots for one in known for name in names_of(one)):
+            members = program.glance.alternatives(function, text)
+            if members is None or any(_may_await(program, one) for one in members):
                 return True
     return False
 
 
 def _may_await(program: Program, callee: Value | None) -> bool:
     target = called_body(program, callee)
-    return target is not None and bool(awaited_parameters(program, target[0]))
+    if target is not None and awaited_parameters(program, target[0]):
+        return True
+    return callee is None or any(name in semantics().slots for name in names_of(callee))
 
 
 @cache
