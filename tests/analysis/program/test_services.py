@@ -36,6 +36,22 @@ SILENT = {
     "futures as keys": "import asyncio\nclass Regexes:\n    def start(self, f):\n        return asyncio.get_running_loop().run_in_executor(None, f)\n"
     "    async def all(self, named):\n        names = {}\n        def add(name, f):\n            future = self.start(f)\n            names[future] = name\n"
     "        for name, f in named:\n            add(name, f)\n        await asyncio.wait(names)\n",
+    "a client of a library that has plain ones too": "import chromadb\nasync def main():\n    client = make_client(chromadb)\n"
+    "    return client.get_or_create_collection('x').name\n",
+    "a private method of a library": "import aiohttp\ndef recorded(request):\n    async def new(self, headers):\n"
+    "        headers = self._prepare_headers(headers)\n        return headers.pop('x')\n    return new\n",
+    "an object of another library than those that are awaited": "import azure.functions as func\nfrom quart import request\n"
+    + "".join(f"async def page{n}():\n    return await request.get_json()\n" for n in range(12))
+    + "async def extract(req: func.HttpRequest):\n    return req.get_json().get('values')\n",
+    "what a class wraps under its own names": "class Bus:\n    async def get_interface(self, name):\n        await self.connect()\n"
+    "        return self.bus.proxy(name).get_interface(name)\n    async def get_interfaces(self, names):\n        proxy = self.bus.proxy(names)\n"
+    "        found = []\n        for name in names:\n            one = proxy.get_interface(name)\n            found.append(one)\n        return found\n"
+    + "".join(f"async def use{n}(bus{n}):\n    return await bus{n}.get_interface('x')\n" for n in range(5)),
+    "a class whose methods a decorator makes plain": "import asyncio, inspect\ndef run_all(cls):\n    for name, f in inspect.getmembers(cls):\n"
+    "        if inspect.iscoroutinefunction(f):\n            setattr(cls, name, lambda *a: asyncio.run(f(*a)))\n    return cls\n"
+    "class Client:\n    @classmethod\n    async def create(cls): ...\n@run_all\nclass Plain(Client): ...\ndef main():\n    return Plain.create().name\n",
+    "a function that a library makes plain": "import synchronicity\nsynchronizer = synchronicity.Synchronizer()\n@synchronizer.create_blocking\n"
+    "async def forward(): ...\nclass Entry:\n    def enter(self):\n        self.manager = forward()\n        self.manager.stop()\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",
@@ -55,6 +71,8 @@ SEEN = {
     "    pages = items.by_page()  # T114\n    return pages.continuation_token\n",
     "a coroutine that is closed like a file": "async def fetch(): ...\nasync def main():\n    file = fetch()  # T102\n"
     "    print(file.size)\n    file.close()\n",
+    "an untyped client, where the file asks for an async one": "import chromadb\nasync def connect():\n"
+    "    return await chromadb.AsyncHttpClient()\nasync def main(client):\n    client.get_or_create_collection('x')  # T101\n",
     "a call as a key": "async def name(): ...\nasync def main(sizes):\n    return sizes[name()]  # T106\n",
 }
 

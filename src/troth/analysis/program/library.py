@@ -99,6 +99,32 @@ def async_methods(top_level: str) -> frozenset[str]:
     return frozenset(names - plain_methods(top_level))
 
 
+@cache
+def methods_of_async_twins(top_level: str) -> frozenset[str]:
+    """Those of them that only classes have which are called async: the package has plain ones beside them.
+
+    The plain `Client` of an `AsyncClient` is mostly not in the table, and has methods of the same names.
+    """
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    if table is None:
+        return frozenset()
+    native = {
+        name
+        for path, module in table.modules.items()
+        for cls, known in module.get("c", {}).items()
+        if not is_called_async(f"{path}.{cls}")
+        for name in known.get("m", ())
+    }
+    return async_methods(top_level) - native
+
+
+def is_called_async(qualified: str) -> bool:
+    """Whether the name of something in a package says that it is async: `AsyncClient`, `redis.asyncio`."""
+    return _CALLED_ASYNC.search(qualified.partition(".")[2]) is not None
+
+
+_CALLED_ASYNC = re.compile(r"Async(?![a-z])|Aio(?=[A-Z])|(?:^|[._])(?:async|asyncio|aio)(?:[._]|$)")
 _SAYS_ASYNC = re.compile(r"(?i)\b_?(?:async|asyncio|aio)(?=[A-Z.]|\b)|(?:Async|Aio)\b")
 
 

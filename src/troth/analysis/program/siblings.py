@@ -123,7 +123,7 @@ class Siblings:
             self._by_identity(text, name, function)
             or self._in_this_place(text, name, function)
             or self._by_words(text, name, function, external)
-            or self._by_name(text, name, function)
+            or (self._by_name(text, name, function) if not external else None)
             or self._by_neighbors(text, name, function)
         )
 
@@ -184,7 +184,10 @@ class Siblings:
         return Witness(_told(text, count.awaited, "in this project", place), False)
 
     def _by_name(self, text: str, name: str, function: Function) -> Witness | None:
-        """A method whose name is telling, on whatever receivers: all await it, and nobody does otherwise."""
+        """A method whose name is telling, on whatever receivers: all await it, and nobody does otherwise.
+
+        Not of an object that is known to come from a library: those that are awaited may be of another one.
+        """
         if "." not in text or name in GENERIC or name.startswith("__"):
             return None
         if len(name) < _TELLING or ("_" not in name.strip("_") and len(name) < _TWO_WORDS):
@@ -196,6 +199,9 @@ class Siblings:
             return None
         if name == function.name:
             return None  # a wrapper that hands the call on: its own color says nothing of the other's
+        around = function.class_around
+        if around is not None and name in around.methods and not text.startswith(("self.", "cls.")):
+            return None  # a class that wraps another object has methods called like that one's
         place = named.places[_ANY]
         return Witness(_told(f"….{name}", named.awaited[_ANY], "in this project", place), False)
 
