@@ -52,6 +52,16 @@ SILENT = {
     "class Client:\n    @classmethod\n    async def create(cls): ...\n@run_all\nclass Plain(Client): ...\ndef main():\n    return Plain.create().name\n",
     "a function that a library makes plain": "import synchronicity\nsynchronizer = synchronicity.Synchronizer()\n@synchronizer.create_blocking\n"
     "async def forward(): ...\nclass Entry:\n    def enter(self):\n        self.manager = forward()\n        self.manager.stop()\n",
+    "options that somebody awaits one of": "class Query:\n    async def key(self, value): ...\n    def options(self, value):\n"
+    "        return build(value)\n    async def run(self, value):\n        found = build(value)\n        found['partition'] = self.key(value)\n"
+    "        return await self.fetch(found)\n    async def fetch(self, found):\n        found['partition'] = await found['partition']\n        return found\n",
+    "an announced promise in a pair": "from typing import Awaitable\nasync def answer(): ...\nasync def run(x) -> tuple[dict, Awaitable[str]]:\n"
+    "    return {}, answer()\nasync def main():\n    info, later = await run(1)\n    return await later\n",
+    "a function made for the caller in a pair": "async def run(x):\n    async def answer():\n        return x\n    return {'a': 1}, answer()\n"
+    "async def main():\n    info, later = await run(1)\n    return await later\n",
+    "a callback that may be a coroutine": "from typing import Callable, Coroutine\nclass Config:\n"
+    "    def __init__(self, started: Callable | Coroutine):\n        self.started = started\n"
+    "async def on_start(): ...\nasync def main(run):\n    await run(Config(started=on_start()))\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",

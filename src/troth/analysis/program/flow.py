@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.names import last_name
+from troth.analysis.program.awaited_values import is_awaited_from
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
 from troth.analysis.program.conventions import response_of
@@ -242,6 +243,7 @@ class Flow(Narrowing):
                 or target[2] in {"side_effect", "return_value"}  # of a mock
                 or not (base is None or isinstance(base, Instance | ModuleValue))
                 or is_test(self.module.path)  # a stand-in is told what to give
+                or is_awaited_from(self.program, target)
             ):
                 self.keep(value)
             else:
@@ -262,9 +264,12 @@ class Flow(Narrowing):
                 old = base.args[-1:] if isinstance(base, Builtin) else base.values
                 self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old, value])))
                 self._hold(target[1][1], value)
+            elif not holds_promise(value):
+                return
             elif (
                 looks_like_keeper(callee_text(target[1]))
                 or self._fills_for_caller(target[1])
+                or is_awaited_from(self.program, target)
                 or (target[1][0] == "attr" and self.program.uses_contents(self.function, target[1][2]))
             ):
                 self.keep(value)
@@ -383,7 +388,7 @@ class Flow(Narrowing):
         if not holds_promise(value):
             return
         members = [m for m in members_of(value) if not isinstance(m, Nothing)]
-        if any(map(is_promise, members)):
+        if any(map(is_promise, members)) or self._is_made_for_caller(value):
             self.keep(value)
         elif self._declared_otherwise():
             for promise in promises(value):
@@ -394,6 +399,20 @@ class Flow(Narrowing):
             self.hand_over(value, "a collection that is returned", statement[2])
         else:
             self.keep(value)
+
+    def _is_made_for_caller(self, value: Value) -> bool:
+        """Whether a promise in what is returned is announced, or is that of a function made on the spot for it."""
+        returns = self.function.facts.returns
+        if returns is not None:
+            return mentions_awaitable(returns, ("Awaitable", "Coroutine", "Future", "Task"))
+        sites = [promise.site for promise in promises(value)]
+        return all(
+            site is not None
+            and isinstance(site.target, Function)
+            and site.target.parent is self.function
+            and not self.program.evidence.siblings.is_awaited(site.target.name)
+            for site in sites
+        )
 
     def _promises_results(self) -> bool:
         """Whether the annotation of the result says nothing of promises, though not what its items are."""
