@@ -62,6 +62,9 @@ SILENT = {
     "a callback that may be a coroutine": "from typing import Callable, Coroutine\nclass Config:\n"
     "    def __init__(self, started: Callable | Coroutine):\n        self.started = started\n"
     "async def on_start(): ...\nasync def main(run):\n    await run(Config(started=on_start()))\n",
+    "what a decorator is told, beside the function": "def cached(cache):\n    def decorator(method):\n        async def wrapper(self, key):\n"
+    "            kept = cache(self)\n            if key not in kept:\n                kept[key] = await method(self, key)\n            return kept[key]\n"
+    "        return wrapper\n    return decorator\nclass Names:\n    @cached(lambda self: self.names)\n    async def find(self, key): ...\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",

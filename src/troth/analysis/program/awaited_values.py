@@ -1,4 +1,4 @@
-"""Knows under which names a project awaits what somebody put away: `await options["partition"]`, `await self.pending`."""
+"""Knows under which names a project awaits what was put away: `await options["key"]`, `await self.pending`."""
 
 from __future__ import annotations
 
