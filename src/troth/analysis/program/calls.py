@@ -284,7 +284,12 @@ class Calls:
             return self._program.reasons.of_library(func, function)
 
         if "a" in flags:
-            site = scope.site(function, at, text, "coroutine", reasons, sure=not _guessed(func.receiver))
+            sure = not _guessed(func.receiver)
+            if self._program.asks_for_older(name.partition(".")[0]):
+                if not self._program.evidence.siblings.is_awaited(function.name):
+                    return None  # in the version that is asked for it may be plain
+                sure = False
+            site = scope.site(function, at, text, "coroutine", reasons, sure=sure)
             return Coroutine(site, lambda: self._awaited_library(function, func, values))
         result = self._library_result(function, func)
         if "g" in flags:

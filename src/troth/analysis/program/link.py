@@ -453,6 +453,13 @@ class Program:
         """The names of which something async is known, in the project or in what it imports."""
         return set() if self._suspicion is None else self._suspicion.names
 
+    def asks_for_older(self, top: str) -> bool:
+        """Whether the project asks for an older version of a library than the tables know."""
+        allowed = self.allowed
+        return bool(allowed) and any(
+            allowed.get(normalized(name), version) < version for name, version in library.sources(top)
+        )
+
     def is_older(self, top: str) -> bool:
         """Whether the project asks for an older version of a library than the tables know, and never awaits near it.
 
@@ -460,8 +467,7 @@ class Program:
         """
         known = self._older.get(top)
         if known is None:
-            asks = [self.allowed.get(normalized(name), version) < version for name, version in library.sources(top)]
-            known = self._older[top] = any(asks) and not any(
+            known = self._older[top] = self.asks_for_older(top) and not any(
                 f.awaited
                 for module in self.own_modules()
                 if any(one.module.partition(".")[0] == top for one in module.facts.imports if not one.level)
