@@ -65,6 +65,13 @@ SILENT = {
     "what a decorator is told, beside the function": "def cached(cache):\n    def decorator(method):\n        async def wrapper(self, key):\n"
     "            kept = cache(self)\n            if key not in kept:\n                kept[key] = await method(self, key)\n            return kept[key]\n"
     "        return wrapper\n    return decorator\nclass Names:\n    @cached(lambda self: self.names)\n    async def find(self, key): ...\n",
+    "a queue of either kind": "import asyncio, queue\nfrom typing import Union\nasync def main(plain):\n"
+    "    out: Union[queue.Queue, asyncio.Queue]\n    if plain:\n        out = queue.Queue()\n        def items():\n            while True:\n"
+    "                item = out.get()\n                if item is main:\n                    break\n                yield item\n        return items()\n    out = asyncio.Queue()\n    return await out.get()\n",
+    "a route that is given an unknown view": "from sanic import Sanic\nasync def main(view, inject):\n    app = Sanic('x')\n"
+    "    app.get('/')(inject(view))\n    app.get('/b')(view)\n",
+    "callbacks that are given as coroutines": "import election\nasync def main(lock):\n    async def started(): ...\n    async def stopped(): ...\n"
+    "    config = election.Config(lock, on_started_leading=started(), on_stopped_leading=stopped())\n    await config.enter()\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",

@@ -96,7 +96,7 @@ class Calls:
         if isinstance(func, Lambda):
             return self._fresh(func.evaluate(), node, scope, "a lambda that returns it")
         if isinstance(func, CallableType):
-            return None if _decorates(node, values) else self._annotated(func, node, scope)
+            return None if _decorates(node, values, scope) else self._annotated(func, node, scope)
         if isinstance(func, External):
             if func.path.rpartition(".")[2] in TO_COROUTINE and values:
                 return self._made_async(values[0][1])
@@ -583,9 +583,17 @@ def _partly(values: Arguments) -> Value | None:
     return first if isinstance(first, FunctionValue | Lambda) else None
 
 
-def _decorates(node: Node, values: Arguments) -> bool:
-    """Whether the call applies a decorator, as in `app.get("/")(handler)`: which gives a function back."""
-    return node[1][0] == "call" and len(values) == 1 and isinstance(values[0][1], FunctionValue | Lambda)
+def _decorates(node: Node, values: Arguments, scope: Evaluator) -> bool:
+    """Whether the call applies a decorator, as in `app.get("/")(handler)`: which gives a function back.
+
+    What is given to it may be unknown; then it is the decorator of a library, which was told something first.
+    """
+    if node[1][0] != "call" or len(values) != 1 or values[0][0] is not None:
+        return False
+    if isinstance(values[0][1], FunctionValue | Lambda):
+        return True
+    maker = scope.value(node[1][1]) if values[0][1] is None and node[1][2] else None
+    return isinstance(maker, FunctionValue) and isinstance(maker.function, LibraryFunction)
 
 
 def _guessed(receiver: Value | None) -> bool:

@@ -80,6 +80,13 @@ def has_members(qualified: str) -> bool:
 
 
 @cache
+def is_plain(qualified: str) -> bool:
+    """Whether the tables know a class as one that has nothing async in it; its methods are left out of them."""
+    found = find(qualified)
+    return found is not None and found.kind == "class" and bool(_tables().class_(found.name).get("s"))
+
+
+@cache
 def async_methods(top_level: str) -> frozenset[str]:
     """The methods that the classes of a package have as coroutine functions and in no other color."""
     tables = _tables()
