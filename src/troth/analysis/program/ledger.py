@@ -65,6 +65,11 @@ _FOLLOWED = frozenset(
 _LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
 
 # They take a collection apart, and raise an error where they meet a promise in it.
+# Builtins that take what a collection holds one by one, and for what.
+_ONE_BY_ONE = {
+    f"`{name}`, which never awaits it": kind
+    for name, kind in (("any", "condition"), ("all", "condition"), ("sum", "argument"))
+}
 LOOKING_INSIDE = frozenset({"text:`str.join`", "text:`json.dumps`", "text:`json.dump`"})
 
 
@@ -297,7 +302,10 @@ class Ledger(Evaluator):
                     for promise in promises(value):
                         self.misuse(promise, "text", node[-1], text.removeprefix("text:"))
                 elif not any(map(is_promise, members_of(value))):
-                    if self.program.consumers.wants_results(func, position, name):
+                    if text in _ONE_BY_ONE:
+                        for promise in promises(value):
+                            self.misuse(promise, _ONE_BY_ONE[text], None, text)
+                    elif self.program.consumers.wants_results(func, position, name):
                         for promise in promises(value):
                             self.misuse(promise, "argument", node[-1], text)
                     elif not isinstance(func, FunctionValue) or isinstance(func.function, Function):
