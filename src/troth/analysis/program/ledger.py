@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
-from troth.analysis.program.calling import Call
+from troth.analysis.program.calling import Call, names_of
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Function
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
     from troth.analysis.program.link import Program
 
-__all__ = ["LOOKING_INSIDE", "Ledger", "State", "dotted", "last_part"]
+__all__ = ["LOOKING_INSIDE", "TAKES_A_FUNCTION", "Ledger", "State", "dotted", "last_part"]
 
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
@@ -65,6 +67,7 @@ _FOLLOWED = frozenset(
 _LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
 
 # They take a collection apart, and raise an error where they meet a promise in it.
+TAKES_A_FUNCTION = "which wants a function to call"
 # Builtins that take what a collection holds one by one, and for what.
 _ONE_BY_ONE = {
     f"`{name}`, which never awaits it": kind
@@ -214,7 +217,7 @@ class Ledger(Evaluator):
             else:
                 self.keep(member)
 
-    def _awaited_function(self, value: FunctionValue, at: At) -> None:
+    def _awaited_function(self, value: FunctionValue, at: At, given_to: str = "") -> None:
         function = value.function
         is_async = (
             self.program.effects.of(function) == "coroutine"
@@ -231,7 +234,7 @@ class Ledger(Evaluator):
             return program.reasons.of_library(value, function)
 
         site = Site(self.function, at, function.name, function, "coroutine", True, why)
-        self.incidents[at, "not called"] = Incident("not called", site, at)
+        self.incidents[at, "not called"] = Incident("not called", site, at, given_to)
 
     def on_await(self, node: Node) -> Value | None:
         awaited = node[1]
@@ -274,6 +277,8 @@ class Ledger(Evaluator):
             assert isinstance(func, FunctionValue)
             self.keep(func.receiver)
         for position, (name, value) in enumerate(values):
+            if type(value) is FunctionValue and _wants_a_promise(self.calls[at], name or str(position)):
+                self._awaited_function(value, at, last_part(callee_text(node[1])))
             if value is None or type(value) in NEVER or not holds_promise(value):
                 continue
             if name in {"*", "**"} and is_promise(value):
@@ -295,6 +300,9 @@ class Ledger(Evaluator):
                 continue
             if self._is_filled_with_results(node, func) and is_promise(value):
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
+                continue
+            if is_promise(value) and (taker := _calls_what_it_gets(self.calls[at].callee, name or str(position))):
+                self.misuse(value, "argument", node[-1], f"`{taker}`, {TAKES_A_FUNCTION}")
                 continue
             text = self.program.consumers.drops(func, node, position, name, value)
             if text:
@@ -499,3 +507,31 @@ def dotted(node: Node) -> str:
 def last_part(callee: str) -> str:
     """The last name of a callee as written."""
     return callee.rpartition(".")[2]
+
+
+def _calls_what_it_gets(func: Value | None, place: str) -> str:
+    """The name of a library's function that wants a function in that place: `Thread(target=…)`, `loop.call_soon(…)`."""
+    known = semantics()
+    for name in names_of(func):
+        slot, spawner = known.slots.get(name), known.spawners.get(name)
+        if slot is not None and place in slot.wants:
+            return name
+        if spawner is not None and spawner.takes in {"function", "either", "plain"} and place in spawner.parameter:
+            return name
+    return ""
+
+
+def _wants_a_promise(call: Call, place: str) -> bool:
+    """Whether what is called takes a coroutine in that place, and neither a function nor a collection."""
+    if last_part(call.text) not in _names_of_spawners():
+        return False
+    known = semantics().spawners
+    spawner = next((known[name] for name in names_of(call.callee) if name in known), None)
+    if spawner is None or spawner.takes != "coroutine" or "fs" in spawner.parameter:
+        return False
+    return place in spawner.parameter or ("*" in spawner.parameter and place.isdigit())
+
+
+@cache
+def _names_of_spawners() -> frozenset[str]:
+    return frozenset(last_part(name) for name, one in semantics().spawners.items() if one.takes == "coroutine")

@@ -44,7 +44,7 @@ CASES = [
     ),
     Case(
         "tasks asked one by one",
-        good="import asyncio\nasync def ready(x): ...\nasync def main(xs):\n    tasks = [asyncio.create_task(ready(x)) for x in xs]\n    await asyncio.wait(tasks)\n    return all(task.done() for task in tasks)\n",
+        good="import asyncio\nasync def ready(x): ...\nasync def main(xs):\n    tasks = [asyncio.create_task(ready(x)) for x in xs]\n    return all(task.done() for task in tasks)\n",
     ),
     Case("awaited", good="async def ready(): ...\nasync def main():\n    if await ready():\n        return 1\n"),
     Case(
