@@ -227,6 +227,8 @@ class ExpressionReader:
             self.keyed.add(node.value.id)
         elif type(node.value) is ast.Await:
             self.keyed.add("await")
+        if type(node.slice) is ast.Constant and type(node.slice.value) is int:
+            return ("index", self.expr(node.value), ("const", "int", node.slice.value))  # of a tuple
         return ("index", self.expr(node.value), self.expr(node.slice))
 
     def _many(self, nodes: list[Any]) -> tuple[Node, ...]:
