@@ -24,6 +24,7 @@ from troth.analysis.program.reads import Reads
 from troth.analysis.program.tables import Tables
 from troth.analysis.program.trace import Readers, Trace, in_groups, traced
 from troth.analysis.rules import Rule, all_rules
+from troth.analysis.source.async_tests import self_running
 from troth.analysis.source.notebook import read_notebook
 from troth.analysis.source.pins import newest_allowed
 from troth.analysis.source.project import Project
@@ -106,9 +107,10 @@ def _analyse(
 ) -> Analysis:
     packages = packages_of(project.root, python)
     allowed = newest_allowed(project.root)
+    self_run = self_running(project.root, project.source_roots)
     known_packages = [(folder, store.stamp(folder)) for folder in packages]  # a folder changes with what is installed
     asked_for = [rule.code for rule in rules]
-    context = f"{project.root} {project.source_roots} {known_packages} {asked_for} {sorted(allowed.items())}"
+    context = f"{project.root} {project.source_roots} {known_packages} {asked_for} {sorted(allowed.items())} {self_run}"
     kept = memory.last_look(context) if memory is not None else None
     if kept is None and cache is not None and is_kept:
         kept = store.load(cache, context)
@@ -148,6 +150,7 @@ def _analyse(
         made.take_over(memory.program if memory is not None else None)
         made.unread = unread
         made.allowed = allowed
+        made.self_running = self_run
         return made
 
     is_same = memory is not None and memory.program is not None and kept is not None and not changed

@@ -45,6 +45,7 @@ from troth.analysis.program.values import (
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
 __all__ = ["LOOKING_INSIDE", "TAKES_A_FUNCTION", "Ledger", "State", "dotted", "last_part"]
@@ -248,7 +249,7 @@ class Ledger(Evaluator):
         base_node, index_node = node[1], node[2]
         base = self.value(base_node)
         self.misuse(self.value(index_node), "subscript", _at_of(index_node))
-        if type(base) is Instance and index_node[0] == "const" and len(index_node) == 3:
+        if type(base) is Instance and index_node[:2] == ("const", "str") and len(index_node) == 3:
             if base_node[0] == "name":
                 self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
             elif base_node[0] == "await":
@@ -485,15 +486,17 @@ def _mentions(inner: Node | int, variable: str, flow: Ledger) -> bool:
     if not variable:
         return False
     node: Any = flow.module.function(inner).body() if isinstance(inner, int) else inner
-    return _reads(node, variable)
+    return _reads(node, variable, flow.module)
 
 
-def _reads(node: Any, variable: str) -> bool:
+def _reads(node: Any, variable: str, module: Module) -> bool:
     if not isinstance(node, tuple) or not node:
         return False
     if node[0] == "name":
         return bool(node[1] == variable)
-    return any(_reads(part, variable) for part in node)
+    if node[0] == "def" and type(node[1]) is int:  # a function inside the closure reads what the closure can read
+        return _reads(module.function(node[1]).body(), variable, module)
+    return any(_reads(part, variable, module) for part in node)
 
 
 def dotted(node: Node) -> str:

@@ -145,6 +145,7 @@ class Program:
         self._facts_of = facts_of
         self._modules: dict[str, Module] = {}
         self.allowed: Mapping[str, int] = {}  # the newest major versions of libraries that the project allows itself
+        self.self_running: tuple[str, ...] = ()  # folders whose pytest takes on every async test by itself
         self._older: dict[str, bool] = self.answers()
         self.names = Names(self)
         self.types = Types(self)
