@@ -109,6 +109,7 @@ class Ledger(Evaluator):
         self._knows_mode = False  # where somebody has asked whether all of this is to be plain or async
         self._awaits: dict[Site, At] = {}  # where a promise was awaited last
         self._raised: dict[Site, int] = {}  # what was held where an error was raised
+        self._known: set[Site] = set()  # promises that somebody handles as what they are
         self.calls: dict[At, Call] = {}
         self.keys: list[KeyAsked] = []
         self._awaiting: set[At] = set()
@@ -132,6 +133,14 @@ class Ledger(Evaluator):
             site = promise.site
             if site is not None and site in self.pending:
                 self.pending[site] = (self.pending[site] & MAYBE) | KEPT
+
+    def known(self, value: Value | None) -> None:
+        """Somebody handles the promise as what it is: he enters it, steps through it, or asks for its kind.
+
+        An attribute that he reads beside that is one the object has, and no proof that he took it for its result.
+        """
+        self.keep(value)
+        self._known.update(promise.site for promise in promises(value) if promise.site is not None)
 
     def hand_over(self, value: Value | None, text: str, at: At | None) -> None:
         """The value goes to somebody unknown who does not look like one that awaits it."""
@@ -248,7 +257,7 @@ class Ledger(Evaluator):
     def on_index(self, node: Node) -> Value | None:
         base_node, index_node = node[1], node[2]
         base = self.value(base_node)
-        self.misuse(self.value(index_node), "subscript", _at_of(index_node))
+        self.as_key(index_node)
         if type(base) is Instance and index_node[:2] == ("const", "str") and len(index_node) == 3:
             if base_node[0] == "name":
                 self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
@@ -257,6 +266,14 @@ class Ledger(Evaluator):
             elif base_node[0] == "index" and base_node[1][0] == "name":
                 self.keys.append(KeyAsked(f"{base_node[1][1]}[]", index_node[2], base, None))
         return self.item(base, index_node, _at_of(base_node))
+
+    def as_key(self, node: Node) -> None:
+        """A future is a key as good as any, and so is what a variable holds; a call in brackets is for its result."""
+        key = self.value(node)
+        if is_future(key) or (node[0] in {"name", "attr"} and is_promise(key)):
+            self.keep(key)
+        else:
+            self.misuse(key, "subscript", _at_of(node))
 
     def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
         if name == "get" and base_node is not None and base_node[0] in {"name", "await"}:
