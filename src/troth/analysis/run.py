@@ -389,7 +389,8 @@ def _walk(
     if any(names != returning for _, names, _, _ in told):  # one share may call what another found to return promises
         program.learn(returning)
         beyond = {path: done for _, _, walked, _ in told for path, done in walked.items()}
-        _, late = program.walk(paths, beyond=beyond)
+        known_to_all = set.intersection(*(names for _, names, _, _ in told))
+        _, late = program.walk(paths, beyond=beyond, calling=returning - known_to_all)
         findings += _found(program, list(late), rules)
         if trace is not None:
             trace = trace.joined(traced(program, list(late), known))
