@@ -1,7 +1,6 @@
 """What is said of findings, in each format."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -35,7 +34,7 @@ LOST = Finding(
     symbol="main",
     subject="save",
 )
-UNSURE = replace(LOST, fix=Fix("await the call", "likely", ()))
+UNSURE = LOST._replace(fix=Fix("await the call", "likely", ()))
 MAYBE = Finding("T101", "unawaited-coroutine", Span("n.ipynb", 2, 1, 2, 7, 3), "50% lost,\nreally: so", "likely")
 
 
@@ -233,10 +232,8 @@ def test_the_schema_can_refuse(report):
 
 def test_no_absolute_path_gets_out(report, tmp_path):
     """A report means the same in another checkout, and tells nobody where it was made."""
-    abroad = changed(report, findings=(Finding(**{
-        **{name: getattr(LOST, name) for name in Finding.__slots__},
-        "reasons": (Reason("sleep is `async def`", "/usr/lib/python3/asyncio/tasks.py", 5),),
-    }),))  # fmt: skip
+    reason = Reason("sleep is `async def`", "/usr/lib/python3/asyncio/tasks.py", 5)
+    abroad = changed(report, findings=(LOST._replace(reasons=(reason,)),))
     assert str(tmp_path) not in sarif.render(report) + as_json.render(report.findings) + "".join(github.render(report))
     assert "/usr/lib" not in sarif.render(abroad)
 

@@ -8,17 +8,7 @@ from troth.analysis.facts.extract import extract
 from troth.analysis.program.entities import Module
 from troth.analysis.source.read import Problem, parse
 
-__all__ = ["Installed", "packages_of"]
-
-
-def packages_of(root: Path, python: Path | None) -> tuple[str, ...]:
-    """The `site-packages` folders of an interpreter; without one, of the `.venv` or `venv` of the project."""
-    homes = [python.parent.parent] if python is not None else [root / ".venv", root / "venv"]
-    found: list[str] = []
-    for home in homes:
-        for pattern in ("lib/python3*/site-packages", "Lib/site-packages"):
-            found += [str(folder) for folder in sorted(home.glob(pattern)) if folder.is_dir()]
-    return tuple(found)
+__all__ = ["Installed"]
 
 
 class Installed:
