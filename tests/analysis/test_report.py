@@ -69,6 +69,20 @@ def test_text_has_four_parts_and_two_places(report):
     ]
 
 
+def test_many_reasons_are_told_in_short(report):
+    """Of fourteen reasons people read the first ones and the last; JSON has all."""
+    reasons = tuple(Reason(f"reason {number}") for number in range(14))
+    lines = list(text.render(changed(report, findings=(LOST._replace(reasons=reasons),))))
+    told = [line for line in lines if line.startswith(("  because", "      and"))]
+    assert told == [
+        "  because  reason 0",
+        *(f"      and  reason {number}" for number in range(1, 4)),
+        "      and  9 more, which `--output-format json` lists",
+        "      and  reason 13",
+    ]
+    assert len(json.loads(as_json.render([LOST._replace(reasons=reasons)]))[0]["reason"]) == 14
+
+
 @pytest.mark.parametrize(
     ("documentation", "symbol", "cell", "says"),
     [

@@ -22,6 +22,7 @@ __all__ = [
     "Spawner",
     "Verb",
     "Wanted",
+    "known_tops",
     "semantics",
 ]
 
@@ -136,3 +137,11 @@ def semantics() -> Semantics:
         read["hooks"],
         tuple(ModuleHook(pkg, tuple(files), tuple(names), verb) for pkg, files, names, verb in read["module_hooks"]),
     )
+
+
+@cache
+def known_tops() -> frozenset[str]:
+    """The packages of which something is known here, be there a table of their functions or not."""
+    told = semantics()
+    names = (*told.blocking, *told.runs_a_loop, *told.spawners, *told.slots, *told.decorators, *told.hooks)
+    return frozenset(name.partition(".")[0] for name in names)

@@ -245,6 +245,8 @@ class Ledger(Evaluator):
                 self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
             elif base_node[0] == "await":
                 self.keys.append(KeyAsked("", index_node[2], base, base_node[2]))
+            elif base_node[0] == "index" and base_node[1][0] == "name":
+                self.keys.append(KeyAsked(f"{base_node[1][1]}[]", index_node[2], base, None))
         return self.item(base, index_node, _at_of(base_node))
 
     def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:

@@ -269,6 +269,10 @@ class Program:
         """The module of an installed package, read from its source."""
         return None if self._installed is None else self._installed.module(dotted)
 
+    def installed_async(self, top: str) -> frozenset[str]:
+        """The names that are async in an installed package which is read from its source."""
+        return frozenset() if self._installed is None else self._installed.async_names(top)
+
     # -- scopes --------------------------------------------------------------------------------------------------------
 
     def static(self, module: Module, function: Function | None = None, owner: Class | None = None) -> Evaluator:

@@ -264,6 +264,9 @@ def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozense
     for top in tops:
         names |= library.async_names(top)
         coroutines |= library.async_names(top, "a")
+        in_source = program.installed_async(top)
+        names |= in_source
+        coroutines |= in_source
     for module in modules:
         for c in module.facts.classes:
             if _is_entered_async(c):
