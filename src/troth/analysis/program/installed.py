@@ -14,20 +14,10 @@ from troth.analysis.program.entities import Module
 from troth.analysis.source.pins import normalized
 from troth.analysis.source.read import Problem, parse
 
-__all__ = ["Installed", "packages_of"]
+__all__ = ["Installed"]
 
 _ASYNC = re.compile(rb"^[ \t]*async[ \t]+def[ \t]+([A-Za-z]\w*)", re.MULTILINE)
 _MOST_BYTES = 8_000_000  # of one package; what is larger is hardly about async
-
-
-def packages_of(root: Path, python: Path | None) -> tuple[str, ...]:
-    """The `site-packages` folders of an interpreter; without one, of the `.venv` or `venv` of the project."""
-    homes = [python.parent.parent] if python is not None else [root / ".venv", root / "venv"]
-    found: list[str] = []
-    for home in homes:
-        for pattern in ("lib/python3*/site-packages", "Lib/site-packages"):
-            found += [str(folder) for folder in sorted(home.glob(pattern)) if folder.is_dir()]
-    return tuple(found)
 
 
 class Installed:
