@@ -141,6 +141,7 @@ class Evaluator:
         self.owner = owner
         self.env: dict[str, Value | None] = {}
         self.plainly_entered: set[str] = set()  # variables that a plain `with … as` has bound
+        self.unmet: tuple[At, Instance] | None = None  # where an attribute was last asked for that its class lacks
 
     def value(self, node: Node) -> Value | None:
         """What `node` stands for."""
@@ -252,11 +253,15 @@ class Evaluator:
             if whole is not None and whole.name in _COLLECTIONS:  # empty on one path, filled on another
                 return FunctionValue(_builtin_method(whole, name), whole)
             members = [m for m in base.members if not isinstance(m, Nothing)]
-            having = [m for m in members if not self._certainly_lacks(m, name)]
-            return union([self._of_one(m, name, at, base_node) for m in having or members])
+            having = [m for m in members if not self._certainly_lacks(m, name)] or members
+            found = union([self._of_one(m, name, at, base_node) for m in having])
+            if len(having) > 1:
+                self.unmet = None  # another of them may have it
+            return found
         if isinstance(base, Instance):
             found = self.program.classes.member(base.cls, name, base)
             if found is None:
+                self.unmet = (at, base)
                 if isinstance(base.cls, LibraryClass):
                     if base.cls.qualified in _MOCKS:
                         return External(f"{base.cls.qualified}.{name}")  # namesakes in the project say nothing of it
@@ -527,10 +532,12 @@ class Evaluator:
         if index[0] == "slice" and isinstance(base, Builtin | TupleOf):
             return base if isinstance(base, Builtin) else Builtin("tuple", (union(base.items),) if base.items else ())
         if isinstance(base, Table):
-            if index[0] == "const" and len(index) == 3:
+            if index[:2] == ("const", "str") and len(index) == 3:
                 return base.by_key.get(index[2])
             return union(base.values) if base.values else None
         if isinstance(base, TupleOf):
+            if index[:2] == ("const", "int") and len(index) == 3 and index[2] < len(base.items):
+                return base.items[index[2]]
             return union(base.items) if base.items else None
         if isinstance(base, Builtin):
             if base.name == "str":

@@ -693,7 +693,8 @@ class Flow(Narrowing):
             known: dict[str, Value] = {n: v for n, v in self.env.items() if isinstance(v, CallableType) and v.how}
             if known:
                 self.narrowed[index] = known
-            self._capture(index)
+        self._capture(index)  # a method of a class inside reads the variables around it too
+        if function.owner is None:
             for inner in function.body():
                 if inner[0] == "scope":
                     self.env.update(dict.fromkeys(inner[1]))  # it may set them whenever it is called

@@ -149,6 +149,22 @@ def plain_methods(top_level: str) -> frozenset[str]:
     return frozenset(names)
 
 
+@cache
+def working_methods(top_level: str) -> frozenset[str]:
+    """The methods of a package whose result may be awaited and need not be: they do their work by themselves."""
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    if table is None:
+        return frozenset()
+    return frozenset(
+        name
+        for module in table.modules.values()
+        for known in module.get("c", {}).values()
+        for name, sig in known.get("m", {}).items()
+        if "o" in sig[0]
+    )
+
+
 # `async with` and `async for` ask for the first, `with` and `for` for the second.
 _PLAIN_TWINS = {"__aenter__": "__enter__", "__aiter__": "__iter__"}
 # Its `__enter__` is there to say that it must not be used.

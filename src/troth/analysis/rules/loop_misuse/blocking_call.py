@@ -192,6 +192,10 @@ CASES = [
         good="import os\nclass Child:\n    def poll(self, blocking):\n        os.waitpid(self.pid, 0 if blocking else os.WNOHANG)\n    async def wait(self):\n        self.poll(blocking=False)\n",
     ),
     Case(
+        "told by a flag not to wait",
+        good="import os\nasync def main():\n    return os.waitpid(-1, os.WNOHANG)\n",
+    ),
+    Case(
         "coroutines of a blocking flavor, which somebody drives to their end",
         good="import time\nclass BlockingConnection:\n    async def sleep(self, n):\n        time.sleep(n)\n",
     ),
@@ -227,6 +231,7 @@ _NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NON
 _BINDING = re.compile(r"(?i)bind|listen")
 _BLOCKING = re.compile(r"[Bb]locking|(?<![a-zA-Z])sync(?:_|\b)|(?<![a-z])Sync(?=[A-Z_]|\b)|_sync(?:_|\b)")
 _WAITING = frozenset({"wait", "block", "blocking"})
+_FLAGS = re.compile(r"\b(?:\w+\.)?\w*(?:NOHANG|DONTWAIT|NONBLOCK|LOCK_NB|NOWAIT)\b")  # of the system: do not wait
 _NOT_WAITING = re.compile(r"\b(?:wait|block|blocking)\s*=\s*False\b")
 _LONGEST = 60  # letters of a callee that a message can bear
 _SETTLING = ("empty", "qsize", "kill", "is_alive", "poll")  # who asks or says so first does not wait afterwards
@@ -434,6 +439,8 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     if any("socket.socket." in name for name in names_of(call.callee)) and (
         _is_nonblocking(program, call) or _is_datagram(program, call)
     ):
+        return True
+    if any(_FLAGS.search(ast.unparse(value)) for value in given.values() if not isinstance(value, ast.Constant)):
         return True
     off = [value.value for name, value in given.items() if name in found.unless and isinstance(value, ast.Constant)]
     last = given.get("3")

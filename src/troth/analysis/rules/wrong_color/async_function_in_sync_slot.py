@@ -22,9 +22,9 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutine, definition_of
 from troth.analysis.program.consumers import looks_like_keeper
-from troth.analysis.program.entities import Function
+from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.results import is_harmless
-from troth.analysis.program.values import External, FunctionValue
+from troth.analysis.program.values import ClassObject, External, FunctionValue
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Module
+    from troth.analysis.program.evaluate import Evaluator
     from troth.analysis.program.values import Value
 
 CASES = [
@@ -65,6 +66,11 @@ CASES = [
     ),
     Case(
         "a task", bad="from celery import Celery\napp = Celery()\n@app.task\nasync def work():  # here\n    print(1)\n"
+    ),
+    Case(
+        "a task of a kind that the project makes itself",
+        good="import asyncio\nfrom celery import Celery, Task\napp = Celery()\nclass AsyncTask(Task):\n    def __call__(self, *args):\n"
+        "        return asyncio.run(self.run(*args))\n@app.task(base=AsyncTask)\nasync def work():\n    print(1)\n",
     ),
     Case(
         "a loop of unknown kind",
@@ -270,10 +276,18 @@ def _is_of_a_group(program: Program, module: Module, function: Function, node: N
     for decorator in made.facts.decorators:
         above = decorator[1] if decorator[0] == "call" else decorator
         if any(name in {"click.group", "click.decorators.group"} for name in names_of(scope.value(above))):
-            return True
+            return not _is_told_how(scope, decorator)
         if _is_of_a_group(program, made.module, made, above):
             return True
     return False
+
+
+def _is_told_how(scope: Evaluator, decorator: Node) -> bool:
+    """`@app.task(base=AsyncTask)`, `@click.command(cls=AsyncCommand)`: a class of the project says how it is called."""
+    if decorator[0] != "call":
+        return False
+    given = [scope.value(node) for node in (*decorator[2], *(node for _, node in decorator[3]))]
+    return any(isinstance(one, ClassObject) and isinstance(one.cls, Class) for one in given)
 
 
 def _decorated(program: Program, module: Module, function: Function) -> Iterator[Finding]:
@@ -282,6 +296,8 @@ def _decorated(program: Program, module: Module, function: Function) -> Iterator
     for decorator in reversed(function.facts.decorators):
         node = decorator[1] if decorator[0] == "call" else decorator
         value = scope.value(node)
+        if _is_told_how(scope, decorator):
+            return
         names = tuple(names_of(value))
         wanted = next((n for n in names if semantics().decorators.get(n) == "wants_plain"), None)
         if wanted is None and _is_of_a_group(program, module, function, node):

@@ -72,6 +72,16 @@ CASES = [
         "def ask(client):\n    return client.kernel_info()\nasync def main(client):\n    await client.kernel_info()\n",
     ),
     Case(
+        "others await it too",
+        good="class Capture:\n    def put_object(self, x) -> dict:\n        return {}\nasync def one(client):\n    await client.put_object(1)\n"
+        "async def two(s3):\n    await s3.put_object(2)\n",
+    ),
+    Case(
+        "a wrapper of what has it too",
+        good="class Capture:\n    def __init__(self, inner):\n        self.inner = inner\n    def put_object(self, x) -> str:\n"
+        "        return str(self.inner.put_object(x))\nasync def one(client):\n    await client.put_object(1)\n",
+    ),
+    Case(
         "given to a task",
         bad="import asyncio\ndef work() -> None:\n    print(1)\nasync def main():\n    task = asyncio.create_task(work())  # here\n    await task\n",
     ),
@@ -306,7 +316,9 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     real = [function for function in defined if not function.is_abstract]
     if len(defined) != plain or not real or not all(_gives_a_result(program, one) for one in real):
         return None
-    if not _is_seconded(program, call, name, real) or name in _made_attributes(program):
+    if any(_hands_on(one) for one in real) or not _is_seconded(program, call, name, real):
+        return None
+    if name in _made_attributes(program):
         return None
     which = "the only definition" if len(real) == 1 else f"all {len(real)} definitions"
     return Reason(
@@ -341,6 +353,13 @@ def _made_attributes(program: Program) -> frozenset[str]:
 def _set_in_classes(file: FileFacts) -> frozenset[str]:
     """The attributes that classes set to what a call gives, which may be a function of any color."""
     return frozenset(name for cls in file.classes for name, value in cls.values if value[0] == "call")
+
+
+def _hands_on(function: Function) -> bool:
+    """Whether a method wraps one of the same name of another object, which may be of a library that has it async too."""
+    return any(
+        callee.rpartition(".")[2] == function.name and not callee.startswith("?.") for callee in function.facts.calls
+    )
 
 
 def _gives_a_result(program: Program, function: Function) -> bool:
