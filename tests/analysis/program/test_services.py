@@ -52,6 +52,9 @@ SILENT = {
     "options that somebody awaits one of": "class Query:\n    async def key(self, value): ...\n    def options(self, value):\n"
     "        return build(value)\n    async def run(self, value):\n        found = build(value)\n        found['partition'] = self.key(value)\n"
     "        return await self.fetch(found)\n    async def fetch(self, found):\n        found['partition'] = await found['partition']\n        return found\n",
+    "options that somebody takes out and awaits": "class Query:\n    async def key(self, value): ...\n    async def run(self, value):\n"
+    "        found = {'a': 1}\n        found['partition'] = self.key(value)\n        if 'b' not in found:\n            return await self.fetch(found)\n"
+    "    async def fetch(self, options: dict[str, int]):\n        return await options.pop('partition')\n",
     "an announced promise in a pair": "from typing import Awaitable\nasync def answer(): ...\nasync def run(x) -> tuple[dict, Awaitable[str]]:\n"
     "    return {}, answer()\nasync def main():\n    info, later = await run(1)\n    return await later\n",
     "a function made for the caller in a pair": "async def run(x):\n    async def answer():\n        return x\n    return {'a': 1}, answer()\n"
@@ -69,6 +72,11 @@ SILENT = {
     "    app.get('/')(inject(view))\n    app.get('/b')(view)\n",
     "callbacks that are given as coroutines": "import election\nasync def main(lock):\n    async def started(): ...\n    async def stopped(): ...\n"
     "    config = election.Config(lock, on_started_leading=started(), on_stopped_leading=stopped())\n    await config.enter()\n",
+    "a result whose class is asserted, where siblings are awaited": "from client import Completion\n"
+    + "".join(f"async def test_{n}(raw):\n    return await raw.parse_whole()\n" for n in range(5))
+    + "async def test_plain(raw):\n    done = raw.parse_whole()\n    assert isinstance(done, Completion)\n    return done.text\n",
+    "a key that may be a coroutine": "async def value(x): ...\nasync def main(keys, gather_dict):\n    found = {}\n    for k in keys:\n"
+    "        key = value(k) if k else 'none'\n        found[key] = 1\n    return await gather_dict(found)\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",

@@ -46,6 +46,7 @@ def _name_of(node: Node) -> str:
     """`["partition"]` or `.pending`; empty for what has no name that means the same elsewhere."""
     if node[0] == "attr":
         return f".{node[2]}"
-    if node[0] == "index" and node[2][:2] == ("const", "str") and len(node[2]) == 3:
-        return f'["{node[2][2]}"]'
-    return ""
+    key: Any = node[2] if node[0] == "index" else ()
+    if node[0] == "call" and node[1][0] == "attr" and node[1][2] in {"get", "pop"} and node[2]:
+        key = node[2][0]
+    return f'["{key[2]}"]' if key[:2] == ("const", "str") and len(key) == 3 else ""

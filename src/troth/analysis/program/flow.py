@@ -260,16 +260,18 @@ class Flow(Narrowing):
         elif kind == "index":
             base = self.value(target[1])
             self.as_key(target[2])
-            if target[1][0] == "name" and target[1][1] in self.env and isinstance(base, Builtin | Table):
+            is_put = holds_promise(value)
+            if is_put and is_awaited_from(self.program, target):
+                self.keep(value)
+            elif target[1][0] == "name" and target[1][1] in self.env and isinstance(base, Builtin | Table):
                 old = base.args[-1:] if isinstance(base, Builtin) else base.values
                 self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old, value])))
                 self._hold(target[1][1], value)
-            elif not holds_promise(value):
+            elif not is_put:
                 return
             elif (
                 looks_like_keeper(callee_text(target[1]))
                 or self._fills_for_caller(target[1])
-                or is_awaited_from(self.program, target)
                 or (target[1][0] == "attr" and self.program.uses_contents(self.function, target[1][2]))
             ):
                 self.keep(value)

@@ -284,7 +284,7 @@ class Ledger(Evaluator):
     def as_key(self, node: Node) -> None:
         """A future is a key as good as any, and so is what a variable holds; a call in brackets is for its result."""
         key = self.value(node)
-        if is_future(key) or (node[0] in {"name", "attr"} and is_promise(key)):
+        if is_future(key) or (node[0] in {"name", "attr"} and holds_promise(key)):
             self.keep(key)
         else:
             self.misuse(key, "subscript", _at_of(node))
