@@ -109,6 +109,10 @@ SEEN = {
     "    print(file.size)\n    file.close()\n",
     "an untyped client, where the file asks for an async one": "import chromadb\nasync def connect():\n"
     "    return await chromadb.AsyncHttpClient()\nasync def main(client):\n    client.get_or_create_collection('x')  # T101\n",
+    "a future that all others wait for": "import asyncio\nclass Loop:\n    def in_thread(self, f):\n"
+    "        return asyncio.get_running_loop().run_in_executor(None, f)\n"
+    + "".join(f"async def read{n}(loop: Loop, f):\n    return await loop.in_thread(f)\n" for n in range(3))
+    + "async def write(loop: Loop, f):\n    loop.in_thread(f)  # T112\n",
     "a call as a key": "async def name(): ...\nasync def main(sizes):\n    return sizes[name()]  # T106\n",
 }
 

@@ -209,8 +209,24 @@ class Flow(Narrowing):
                 self.incident(kind, member.site)
             elif isinstance(member, Awaitable) and member.site is not None and member.kind == "lazy":
                 self.incident("dropped", member.site)
-            elif isinstance(member, Awaitable) and member.site is not None and _is_lost_when_dropped(member.site):
+            elif (
+                isinstance(member, Awaitable)
+                and member.site is not None
+                and (_is_lost_when_dropped(member.site) or self._is_awaited_by_all_others(member.site))
+            ):
                 self.incident("dropped task", member.site, sure=False)
+
+    def _is_awaited_by_all_others(self, site: Site) -> bool:
+        """Whether a function of the project gives a future that the others wait for: here nobody hears of its errors."""
+        siblings = self.program.evidence.siblings
+        name = last_part(site.callee)
+        return (
+            site.promise == "future"
+            and self.function.is_async
+            and isinstance(site.target, Function)
+            and siblings.sites_of(name)[0] > 1
+            and not siblings.is_left_alone(name)
+        )
 
     def s_assign(self, statement: Node) -> None:
         value = self.value(statement[2])
