@@ -217,7 +217,7 @@ class Flow(Narrowing):
                 self.incident("dropped task", member.site, sure=False)
 
     def _is_awaited_by_all_others(self, site: Site) -> bool:
-        """Whether a function of the project gives a future that the others wait for: here nobody hears of its errors."""
+        """Whether a function of the project gives a future that others wait for: here nobody hears of its errors."""
         siblings = self.program.evidence.siblings
         name = last_part(site.callee)
         return (
