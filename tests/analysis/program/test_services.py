@@ -77,6 +77,9 @@ SILENT = {
     + "async def test_plain(raw):\n    done = raw.parse_whole()\n    assert isinstance(done, Completion)\n    return done.text\n",
     "a key that may be a coroutine": "async def value(x): ...\nasync def main(keys, gather_dict):\n    found = {}\n    for k in keys:\n"
     "        key = value(k) if k else 'none'\n        found[key] = 1\n    return await gather_dict(found)\n",
+    "a function that a library runs elsewhere": "from pytest_pyodide import run_in_pyodide\nasync def main(page):\n    return await page.run()\n"
+    "def test_it(browser):\n    @run_in_pyodide\n    async def run(browser, host):\n        return [host]\n    result = run(browser, 'x')\n"
+    "    assert result[0] == 'x'\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",
@@ -113,6 +116,8 @@ SEEN = {
     "        return asyncio.get_running_loop().run_in_executor(None, f)\n"
     + "".join(f"async def read{n}(loop: Loop, f):\n    return await loop.in_thread(f)\n" for n in range(3))
     + "async def write(loop: Loop, f):\n    loop.in_thread(f)  # T112\n",
+    "a decorated function that others await": "from somewhere import traced\n@traced\nasync def job(): ...\nasync def main():\n    await job()\n"
+    "def stop():\n    job()  # T101\n",
     "a call as a key": "async def name(): ...\nasync def main(sizes):\n    return sizes[name()]  # T106\n",
 }
 

@@ -149,9 +149,12 @@ class Calls:
             is_plain = scope.function is not None and not scope.function.is_async
             if is_plain and _guessed(receiver) and program.evidence.colors(function.name)[1]:
                 return None  # a plain function more likely means the plain namesake
+            is_doubtful = program.effects.is_doubtful(function)
+            if is_plain and is_doubtful and not self._is_awaited_somewhere(function):
+                return None  # who calls it plainly knows what the decorator made of it
             at, text = node[-1], callee_text(node[1])
             promise: Promise = _PROMISES[effect]
-            sure = not _guessed(receiver) and not program.effects.is_doubtful(function)
+            sure = not _guessed(receiver) and not is_doubtful
             site = scope.site(function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=sure)
             kind = {"coroutine": Coroutine, "generator": AsyncGenerator, "context": AsyncContext}[effect]
             return kind(site, lambda: self.result(func))
@@ -165,6 +168,14 @@ class Calls:
         if program.overridden_otherwise(function, receiver) or (result is not None and scope.is_patched(node[1])):
             return None
         return self._fresh(result, node, scope, "", function)
+
+    def _is_awaited_somewhere(self, function: Function) -> bool:
+        """Whether a function is awaited: one inside another there, any other one wherever its name is."""
+        around = function.parent
+        if around is None or around.index == 0 or function.owner is not None:
+            return self._program.evidence.siblings.is_awaited(function.name)
+        inside = [f for _, f in function.module.functions_in(around.index)]
+        return any(function.name in facts.awaited for facts in (around.facts, *inside))
 
     def _declared_by_decorator(self, function: Function) -> Value | None:
         """What the outermost decorator says that the function gives: `-> Callable[P, Run[R]]`."""
@@ -286,7 +297,8 @@ class Calls:
 
         if "a" in flags:
             sure = not _guessed(func.receiver)
-            if self._program.asks_for_older(name.partition(".")[0]):
+            behind = self._program.majors_behind(name.partition(".")[0])
+            if behind > 1 or (behind == 1 and not library.is_called_async(name)):
                 if not self._program.evidence.siblings.is_awaited(function.name):
                     return None  # in the version that is asked for it may be plain
                 sure = False

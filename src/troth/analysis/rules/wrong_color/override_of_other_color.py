@@ -93,6 +93,11 @@ CASES = [
         "def stop(channel: Channel):\n    channel.close()\n",
     ),
     Case(
+        "called where only what is overridden leads",
+        good="class Base:\n    def stop(self):\n        print(1)\n    def serve(self):\n        self._serve_again()\n    def _serve_again(self):\n        self.stop()\n"
+        "class Embedded(Base):\n    async def stop(self):\n        await self.close()\n    async def serve(self):\n        await self.stop()\n",
+    ),
+    Case(
         "called on an object of a class that does not override it",
         good="class Base:\n    def stop(self):\n        print(1)\nclass Plain(Base):\n    pass\nclass Remote(Base):\n    async def stop(self):\n        await self.close()\n"
         "def test():\n    plain = Plain()\n    plain.stop()\n",
@@ -320,7 +325,29 @@ def _is_a_twin(program: Program, call: Call, function: Function) -> bool:
         return True
     order = program.classes.order(owner)
     first = next((one for one in order if isinstance(one, Class) and call.caller.name in one.methods), None)
-    return calling is not None and (call.caller.name in owner.methods or (calling in order and first is not calling))
+    return calling is not None and (
+        call.caller.name in owner.methods
+        or (calling in order and first is not calling)
+        or not _is_reached(program, owner, call.caller)
+    )
+
+
+def _is_reached(program: Program, owner: Class, method: Function) -> bool:
+    """Whether a private method of a base may be called on an object of the class, which has some of its callers anew."""
+    if not method.name.startswith("_") or method.name.startswith("__") or method.owner is None:
+        return True
+    hidden: set[str] = {method.name}
+    for one in program.classes.order(owner):
+        if isinstance(one, Class):
+            callers = [one.module.function(one.methods[name][-1]) for name in one.methods.keys() - hidden]
+            if any(_speaks_of(caller, method.name) for caller in callers):
+                return True
+            hidden |= one.methods.keys()
+    return False
+
+
+def _speaks_of(function: Function, name: str) -> bool:
+    return any(node[2] == name for node in _nodes(function.body(), "attr"))
 
 
 def _told(program: Program, function: Function, base: Function, call: Call) -> Finding:
