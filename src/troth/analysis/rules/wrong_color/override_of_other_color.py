@@ -20,7 +20,9 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.required import is_protocol
 from troth.analysis.program.results import gives_no_promise, is_harmless
 from troth.analysis.program.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
 from troth.analysis.rules.registry import Case, rule
@@ -42,6 +44,19 @@ CASES = [
     Case(
         "async where the base is called",
         bad="class Base:\n    def stop(self):\n        print(1)\n    def run(self):\n        self.stop()\nclass Remote(Base):\n    async def stop(self):  # here\n        await self.close()\n",
+    ),
+    Case(
+        "plain where the contract is async",
+        bad="import abc\nclass Store(abc.ABC):\n    @abc.abstractmethod\n    async def load(self) -> int: ...\nclass Memory(Store):\n    def load(self) -> int:  # here\n        return 1\n",
+        fixed="import abc\nclass Store(abc.ABC):\n    @abc.abstractmethod\n    async def load(self) -> int: ...\nclass Memory(Store):\n    async def load(self) -> int:  # here\n        return 1\n",
+    ),
+    Case(
+        "async where the contract is plain",
+        bad="from typing import Protocol\nclass Store(Protocol):\n    def close(self) -> None: ...\nclass Remote(Store):\n    async def close(self) -> None:  # here\n        await self.say('bye')\n    async def say(self, word): ...\n",
+    ),
+    Case(
+        "a contract that callers of this one do not hold to",
+        good="import abc\nclass Store(abc.ABC):\n    @abc.abstractmethod\n    async def load(self) -> int: ...\nclass Memory(Store):\n    def load(self) -> int:\n        return 1\ndef main():\n    print(Memory().load())\n",
     ),
     Case(
         "a thread",
@@ -196,6 +211,21 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
             )
             if seen is not None:
                 yield _told(program, function, base, seen)
+            elif base not in calls and _breaks_a_contract(program, function, base):
+                yield _told_of_contract(program, function, base)
+
+
+def _breaks_a_contract(program: Program, function: Function, base: Function) -> bool:
+    """Whether the base declares the method for others to fill in, and nobody treats it as the override does."""
+    is_declared = base.decorated_with("abstractmethod") or (base.owner is not None and is_protocol(base.owner))
+    if not is_declared or is_test(function.module.path):
+        return False
+    owner = function.owner
+    assert owner is not None
+    awaited, bare = program.evidence.siblings.sites_of(function.name)
+    return not (awaited if function.is_async else bare) and not any(
+        word in owner.name for word in ("Async", "Aio", "Sync")
+    )
 
 
 def _returned_calls(node: Any, *, is_returned: bool = False) -> Iterator[At]:
@@ -297,6 +327,16 @@ def _told(program: Program, function: Function, base: Function, call: Call) -> F
         Reason(f"`{base.qualname}` is `{'async def' if base.is_async else 'def'}`", *base.place),
         Reason(f"{who} {does} it through the base", call.caller.module.path, call.at[0]),
     )
+    return _finding(program, function, message, reasons, sure=False)
+
+
+def _told_of_contract(program: Program, function: Function, base: Function) -> Finding:
+    if base.is_async:
+        message = f"`{function.qualname}` is plain, and the method it stands for is declared async: whoever awaits it gets TypeError"
+    else:
+        message = f"`{function.qualname}` is async, and the method it stands for is declared plain: whoever calls it drops a coroutine"
+    kind = "async def" if base.is_async else "def"
+    reasons = (Reason(f"`{base.qualname}` is declared as `{kind}`", *base.place),)
     return _finding(program, function, message, reasons, sure=False)
 
 
