@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.model import declares_scope
+from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
 from troth.analysis.program.conventions import response_of
@@ -25,7 +26,7 @@ from troth.analysis.program.holding import (
     is_sure,
     promises,
 )
-from troth.analysis.program.ledger import LOOKING_INSIDE, State, dotted, last_part
+from troth.analysis.program.ledger import LOOKING_INSIDE, State, last_part
 from troth.analysis.program.narrowing import Narrowing, asks_for_method, asks_for_mode
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
 from troth.analysis.program.values import (
@@ -675,7 +676,7 @@ class Flow(Narrowing):
             if known:
                 self.narrowed[index] = known
         self._capture(index)  # a method of a class inside reads the variables around it too
-        if function.owner is None:
+        if function.owner is None and declares_scope(function.facts):
             for inner in function.body():
                 if inner[0] == "scope":
                     self.env.update(dict.fromkeys(inner[1]))  # it may set them whenever it is called

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from troth.analysis.facts.names import dotted
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.calling import Call, names_of
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
-__all__ = ["LOOKING_INSIDE", "TAKES_A_FUNCTION", "Ledger", "State", "dotted", "last_part"]
+__all__ = ["LOOKING_INSIDE", "TAKES_A_FUNCTION", "Ledger", "State", "last_part"]
 
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
@@ -514,14 +515,6 @@ def _reads(node: Any, variable: str, module: Module) -> bool:
     if node[0] == "def" and type(node[1]) is int:  # a function inside the closure reads what the closure can read
         return _reads(module.function(node[1]).body(), variable, module)
     return any(_reads(part, variable, module) for part in node)
-
-
-def dotted(node: Node) -> str:
-    """`self.store.db` as text; empty for anything but names and attributes of names."""
-    if node[0] == "name":
-        return str(node[1])
-    base = dotted(node[1]) if node[0] == "attr" else ""
-    return f"{base}.{node[2]}" if base else ""
 
 
 def last_part(callee: str) -> str:
