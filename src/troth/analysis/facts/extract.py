@@ -203,7 +203,11 @@ class _FileReader(ExpressionReader):
         return ("return", None if node.value is None else self.expr(node.value), at(node))
 
     def _if(self, node: ast.If) -> Node:
-        return ("if", self.expr(node.test), self._block(node.body), self._block(node.orelse))
+        test, body, orelse = self.expr(node.test), self._block(node.body), self._block(node.orelse)
+        if type(node.test) is ast.Constant and self._function:
+            # Both sides are read, for `if False: yield` makes a generator; only one of them ever runs.
+            return ("if", test, body, ()) if node.test.value else ("if", test, (), orelse)
+        return ("if", test, body, orelse)
 
     def _while(self, node: ast.While) -> Node:
         return ("while", self.expr(node.test), self._block(node.body), self._block(node.orelse))

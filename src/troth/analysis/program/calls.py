@@ -404,6 +404,8 @@ class Calls:
             return scope.iterated(first) if len(values) == 1 or name == "next" else union([v for _, v in values])
         if name == "getattr":
             return self._getattr(node, values, scope)
+        if name in {"aiter", "anext"}:
+            scope.known(first)
         if name == "anext" and values:
             site = scope.site("", node[-1], "anext", "coroutine", lambda: (), sure=True)
             return Coroutine(site, lambda: scope.iterated_async(first))

@@ -157,6 +157,9 @@ class Evaluator:
     def keep(self, value: Value | None) -> None:
         """The value goes somewhere that may await it."""
 
+    def known(self, value: Value | None) -> None:
+        """The value is handled as the promise that it is."""
+
     def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
         """The value is used as if it were a result."""
 
@@ -283,7 +286,9 @@ class Evaluator:
             self.keep(base)
             return self.attribute(base.instance, name, at, base_node)
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
-            if name in _OF_COROUTINES or _is_looked_into(base, name):
+            if name in _ONLY_OF_COROUTINES:
+                self.known(base)
+            elif name in _OF_COROUTINES or _is_looked_into(base, name):
                 self.keep(base)  # whoever looks inside knows what it is
             else:
                 self.misuse(base, "attribute", at, name)
@@ -748,12 +753,8 @@ _BUILTIN_TYPES: dict[str, type] = {
     for kind in (str, bytes, bytearray, int, float, complex, bool, dict, list, set, frozenset, tuple, memoryview)
 }
 _CONSTANTS: dict[str, Value] = {name: Builtin(name) for name in ("str", "bytes", "int", "float", "complex", "bool")}
-_OF_COROUTINES = frozenset(
+_ONLY_OF_COROUTINES = frozenset(
     [
-        "send",
-        "throw",
-        "close",
-        "aclose",
         "asend",
         "athrow",
         "cr_code",
@@ -765,13 +766,12 @@ _OF_COROUTINES = frozenset(
         "__anext__",
         "__aenter__",
         "__aexit__",
-        "__name__",
-        "__qualname__",
-        "__class__",
         "ag_code",
         "ag_frame",
     ]
 )
+# Results have these as well: files are closed, and sockets send.
+_OF_COROUTINES = frozenset({"send", "throw", "close", "aclose", "__name__", "__qualname__", "__class__"})
 OF_FUTURES = frozenset(
     [
         "result",

@@ -257,7 +257,7 @@ class Flow(Narrowing):
                 self._assign(part[1] if part[0] == "star" else part, item)
         elif kind == "index":
             base = self.value(target[1])
-            self.misuse(self.value(target[2]), "subscript")
+            self.as_key(target[2])
             if target[1][0] == "name" and target[1][1] in self.env and isinstance(base, Builtin | Table):
                 old = base.args[-1:] if isinstance(base, Builtin) else base.values
                 self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old, value])))
@@ -721,8 +721,11 @@ class Flow(Narrowing):
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            broken = any(
-                m.kind in _PROVING
+            if site in self._known:
+                continue
+            is_iterated = site.promise == "generator" and status & KEPT
+            broken = not is_iterated and any(
+                (m.kind in _PROVING and not (m.kind == "condition" and status & KEPT))
                 or f"text:{m.text}" in LOOKING_INSIDE
                 or (m.kind == "argument" and m.text.endswith("is no awaitable"))
                 for m in misuses

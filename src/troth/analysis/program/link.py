@@ -270,6 +270,10 @@ class Program:
         """The module of an installed package, read from its source."""
         return None if self._installed is None else self._installed.module(dotted)
 
+    def installed_async(self, top: str) -> frozenset[str]:
+        """The names that are async in an installed package which is read from its source."""
+        return frozenset() if self._installed is None else self._installed.async_names(top)
+
     # -- scopes --------------------------------------------------------------------------------------------------------
 
     def static(self, module: Module, function: Function | None = None, owner: Class | None = None) -> Evaluator:
@@ -606,11 +610,13 @@ class Program:
         return self._suspicion.falls_on(function)
 
     def walk(
-        self, paths: Sequence[str], beyond: Mapping[str, Sequence[int]] | None = None
+        self, paths: Sequence[str], beyond: Mapping[str, Sequence[int]] | None = None, calling: Collection[str] = ()
     ) -> tuple[set[str], dict[str, list[int]]]:
-        """Walk through the suspect functions of `paths`, except those in `beyond`; `incidents` then tells what was met.
+        """Walk through the suspect functions of `paths`; `incidents` then tells what was met.
 
-        Returned are the names of the plain functions that were found to return promises, and the functions walked.
+        With `beyond`, the functions that were walked before, only others are that call one of the names in `calling`,
+        which were learned since. Returned are the names of the plain functions that were found to return promises, and
+        the functions walked.
         """
         self.prepare()
         self.asked = tuple(paths) if beyond is None else ()  # else all but the promises was told of these files before
@@ -620,13 +626,15 @@ class Program:
         walked: dict[str, list[int]] = {}
         returning: set[str] = set()
         skipped = {path: set(indices) for path, indices in (beyond or {}).items()}
-        waiting = [
+        left = dict.fromkeys(
             module.function(index)
             for module in map(self.module, paths)
             for index in range(len(module.facts.functions))
             if index not in skipped.get(module.path, ())
-        ]
-        left = dict.fromkeys(waiting)
+        )
+        waiting = list(left)
+        if beyond is not None:
+            waiting = [function for function in self.calling.functions_naming(calling) if function in left]
         while True:
             for module, functions in groupby(waiting, key=lambda one: one.module):
                 with nullcontext() if self.reads is None else self.reads.for_file(module.path):

@@ -93,6 +93,14 @@ CASES = [
         good="import asyncio\nasync def load(n): ...\nasync def main(ns):\n    return await asyncio.gather(*map(load, ns))\n",
     ),
     Case(
+        "a starmap that is gathered",
+        good="import asyncio\nfrom itertools import starmap\nasync def load(n, m): ...\nasync def main(pairs):\n    return await asyncio.gather(*starmap(load, pairs))\n",
+    ),
+    Case(
+        "a job of rq, which runs the coroutine",
+        good="from rq.decorators import job\n@job('high')\nasync def notify(user):\n    print(user)\n",
+    ),
+    Case(
         "asyncio.run in the thread",
         good="import asyncio, threading\nasync def work(): ...\ndef main():\n    threading.Thread(target=asyncio.run, args=(work(),)).start()\n",
     ),
@@ -133,6 +141,7 @@ _BY_NAME = {
 _PASSING = frozenset(
     {"option", "argument", "pass_context", "pass_obj", "version_option", "hybrid_property", "hybrid_method"}
 )
+_MAPPING = frozenset({"builtins.map", "itertools.starmap"})
 _TAKING_RESULTS = frozenset({"sum", "any", "all", "sorted", "min", "max", "set", "dict", "join", "Counter"})
 
 
@@ -200,7 +209,7 @@ def _judge(program: Program, call: Call) -> Iterator[Finding]:
     found = next((name for name in names if name in known), None) or _of_unknown_maker(call.callee)
     if found is None or found in _HANDING_ON:
         return
-    if found == "builtins.map" and not _is_taken_for_results(program, call):
+    if found in _MAPPING and not _is_taken_for_results(program, call):
         return  # a list of coroutines, which somebody may gather
     if call.is_awaited and _is_awaited_after_all(call.caller.body(), call):
         return  # the thread gives the coroutine back
