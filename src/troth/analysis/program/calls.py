@@ -82,7 +82,7 @@ class Calls:
     def call(self, func: Value | None, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         """What calling `func` at `node` gives."""
         if func is None:
-            return self._program.evidence.call(node, scope)
+            return self._program.evidence.call(node, scope) or _asked_for(node, values, scope)
         if isinstance(func, Union):
             return self._one_of(func, node, values, scope)
         if isinstance(func, FunctionValue):
@@ -102,7 +102,7 @@ class Calls:
             if func.path.rpartition(".")[2] in TO_COROUTINE and values:
                 return self._made_async(values[0][1])
             promise = self._program.evidence.call(node, scope, external=func.path)
-            return promise if promise is not None else External(f"{func.path}()")
+            return promise or _asked_for(node, values, scope) or External(f"{func.path}()")
         return None
 
     def _made_async(self, plain: Value | None) -> Value:
@@ -162,9 +162,26 @@ class Calls:
             return Builtin("iterator", (result,))
         if result is None:
             result = self._by_type_argument(function, values)
-        if program.overridden_otherwise(function, receiver) or (result is not None and scope.is_patched(node[1])):
+        if program.overridden_otherwise(function, receiver):
+            return self._overridden(func, function, node, scope)
+        if result is not None and scope.is_patched(node[1]):
             return None
         return self._fresh(result, node, scope, "", function)
+
+    def _overridden(self, func: FunctionValue, function: Function, node: Node, scope: Evaluator) -> Value | None:
+        """What calling a plain method gives that says nothing, where all who implement it made it `async def`."""
+        if not function.is_abstract or not isinstance(func.receiver, Instance):
+            return None
+        others = self._program.implementations(function, func.receiver.cls)
+        if not others or any(self._program.effects.of(one) != "coroutine" for one in others):
+            return None
+        real = FunctionValue(others[0], Instance(others[0].owner)) if others[0].owner is not None else func
+
+        def reasons() -> tuple[Reason, ...]:
+            return self._program.reasons.of_own(real, others[0])
+
+        site = scope.site(others[0], node[-1], callee_text(node[1]), "coroutine", reasons, sure=False)
+        return Coroutine(site, lambda: self.result(real))
 
     def _declared_by_decorator(self, function: Function) -> Value | None:
         """What the outermost decorator says that the function gives: `-> Callable[P, Run[R]]`."""
@@ -585,6 +602,21 @@ def _is_all_its_own(name: str, values: Arguments) -> bool:
     """Whether what a library's function gives can only be the library's: nobody gave it an object of another kind."""
     top = name.partition(".")[0]
     return top not in sys.stdlib_module_names and all(isinstance(v, Builtin | Table | Nothing) for _, v in values)
+
+
+def _asked_for(node: Node, values: Arguments, scope: Evaluator) -> Value | None:
+    """An object of the class that a container, a screen or an injector of nobody knows what kind is asked for."""
+    callee = node[1]
+    if callee[0] != "attr" or callee[2] not in _ASKING or len(values) != 1 or values[0][0] is not None:
+        return None
+    asked = values[0][1]
+    if not isinstance(asked, ClassObject) or not isinstance(asked.cls, Class):
+        return None
+    why = (f"`{callee_text(callee)}` is asked for a `{asked.cls.name}`", scope.module.path, node[-1][0])
+    return Instance(asked.cls, (), why, guess=True)
+
+
+_ASKING = frozenset({"resolve", "get", "query_one", "get_instance", "get_service", "inject", "provide", "require"})
 
 
 def _decorates(node: Node, values: Arguments) -> bool:

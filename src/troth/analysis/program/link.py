@@ -547,6 +547,17 @@ class Program:
                     return True
         return False
 
+    def implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
+        """The methods of that name in the classes that derive from `cls`, without those that say nothing either."""
+        if not isinstance(cls, Class):
+            return []
+        found = [
+            child.module.function(child.methods[function.name][-1])
+            for child in self.classes.children(cls)
+            if function.name in child.methods
+        ]
+        return [one for one in found if not one.is_abstract]
+
     def overridden_at_all(self, function: Function, receiver: Value | None) -> bool:
         """Whether the call might run another body than this one."""
         if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:

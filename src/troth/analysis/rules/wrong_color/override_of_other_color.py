@@ -69,7 +69,7 @@ CASES = [
     Case(
         "beside the hooks, called by the class itself",
         good="from agents import RunHooks\nclass Log(RunHooks):\n    def on_run_start(self, context) -> None:\n        print(context)\n"
-        "    async def on_agent_start(self, context, agent):\n        self.on_run_start(context)\n",
+        "def start(log: Log):\n    log.on_run_start(1)\n",
     ),
     Case(
         "of one color",
@@ -166,7 +166,7 @@ def _overridden(program: Program, cls: Class, function: Function) -> Function | 
 def _called_through_base(program: Program, pairs: dict[Function, Function]) -> Iterator[Finding]:
     by_base: dict[Function, list[Function]] = {}
     for function, base in pairs.items():
-        if not base.is_async and _promises_either(program, base):
+        if not base.is_async and (_promises_either(program, base) or _is_async_in_all_but_name(program, base)):
             continue
         if any(
             not is_harmless(program, one, d) and not one.decorated_with("abstractmethod")
@@ -245,6 +245,13 @@ def _may_reach(program: Program, call: Call, function: Function) -> bool:
     known = [one.cls for one in receivers if isinstance(one, Instance)]
     assert function.owner is not None
     return not known or any(cls in program.classes.order(function.owner) for cls in known)
+
+
+def _is_async_in_all_but_name(program: Program, base: Function) -> bool:
+    """A method without a body that all who implement it make async: whoever calls it bare is told there."""
+    if not base.is_abstract or base.owner is None:
+        return False
+    return all(one.is_async for one in program.implementations(base, base.owner))
 
 
 def _promises_either(program: Program, base: Function) -> bool:
