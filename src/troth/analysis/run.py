@@ -27,6 +27,7 @@ from troth.analysis.rules import Rule, all_rules
 from troth.analysis.source.notebook import read_notebook
 from troth.analysis.source.pins import newest_allowed
 from troth.analysis.source.project import Project
+from troth.analysis.source.pytest_mode import runs_unmarked_tests
 from troth.analysis.source.read import Problem
 from troth.analysis.source.text import Text, decode
 
@@ -106,9 +107,11 @@ def _analyse(
 ) -> Analysis:
     packages = packages_of(project.root, python)
     allowed = newest_allowed(project.root)
+    runs_unmarked = runs_unmarked_tests(project.root)
     known_packages = [(folder, store.stamp(folder)) for folder in packages]  # a folder changes with what is installed
     asked_for = [rule.code for rule in rules]
-    context = f"{project.root} {project.source_roots} {known_packages} {asked_for} {sorted(allowed.items())}"
+    settings = f"{sorted(allowed.items())} {runs_unmarked}"
+    context = f"{project.root} {project.source_roots} {known_packages} {asked_for} {settings}"
     kept = memory.last_look(context) if memory is not None else None
     if kept is None and cache is not None and is_kept:
         kept = store.load(cache, context)
@@ -148,6 +151,7 @@ def _analyse(
         made.take_over(memory.program if memory is not None else None)
         made.unread = unread
         made.allowed = allowed
+        made.runs_unmarked_tests = runs_unmarked
         return made
 
     is_same = memory is not None and memory.program is not None and kept is not None and not changed

@@ -70,7 +70,7 @@ __all__ = ["Program", "Summary"]
 
 _EMPTY = FileFacts((), (), (), (), None)
 _DEEPEST_FLOW = 30  # functions whose results are found out inside one another; beyond it they stay unknown
-_AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
+_AWAITABLES = ("Awaitable", "Coro", "Future", "Task")  # and `Coro`, as many call the type for themselves
 _ASKING = frozenset({"iscoroutine", "isawaitable", "isfuture", "iscoroutinefunction", "isasyncgen", "callable"})
 _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 
@@ -145,6 +145,7 @@ class Program:
         self._facts_of = facts_of
         self._modules: dict[str, Module] = {}
         self.allowed: Mapping[str, int] = {}  # the newest major versions of libraries that the project allows itself
+        self.runs_unmarked_tests = False  # pytest is set up to run async tests without a mark
         self._older: dict[str, bool] = self.answers()
         self.names = Names(self)
         self.types = Types(self)

@@ -84,6 +84,8 @@ _Tests = tuple[int, tuple[int, ...], bool]
 @rule("T414", "async-test-without-mark", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async tests that no plugin takes on."""
+    if program.runs_unmarked_tests:
+        return
     for path in program.asked:
         mine = _tests_in(program.module(path).facts) if _is_test_file(path) else None
         if mine is None or not mine[0] or not mine[1]:

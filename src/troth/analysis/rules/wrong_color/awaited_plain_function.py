@@ -52,6 +52,11 @@ CASES = [
         bad="class Purge:\n    def start_purge(self, room) -> str:\n        return 'id'\nasync def main(handler):\n    await handler.start_purge('r')  # here\n",
     ),
     Case(
+        "a namesake that everybody awaits",
+        good="class Service:\n    def wait_started(self) -> bool:\n        return True\nasync def one(manager):\n    await manager.wait_started()\n"
+        "async def two(peer):\n    await peer.manager.wait_started()\n",
+    ),
+    Case(
         "given to a task",
         bad="import asyncio\ndef work() -> None:\n    print(1)\nasync def main():\n    task = asyncio.create_task(work())  # here\n    await task\n",
     ),
@@ -285,10 +290,21 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     real = [function for function in defined if not function.is_abstract]
     if len(defined) != plain or not real or not all(_gives_a_result(program, one) for one in real):
         return None
+    if program.evidence.siblings.are_agreed(name) and not _fits(call, real):
+        return None  # those who await it are right: it is a method of something else
     which = "the only definition" if len(real) == 1 else f"all {len(real)} definitions"
     return Reason(
         f"{which} of `{name}` in this project: plain `def`, and nothing that can be awaited comes back", *real[0].place
     )
+
+
+def _fits(call: Call, methods: list[Function]) -> bool:
+    """Whether the receiver is called like a class that has the method: `ledger` and `PaymentLedger`."""
+    receiver = call.node[1][1]
+    word = str(receiver[-1] if receiver[0] == "name" else receiver[2] if receiver[0] == "attr" else "")
+    plain = word.replace("_", "").lower()
+    owners = [one.owner.name.lower() for one in methods if one.owner is not None]
+    return len(plain) > 3 and any(plain in owner for owner in owners)
 
 
 def _gives_a_result(program: Program, function: Function) -> bool:
