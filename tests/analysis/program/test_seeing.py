@@ -113,6 +113,14 @@ SILENT = {
     "    return wrapper\n@sync\nasync def job(): ...\ndef main():\n    job()\n",
     "a list of coroutines for later": "import asyncio\nasync def f(x): ...\nasync def main(xs):\n"
     "    jobs = [f(x) for x in xs]\n    for done in asyncio.as_completed(jobs):\n        await done\n",
+    "gathered out of pairs": "import asyncio\nasync def f(x): ...\nasync def main(xs):\n    jobs = []\n    for x in xs:\n"
+    "        jobs.append((f(x), x))\n    done = await asyncio.gather(*(job[0] for job in jobs))\n    ids = [job[1] for job in jobs]\n"
+    "    for one, x in zip(done, ids, strict=False):\n        print(x.name, one.name)\n",
+    "read by a function inside a function": "import asyncio\nasync def pages():\n    yield 1\nasync def main(self):\n    stream = pages()\n"
+    "    async def outer():\n        async def inner():\n            async for p in self.clean(stream):\n                yield p\n"
+    "        async for p in inner():\n            print(p)\n    await asyncio.create_task(outer())\n",
+    "read by a method of a class inside": "async def pages():\n    yield 1\nasync def main():\n    stream = pages()\n    class Reader:\n"
+    "        async def read(self):\n            async for p in stream:\n                print(p)\n    await Reader().read()\n",
     "awaited in a branch with its maker": "async def f(): ...\nasync def main(a):\n    if a:\n        c = f()\n    else:\n        c = f()\n    await c\n",
 }
 

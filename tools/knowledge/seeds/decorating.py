@@ -61,7 +61,7 @@ typer.Typer.{command,callback} | wants_plain
 celery.Celery.task celery.shared_task | wants_plain
 dramatiq.actor | either
 huey.Huey.task | wants_plain
-rq.decorators.job | wants_plain
+rq.decorators.job | either
 arq.cron | either
 taskiq.AsyncBroker.task | either
 procrastinate.App.task | either

@@ -223,10 +223,16 @@ class ExpressionReader:
         return _CONSTANTS[type(value)]
 
     def _subscript(self, node: ast.Subscript) -> Node:
-        if type(node.value) is ast.Name and type(node.slice) is ast.Constant and type(node.slice.value) is str:
-            self.keyed.add(node.value.id)
-        elif type(node.value) is ast.Await:
-            self.keyed.add("await")
+        if type(node.slice) is ast.Constant and type(node.slice.value) is str:
+            base = node.value
+            if type(base) is ast.Name:
+                self.keyed.add(base.id)
+            elif type(base) is ast.Await:
+                self.keyed.add("await")
+            elif type(base) is ast.Subscript and type(base.value) is ast.Name:
+                self.keyed.add(f"{base.value.id}[]")
+        if type(node.slice) is ast.Constant and type(node.slice.value) is int:
+            return ("index", self.expr(node.value), ("const", "int", node.slice.value))  # of a tuple
         return ("index", self.expr(node.value), self.expr(node.slice))
 
     def _many(self, nodes: list[Any]) -> tuple[Node, ...]:

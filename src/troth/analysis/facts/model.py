@@ -46,7 +46,7 @@ __all__ = [
     "without_places",
 ]
 
-FACTS_VERSION = 7
+FACTS_VERSION = 8
 
 Node = tuple[Any, ...]
 At = tuple[int, int, int, int]
@@ -86,7 +86,7 @@ class FunctionFacts(NamedTuple):
     decorators: tuple[Node, ...]
     calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
     awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
-    keyed: tuple[str, ...]  # variables that are asked for a key: `user["name"]`; "await" for `(await f())[…]`
+    keyed: tuple[str, ...]  # what is asked for a key: "user" in `user["name"]`, "await" in `(await f())[…]`, "users[]"
     taken: tuple[str, ...]  # what plain `with`, `for` and comprehensions take: "lock", ".lock" of anything, "connect()"
     origins: tuple[tuple[str, str], ...]  # variables bound in one way only: "a.b()", "with a.b()", "dict"
     body: bytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING
 
 from troth.analysis.knowledge.semantics import semantics
@@ -323,6 +324,8 @@ class Calls:
             return value if name != "typing.cast" else self._cast(node, scope, value)
         if name in {"functools.partial", "functools.partialmethod"}:
             return _partly(values)
+        if result is None and not function.returns and func.receiver is None and _is_all_its_own(name, values):
+            return External(f"{name}()")  # nothing of the project went in, so nothing of it comes out
         return result
 
     def _awaitable(self, value: Value, node: Node, scope: Evaluator) -> Value:
@@ -386,11 +389,13 @@ class Calls:
         if name == "enumerate":
             return Builtin("iterator", (TupleOf((Builtin("int"), scope.iterated(first))),))
         if name == "zip":
-            return Builtin("iterator", (TupleOf(tuple(scope.iterated(v) for _, v in values)),))
+            return Builtin("iterator", (TupleOf(tuple(scope.iterated(v) for key, v in values if key in {None, "*"})),))
         if name in {"next", "min", "max"}:
             return scope.iterated(first) if len(values) == 1 or name == "next" else union([v for _, v in values])
         if name == "getattr":
             return self._getattr(node, values, scope)
+        if name in {"aiter", "anext"}:
+            scope.known(first)
         if name == "anext" and values:
             site = scope.site("", node[-1], "anext", "coroutine", lambda: (), sure=True)
             return Coroutine(site, lambda: scope.iterated_async(first))
@@ -581,6 +586,12 @@ def _partly(values: Arguments) -> Value | None:
     if isinstance(first, ClassObject):
         return first
     return first if isinstance(first, FunctionValue | Lambda) else None
+
+
+def _is_all_its_own(name: str, values: Arguments) -> bool:
+    """Whether what a library's function gives can only be the library's: nobody gave it an object of another kind."""
+    top = name.partition(".")[0]
+    return top not in sys.stdlib_module_names and all(isinstance(v, Builtin | Table | Nothing) for _, v in values)
 
 
 def _decorates(node: Node, values: Arguments) -> bool:

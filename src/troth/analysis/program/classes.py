@@ -162,6 +162,18 @@ class Classes:
                 return True
         return False
 
+    def may_be_given(self, cls: Class, name: str) -> bool:
+        """Whether the class, or an ancestor in the project, has room for such an attribute, whatever it may hold."""
+        return any(
+            name in one.values
+            or name in one.annotations
+            or "__getattr__" in one.methods
+            or "__getattribute__" in one.methods
+            or any(a[0] == name for a in one.facts.self_attributes)
+            for one in self.order(cls)
+            if isinstance(one, Class)
+        )
+
     def _method(self, cls: Class, name: str, receiver: Value) -> Value | None:
         functions = [cls.module.function(i) for i in cls.methods[name]]
         functions = [f for f in functions if not f.decorated_with("overload", "setter", "deleter")] or functions[-1:]

@@ -203,7 +203,7 @@ class Effects:
     def _read_returned(self, node: Node, decorator: Function, depth: int) -> str:
         """What the decorator gives back at one `return`."""
         inner = {f.name: decorator.module.function(i) for i, f in decorator.module.functions_in(decorator.index)}
-        params = {p[0] for p in decorator.facts.params}
+        params = _given(decorator)
         while node[0] == "call":
             callee = node[1]
             if callee[0] == "name" and callee[1] in inner:  # `return decorate(function)`, from both ways to write it
@@ -233,11 +233,18 @@ class Effects:
         outer: set[str] = set(params)
         parent = wrapper.parent
         while parent is not None:
-            outer |= {p[0] for p in parent.facts.params}
+            outer |= _given(parent)
             parent = parent.parent
         if wrapper.is_generator:
             return ""
         return _fate_of_wrapped(wrapper.body(), outer)
+
+
+def _given(decorator: Function) -> set[str]:
+    """The parameters that may be the function to decorate: not the object or the class that a method belongs to."""
+    names = [p[0] for p in decorator.facts.params]
+    is_bound = decorator.owner is not None and not decorator.decorated_with("staticmethod")
+    return set(names[1:] if is_bound else names)
 
 
 def _written(function: Function) -> Effect:

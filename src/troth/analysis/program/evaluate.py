@@ -141,6 +141,7 @@ class Evaluator:
         self.owner = owner
         self.env: dict[str, Value | None] = {}
         self.plainly_entered: set[str] = set()  # variables that a plain `with … as` has bound
+        self.unmet: tuple[At, Instance] | None = None  # where an attribute was last asked for that its class lacks
 
     def value(self, node: Node) -> Value | None:
         """What `node` stands for."""
@@ -155,6 +156,9 @@ class Evaluator:
 
     def keep(self, value: Value | None) -> None:
         """The value goes somewhere that may await it."""
+
+    def known(self, value: Value | None) -> None:
+        """The value is handled as the promise that it is."""
 
     def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
         """The value is used as if it were a result."""
@@ -249,11 +253,15 @@ class Evaluator:
             if whole is not None and whole.name in _COLLECTIONS:  # empty on one path, filled on another
                 return FunctionValue(_builtin_method(whole, name), whole)
             members = [m for m in base.members if not isinstance(m, Nothing)]
-            having = [m for m in members if not self._certainly_lacks(m, name)]
-            return union([self.attribute(m, name, at, base_node) for m in having or members])
+            having = [m for m in members if not self._certainly_lacks(m, name)] or members
+            found = union([self.attribute(m, name, at, base_node) for m in having])
+            if len(having) > 1:
+                self.unmet = None  # another of them may have it
+            return found
         if isinstance(base, Instance):
             found = self.program.classes.member(base.cls, name, base)
             if found is None:
+                self.unmet = (at, base)
                 if isinstance(base.cls, LibraryClass):
                     if base.cls.qualified in _MOCKS:
                         return External(f"{base.cls.qualified}.{name}")  # namesakes in the project say nothing of it
@@ -278,7 +286,9 @@ class Evaluator:
             self.keep(base)
             return self.attribute(base.instance, name, at, base_node)
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
-            if name in _OF_COROUTINES or _is_looked_into(base, name):
+            if name in _ONLY_OF_COROUTINES:
+                self.known(base)
+            elif name in _OF_COROUTINES or _is_looked_into(base, name):
                 self.keep(base)  # whoever looks inside knows what it is
             else:
                 self.misuse(base, "attribute", at, name)
@@ -510,10 +520,12 @@ class Evaluator:
         if index[0] == "slice" and isinstance(base, Builtin | TupleOf):
             return base if isinstance(base, Builtin) else Builtin("tuple", (union(base.items),) if base.items else ())
         if isinstance(base, Table):
-            if index[0] == "const" and len(index) == 3:
+            if index[:2] == ("const", "str") and len(index) == 3:
                 return base.by_key.get(index[2])
             return union(base.values) if base.values else None
         if isinstance(base, TupleOf):
+            if index[:2] == ("const", "int") and len(index) == 3 and index[2] < len(base.items):
+                return base.items[index[2]]
             return union(base.items) if base.items else None
         if isinstance(base, Builtin):
             if base.name == "str":
@@ -741,12 +753,8 @@ _BUILTIN_TYPES: dict[str, type] = {
     for kind in (str, bytes, bytearray, int, float, complex, bool, dict, list, set, frozenset, tuple, memoryview)
 }
 _CONSTANTS: dict[str, Value] = {name: Builtin(name) for name in ("str", "bytes", "int", "float", "complex", "bool")}
-_OF_COROUTINES = frozenset(
+_ONLY_OF_COROUTINES = frozenset(
     [
-        "send",
-        "throw",
-        "close",
-        "aclose",
         "asend",
         "athrow",
         "cr_code",
@@ -758,13 +766,12 @@ _OF_COROUTINES = frozenset(
         "__anext__",
         "__aenter__",
         "__aexit__",
-        "__name__",
-        "__qualname__",
-        "__class__",
         "ag_code",
         "ag_frame",
     ]
 )
+# Results have these as well: files are closed, and sockets send.
+_OF_COROUTINES = frozenset({"send", "throw", "close", "aclose", "__name__", "__qualname__", "__class__"})
 OF_FUTURES = frozenset(
     [
         "result",

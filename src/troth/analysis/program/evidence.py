@@ -18,7 +18,7 @@ from troth.analysis.program.conventions import ASYNC_BY_NAME, is_asgi_call
 from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryClass
-from troth.analysis.program.siblings import Siblings
+from troth.analysis.program.siblings import OF_NOBODY, Siblings
 from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, Instance, Value
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Evidence:
         self._plain: Counter[str] = Counter()
         self._overriding: dict[str, bool] = {} if program is None else program.answers()
         self._adding: dict[str, bool] = {} if program is None else program.answers()
+        self._derived: dict[tuple[object, str], bool] = {} if program is None else program.answers()
+        self._wrapped: dict[str, bool] = {} if program is None else program.answers()
         self._places: dict[str, tuple[str, int]] = {}
         self.siblings = Siblings(program)
         self._generators: set[str] = set()  # names of async generators: calling one gives no coroutine
@@ -139,7 +141,10 @@ class Evidence:
         if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
         path = scope.module.path
-        reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
+        if not external and self._is_nobodys(callee, scope):
+            external = OF_NOBODY
+        by_definition = callee[0] == "attr" and not external and callee[1][1] not in scope.plainly_entered
+        reason = self._by_name(callee[2], path) if by_definition else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
         if reason is not None and self.siblings.is_used_plainly(text, scope.function):
@@ -159,6 +164,26 @@ class Evidence:
             site.by_siblings = witness is not None
             site.is_firm = witness is not None and witness.firm
         return Coroutine(site, lambda: None)
+
+    def _is_nobodys(self, callee: Node, scope: Evaluator) -> bool:
+        """Whether the receiver is known, and neither its class nor one that derives from it has the method.
+
+        It comes from a base of which nothing is known, or is set from outside: namesakes in other classes say nothing.
+        """
+        if callee[0] != "attr" or scope.unmet is None or scope.unmet[0] is not callee[3]:
+            return False
+        base, name = scope.unmet[1], callee[2]
+        if base.guess or callee[1] in {("name", "self"), ("name", "cls")}:
+            return False
+        key = (base.cls, name)
+        known = self._derived.get(key)
+        if known is None:
+            classes = self._program.classes
+            owners = [f.owner for f in self._program.calling.functions_named(name) if f.owner is not None]
+            known = self._derived[key] = (isinstance(base.cls, Class) and classes.may_be_given(base.cls, name)) or any(
+                base.cls in classes.order(one) for owner in owners for one in (owner, *classes.children(owner))
+            )
+        return not known
 
     def awaitable_object(self, instance: Instance, node: Node, scope: Evaluator, target: Function | None) -> Value:
         """An object with `__await__`, which may do its work by itself.
@@ -219,12 +244,22 @@ class Evidence:
             return None
         count, plain = self.colors(name)
         telling = self._methods[name] if is_test(asking) else self._methods[name] - self._rehearsed[name]
-        if not telling or plain or self._may_override_a_library(name):
+        if not telling or plain or self._may_override_a_library(name) or self._is_wrapped(name):
             return None
         path, line = self._places[name]
         which = "the only definition" if count == 1 else f"all {count} definitions"
         verb = "is" if count == 1 else "are"
         return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
+
+    def _is_wrapped(self, name: str) -> bool:
+        """Whether a decorator makes something else of an `async def` of that name: a worker, a command, a tool."""
+        known = self._wrapped.get(name)
+        if known is None:
+            known = self._wrapped[name] = any(
+                f.is_async and f.facts.decorators and self._program.effects.of(f) != "coroutine"
+                for f in self._program.calling.functions_named(name)
+            )
+        return known
 
     def _by_library(self, name: str, asking: str, external: str = "") -> Reason | None:
         """The name of a method that a library which the file imports has, only as a coroutine function.

@@ -264,7 +264,7 @@ class Flow(Narrowing):
                 self._assign(part[1] if part[0] == "star" else part, item)
         elif kind == "index":
             base = self.value(target[1])
-            self.misuse(self.value(target[2]), "subscript")
+            self.as_key(target[2])
             if target[1][0] == "name" and target[1][1] in self.env and isinstance(base, Builtin | Table):
                 old = base.args[-1:] if isinstance(base, Builtin) else base.values
                 self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old, value])))
@@ -304,8 +304,6 @@ class Flow(Narrowing):
         if self.bound is not None:
             self.bound.setdefault(name, []).append(value)
         if value is not None:
-            if any(isinstance(m, Nothing) for m in members_of(value)):
-                self._may_be_none.add(name)
             self._hold(name, value)
 
     def bind(self, target: Node, value: Value | None) -> None:
@@ -685,7 +683,8 @@ class Flow(Narrowing):
             known: dict[str, Value] = {n: v for n, v in self.env.items() if isinstance(v, CallableType) and v.how}
             if known:
                 self.narrowed[index] = known
-            self._capture(index)
+        self._capture(index)  # a method of a class inside reads the variables around it too
+        if function.owner is None:
             for inner in function.body():
                 if inner[0] == "scope":
                     self.env.update(dict.fromkeys(inner[1]))  # it may set them whenever it is called
@@ -731,9 +730,11 @@ class Flow(Narrowing):
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            asked = bool(status & KEPT) and variable in self._may_be_none  # a test whether there is one at all
-            broken = any(
-                (m.kind in _PROVING and not (asked and m.kind == "condition"))
+            if site in self._known:
+                continue
+            is_iterated = site.promise == "generator" and status & KEPT
+            broken = not is_iterated and any(
+                (m.kind in _PROVING and not (m.kind == "condition" and status & KEPT))
                 or f"text:{m.text}" in LOOKING_INSIDE
                 or (m.kind == "argument" and m.text.endswith("is no awaitable"))
                 for m in misuses

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
-from troth.analysis.program.calling import Call
+from troth.analysis.program.calling import Call, names_of
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Function
@@ -43,9 +45,10 @@ from troth.analysis.program.values import (
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
-__all__ = ["LOOKING_INSIDE", "Ledger", "State", "dotted", "last_part"]
+__all__ = ["LOOKING_INSIDE", "TAKES_A_FUNCTION", "Ledger", "State", "dotted", "last_part"]
 
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
@@ -68,6 +71,12 @@ _LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection",
 _PLAIN_OUTSIDE = frozenset({"pyrogram", "hydrogram"})
 
 # They take a collection apart, and raise an error where they meet a promise in it.
+TAKES_A_FUNCTION = "which wants a function to call"
+# Builtins that take what a collection holds one by one, and for what.
+_ONE_BY_ONE = {
+    f"`{name}`, which never awaits it": kind
+    for name, kind in (("any", "condition"), ("all", "condition"), ("sum", "argument"))
+}
 LOOKING_INSIDE = frozenset({"text:`str.join`", "text:`json.dumps`", "text:`json.dump`"})
 
 
@@ -92,7 +101,6 @@ class Ledger(Evaluator):
         self.stored: list[tuple[Node, Value]] = []
         self.bound: dict[str, list[Value | None]] | None = {} if function.module.inner(function.index) else None
         self._globals: set[str] = set()
-        self._may_be_none: set[str] = set()  # variables that were None, or declared so, somewhere before
         self._loops: list[tuple[list[State], list[State]]] = []  # states at `break`, at `continue`
         self._masks: list[int] = []
         self._expects_error = False  # inside `with pytest.raises(…)`
@@ -104,6 +112,7 @@ class Ledger(Evaluator):
         self._knows_mode = False  # where somebody has asked whether all of this is to be plain or async
         self._awaits: dict[Site, At] = {}  # where a promise was awaited last
         self._raised: dict[Site, int] = {}  # what was held where an error was raised
+        self._known: set[Site] = set()  # promises that somebody handles as what they are
         self.calls: dict[At, Call] = {}
         self.keys: list[KeyAsked] = []
         self._awaiting: set[At] = set()
@@ -136,6 +145,14 @@ class Ledger(Evaluator):
             site = promise.site
             if site is not None and site in self.pending:
                 self.pending[site] = (self.pending[site] & MAYBE) | KEPT
+
+    def known(self, value: Value | None) -> None:
+        """Somebody handles the promise as what it is: he enters it, steps through it, or asks for its kind.
+
+        An attribute that he reads beside that is one the object has, and no proof that he took it for its result.
+        """
+        self.keep(value)
+        self._known.update(promise.site for promise in promises(value) if promise.site is not None)
 
     def hand_over(self, value: Value | None, text: str, at: At | None) -> None:
         """The value goes to somebody unknown who does not look like one that awaits it."""
@@ -225,7 +242,7 @@ class Ledger(Evaluator):
             else:
                 self.keep(member)
 
-    def _awaited_function(self, value: FunctionValue, at: At) -> None:
+    def _awaited_function(self, value: FunctionValue, at: At, given_to: str = "") -> None:
         function = value.function
         is_async = (
             self.program.effects.of(function) == "coroutine"
@@ -242,7 +259,7 @@ class Ledger(Evaluator):
             return program.reasons.of_library(value, function)
 
         site = Site(self.function, at, function.name, function, "coroutine", True, why)
-        self.incidents[at, "not called"] = Incident("not called", site, at)
+        self.incidents[at, "not called"] = Incident("not called", site, at, given_to)
 
     def on_await(self, node: Node) -> Value | None:
         awaited = node[1]
@@ -255,13 +272,23 @@ class Ledger(Evaluator):
     def on_index(self, node: Node) -> Value | None:
         base_node, index_node = node[1], node[2]
         base = self.value(base_node)
-        self.misuse(self.value(index_node), "subscript", _at_of(index_node))
-        if type(base) is Instance and index_node[0] == "const" and len(index_node) == 3:
+        self.as_key(index_node)
+        if type(base) is Instance and index_node[:2] == ("const", "str") and len(index_node) == 3:
             if base_node[0] == "name":
                 self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
             elif base_node[0] == "await":
                 self.keys.append(KeyAsked("", index_node[2], base, base_node[2]))
+            elif base_node[0] == "index" and base_node[1][0] == "name":
+                self.keys.append(KeyAsked(f"{base_node[1][1]}[]", index_node[2], base, None))
         return self.item(base, index_node, _at_of(base_node))
+
+    def as_key(self, node: Node) -> None:
+        """A future is a key as good as any, and so is what a variable holds; a call in brackets is for its result."""
+        key = self.value(node)
+        if is_future(key) or (node[0] in {"name", "attr"} and is_promise(key)):
+            self.keep(key)
+        else:
+            self.misuse(key, "subscript", _at_of(node))
 
     def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
         if name == "get" and base_node is not None and base_node[0] in {"name", "await"}:
@@ -283,6 +310,8 @@ class Ledger(Evaluator):
             assert isinstance(func, FunctionValue)
             self.keep(func.receiver)
         for position, (name, value) in enumerate(values):
+            if type(value) is FunctionValue and _wants_a_promise(self.calls[at], name or str(position)):
+                self._awaited_function(value, at, last_part(callee_text(node[1])))
             if value is None or type(value) in NEVER or not holds_promise(value):
                 continue
             if name in {"*", "**"} and is_promise(value):
@@ -308,13 +337,19 @@ class Ledger(Evaluator):
             if self._is_filled_with_results(node, func) and is_promise(value):
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
                 continue
+            if is_promise(value) and (taker := _calls_what_it_gets(self.calls[at].callee, name or str(position))):
+                self.misuse(value, "argument", node[-1], f"`{taker}`, {TAKES_A_FUNCTION}")
+                continue
             text = self.program.consumers.drops(func, node, position, name, value)
             if text:
                 if text in LOOKING_INSIDE:
                     for promise in promises(value):
                         self.misuse(promise, "text", node[-1], text.removeprefix("text:"))
                 elif not any(map(is_promise, members_of(value))):
-                    if self.program.consumers.wants_results(func, position, name):
+                    if text in _ONE_BY_ONE:
+                        for promise in promises(value):
+                            self.misuse(promise, _ONE_BY_ONE[text], None, text)
+                    elif self.program.consumers.wants_results(func, position, name):
                         for promise in promises(value):
                             self.misuse(promise, "argument", node[-1], text)
                     elif not isinstance(func, FunctionValue) or isinstance(func.function, Function):
@@ -508,15 +543,17 @@ def _mentions(inner: Node | int, variable: str, flow: Ledger) -> bool:
     if not variable:
         return False
     node: Any = flow.module.function(inner).body() if isinstance(inner, int) else inner
-    return _reads(node, variable)
+    return _reads(node, variable, flow.module)
 
 
-def _reads(node: Any, variable: str) -> bool:
+def _reads(node: Any, variable: str, module: Module) -> bool:
     if not isinstance(node, tuple) or not node:
         return False
     if node[0] == "name":
         return bool(node[1] == variable)
-    return any(_reads(part, variable) for part in node)
+    if node[0] == "def" and type(node[1]) is int:  # a function inside the closure reads what the closure can read
+        return _reads(module.function(node[1]).body(), variable, module)
+    return any(_reads(part, variable, module) for part in node)
 
 
 def dotted(node: Node) -> str:
@@ -530,3 +567,31 @@ def dotted(node: Node) -> str:
 def last_part(callee: str) -> str:
     """The last name of a callee as written."""
     return callee.rpartition(".")[2]
+
+
+def _calls_what_it_gets(func: Value | None, place: str) -> str:
+    """The name of a library's function that wants a function in that place: `Thread(target=…)`, `loop.call_soon(…)`."""
+    known = semantics()
+    for name in names_of(func):
+        slot, spawner = known.slots.get(name), known.spawners.get(name)
+        if slot is not None and place in slot.wants:
+            return name
+        if spawner is not None and spawner.takes in {"function", "either", "plain"} and place in spawner.parameter:
+            return name
+    return ""
+
+
+def _wants_a_promise(call: Call, place: str) -> bool:
+    """Whether what is called takes a coroutine in that place, and neither a function nor a collection."""
+    if last_part(call.text) not in _names_of_spawners():
+        return False
+    known = semantics().spawners
+    spawner = next((known[name] for name in names_of(call.callee) if name in known), None)
+    if spawner is None or spawner.takes != "coroutine" or "fs" in spawner.parameter:
+        return False
+    return place in spawner.parameter or ("*" in spawner.parameter and place.isdigit())
+
+
+@cache
+def _names_of_spawners() -> frozenset[str]:
+    return frozenset(last_part(name) for name, one in semantics().spawners.items() if one.takes == "coroutine")

@@ -86,13 +86,20 @@ def async_methods(top_level: str) -> frozenset[str]:
     table = None if tables is None else tables.load(top_level)
     if table is None:
         return frozenset()
-    # The methods of a class with nothing async in it are left out of the table: `Models` beside `AsyncModels`.
+    # The methods of a class with nothing async in it are left out of the table: `Models` beside `AsyncModels`. Where a
+    # package has such pairs, the plain half of one more pair may be left out altogether.
     plain = {cls for module in table.modules.values() for cls, known in module.get("c", {}).items() if known.get("s")}
+    said = {
+        (path, cls): _SAYS_ASYNC.search(f"{path}.{cls}") is not None
+        for path, module in table.modules.items()
+        for cls in module.get("c", {})
+    }
+    has_pairs = any(is_said and _SAYS_ASYNC.sub("", cls) in plain for (_, cls), is_said in said.items())
     names = {
         name
         for path, module in table.modules.items()
         for cls, known in module.get("c", {}).items()
-        if not (_SAYS_ASYNC.search(f"{path}.{cls}") and _SAYS_ASYNC.sub("", cls) in plain)
+        if not (has_pairs and said[path, cls])
         for name, sig in known.get("m", {}).items()
         if "a" in sig[0] and "p" not in sig[0]
     }
@@ -114,6 +121,22 @@ def plain_methods(top_level: str) -> frozenset[str]:
         for known in module.get("c", {}).values():
             names.update(name for name, sig in known.get("m", {}).items() if not set(sig[0]) & set("agmow"))
     return frozenset(names)
+
+
+@cache
+def working_methods(top_level: str) -> frozenset[str]:
+    """The methods of a package whose result may be awaited and need not be: they do their work by themselves."""
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    if table is None:
+        return frozenset()
+    return frozenset(
+        name
+        for module in table.modules.values()
+        for known in module.get("c", {}).values()
+        for name, sig in known.get("m", {}).items()
+        if "o" in sig[0]
+    )
 
 
 # `async with` and `async for` ask for the first, `with` and `for` for the second.

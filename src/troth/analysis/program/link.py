@@ -145,7 +145,7 @@ class Program:
         self._facts_of = facts_of
         self._modules: dict[str, Module] = {}
         self.allowed: Mapping[str, int] = {}  # the newest major versions of libraries that the project allows itself
-        self.runs_unmarked_tests = False  # pytest is set up to run async tests without a mark
+        self.self_running: tuple[str, ...] = ()  # folders whose pytest takes on every async test by itself
         self._older: dict[str, bool] = self.answers()
         self.names = Names(self)
         self.types = Types(self)
@@ -269,6 +269,10 @@ class Program:
     def installed(self, dotted: str) -> Module | None:
         """The module of an installed package, read from its source."""
         return None if self._installed is None else self._installed.module(dotted)
+
+    def installed_async(self, top: str) -> frozenset[str]:
+        """The names that are async in an installed package which is read from its source."""
+        return frozenset() if self._installed is None else self._installed.async_names(top)
 
     # -- scopes --------------------------------------------------------------------------------------------------------
 
@@ -595,11 +599,13 @@ class Program:
         return self._suspicion.falls_on(function)
 
     def walk(
-        self, paths: Sequence[str], beyond: Mapping[str, Sequence[int]] | None = None
+        self, paths: Sequence[str], beyond: Mapping[str, Sequence[int]] | None = None, calling: Collection[str] = ()
     ) -> tuple[set[str], dict[str, list[int]]]:
-        """Walk through the suspect functions of `paths`, except those in `beyond`; `incidents` then tells what was met.
+        """Walk through the suspect functions of `paths`; `incidents` then tells what was met.
 
-        Returned are the names of the plain functions that were found to return promises, and the functions walked.
+        With `beyond`, the functions that were walked before, only others are that call one of the names in `calling`,
+        which were learned since. Returned are the names of the plain functions that were found to return promises, and
+        the functions walked.
         """
         self.prepare()
         self.asked = tuple(paths) if beyond is None else ()  # else all but the promises was told of these files before
@@ -609,13 +615,15 @@ class Program:
         walked: dict[str, list[int]] = {}
         returning: set[str] = set()
         skipped = {path: set(indices) for path, indices in (beyond or {}).items()}
-        waiting = [
+        left = dict.fromkeys(
             module.function(index)
             for module in map(self.module, paths)
             for index in range(len(module.facts.functions))
             if index not in skipped.get(module.path, ())
-        ]
-        left = dict.fromkeys(waiting)
+        )
+        waiting = list(left)
+        if beyond is not None:
+            waiting = [function for function in self.calling.functions_naming(calling) if function in left]
         while True:
             for module, functions in groupby(waiting, key=lambda one: one.module):
                 with nullcontext() if self.reads is None else self.reads.for_file(module.path):

@@ -59,6 +59,7 @@ _ALWAYS = frozenset(
         "call_next",
     }
 )
+_WAITING_FOR = frozenset({"wait_for", "shield", "gather"})  # they may be given a function that nobody called
 _BUILTINS = frozenset(dir(builtins))
 _INDIRECT = frozenset({"[]", "()"})  # calls of what a table holds, or of what another call gives
 
@@ -163,7 +164,7 @@ class Suspicion:
                     function, callee.partition(" ")[2]
                 ):
                     return True
-            elif last in self._generators and last not in self._coroutines:
+            elif last in _WAITING_FOR or (last in self._generators and last not in self._coroutines):
                 return True
         return bool(facts.flags & 1) and any(param[0] == "receive" for param in facts.params)  # of ASGI
 
@@ -264,6 +265,9 @@ def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozense
     for top in tops:
         names |= library.async_names(top)
         coroutines |= library.async_names(top, "a")
+        in_source = program.installed_async(top)
+        names |= in_source
+        coroutines |= in_source
     for module in modules:
         for c in module.facts.classes:
             if _is_entered_async(c):

@@ -10,6 +10,7 @@ __all__ = ["Paint", "newer_syntax", "render", "stale", "verdict"]
 
 Paint = Callable[..., str]
 _TAB = 4
+_MOST_REASONS = 6
 
 
 def _plain(text: str, *_names: str) -> str:
@@ -101,7 +102,7 @@ def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool) ->
     yield f"  {finding.message}"
     if frames:
         yield from _frame(finding.span, report, paint)
-    chain = [_reason(one, report) for one in finding.reasons]
+    chain = _told([_reason(one, report) for one in finding.reasons])
     for number, text in enumerate(chain):
         yield f"  {paint('because' if number == 0 else '    and', 'cyan')}  {text}"
     if frames and (second := _second_place(finding)) is not None:
@@ -114,6 +115,14 @@ def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool) ->
         yield f"  {paint('repair', 'green')}  {advice(finding, report)}"
     if page is not None:
         yield f"  {paint('see', 'dim')}  {paint(page.url, 'dim')}"
+
+
+def _told(chain: list[str]) -> list[str]:
+    """The reasons a person reads: where there are many, the first ones and the last, which may be of another kind."""
+    if len(chain) <= _MOST_REASONS:
+        return chain
+    left = len(chain) - _MOST_REASONS + 1
+    return [*chain[: _MOST_REASONS - 2], f"{left:,} more, which `--output-format json` lists", chain[-1]]
 
 
 def _place(report: Report, span: Span) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Fix, Span
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["await_fix", "call_text", "span", "tell", "tell_at"]
 
 _LONGEST = 60
+_STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
 _PARENTHESISED = 2  # edits: an `await` with its parentheses; more of them turn a generator into a list
 
 
@@ -29,10 +31,24 @@ def call_text(program: Program, incident: Incident) -> str:
     """The call as it is written, shortened to one line."""
     site = incident.site
     text = " ".join(program.text(site.function.module.path).cut(*site.at).split())
-    if len(text) > _LONGEST:
-        head = text.partition("(")[0]
-        text = f"{head}(…)" if len(head) < _LONGEST else f"{text[:_LONGEST]}…"
-    return text
+    return text if len(text) <= _LONGEST else _shortened(text)
+
+
+def _shortened(text: str) -> str:
+    """A long call without its arguments; `loop().create_task(work(…))` is a call of `create_task`, not of `loop`."""
+    head = text[: _opening(text)].rstrip()
+    return f"{head}(…)" if len(head) < _LONGEST else f"…{head[-_LONGEST:].lstrip()}(…)"
+
+
+def _opening(text: str) -> int:
+    """Where the parenthesis opens that the end of `text` closes."""
+    bare = _STRING.sub(lambda found: "_" * len(found[0]), text)
+    depth = 0
+    for index in range(len(bare) - 1, 0, -1):
+        depth += (bare[index] == ")") - (bare[index] == "(")
+        if depth == 0:
+            return index
+    return text.find("(")
 
 
 def tell(

@@ -48,6 +48,18 @@ CASES = [
         fixed=_USER + "async def main():\n    return (await load()).name  # here\n",
     ),
     Case("asked at once by get", bad=_USER + "async def main():\n    return (await load()).get('name')  # here\n"),
+    Case(
+        "one of a list",
+        bad=_USER
+        + "async def all_users() -> list[User]:\n    return [await load()]\nasync def main():\n    users = await all_users()\n    return users[0]['name']  # here\n",
+        fixed=_USER
+        + "async def all_users() -> list[User]:\n    return [await load()]\nasync def main():\n    users = await all_users()\n    return users[0].name  # here\n",
+    ),
+    Case(
+        "part of a parameter whose type says otherwise",
+        good=_USER
+        + "async def main(users: list[User]):\n    await load()\n    first = users[0]\n    return first.get('tags', []), first['tags']\n",
+    ),
     Case("the attribute", good=_USER + "async def main():\n    user = await load()\n    return user.name\n"),
     Case(
         "made a dict first",
@@ -74,9 +86,15 @@ CASES = [
         good="from dataclasses import dataclass\n@dataclass\nclass User:\n    name: str\nasync def load() -> User:\n    return User('a')\nasync def main():\n    user = await load()\n"
         "    if not isinstance(user, dict) or not user.get('name'):\n        raise ValueError\n",
     ),
+    Case(
+        "asked what it has first",
+        good="from dataclasses import dataclass\n@dataclass\nclass User:\n    name: str\nasync def load() -> User:\n    return User('a')\nasync def main():\n    user = await load()\n"
+        "    return user.name if hasattr(user, 'name') else user.get('name')\n",
+    ),
 ]
 
 _MODELS = frozenset({"BaseModel", "SQLModel"})
+_ASKS = r"\b(?:isinstance|hasattr|getattr|type|is_dataclass|callable)\(\s*{}\b"
 
 
 @rule("T801", "model-used-as-dict", cases=CASES)
@@ -144,16 +162,39 @@ def _judge(program: Program, module: Module, function: Function) -> Iterator[Fin
         cls = base.cls
         if base.guess or not isinstance(cls, Class) or variable in function.params or not _is_model(program, cls):
             continue
-        if re.search(rf"\bisinstance\(\s*{re.escape(variable)}\b", program.text(module.path).cut(*function.facts.at)):
+        if re.search(_ASKS.format(re.escape(variable)), program.text(module.path).cut(*function.facts.at)):
             continue  # it asks what it has
         if key is None:
             if program.classes.has(cls, "get") is not True and "get" not in cls.annotations:
                 tree = tree or ast.parse(program.text(module.path).value)
-                yield from _told(program, function, cls, _gets(tree, variable, at))
+                places = _gets(tree, variable, at)
+                yield from _told(program, function, cls, _believed(tree, function, cls, variable, places))
         elif program.classes.has(cls, "__getitem__") is not True:
             tree = tree or ast.parse(program.text(module.path).value)
             places = _items(tree, variable, key, function) if variable else _items_at(tree, key, at)
-            yield from _told(program, function, cls, places)
+            yield from _told(program, function, cls, _believed(tree, function, cls, variable, places))
+
+
+def _believed(
+    tree: ast.AST, function: Function, cls: Class, variable: str, places: Iterator[tuple[ast.expr, str, bool]]
+) -> Iterator[tuple[ast.expr, str, bool]]:
+    """Callers give what they like: of a parameter's annotation only what asks for the model's own fields is told."""
+    for place in places:
+        if place[1] in cls.annotations or not _comes_from_parameter(tree, function, variable):
+            yield place
+
+
+def _comes_from_parameter(tree: ast.AST, function: Function, variable: str) -> bool:
+    """Whether it is a part of what the function was given: `first = rows[0]` of a parameter `rows`."""
+    first, last = function.facts.at[0], function.facts.at[2]
+    given = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and first <= node.lineno <= last and ast.unparse(node.targets[0]) == variable
+    ]
+    names = [one for value in given for one in ast.walk(value)] or [ast.Name(variable.removesuffix("[]"))]
+    is_called = any(isinstance(one, ast.Call | ast.Await) for one in names)
+    return not is_called and any(isinstance(one, ast.Name) and one.id in function.params for one in names)
 
 
 def _is_model(program: Program, cls: Class) -> bool:
@@ -211,11 +252,18 @@ def _items_at(tree: ast.AST, key: str, at: At | None) -> Iterator[tuple[ast.expr
             yield node, key, isinstance(node.ctx, ast.Load)
 
 
+def _is_held(node: ast.expr, variable: str) -> bool:
+    """Whether that is the variable, or for `users[]` one of what it holds."""
+    if variable.endswith("[]"):
+        return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == variable[:-2]
+    return isinstance(node, ast.Name) and node.id == variable
+
+
 def _items(tree: ast.AST, variable: str, key: str, function: Function) -> Iterator[tuple[ast.expr, str, bool]]:
     first, last = function.facts.at[0], function.facts.at[2]
     for node in ast.walk(tree):
         if (
-            isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == variable
+            isinstance(node, ast.Subscript) and _is_held(node.value, variable)
             and isinstance(node.slice, ast.Constant) and node.slice.value == key and first <= node.lineno <= last
         ):  # fmt: skip
             yield node, key, isinstance(node.ctx, ast.Load)

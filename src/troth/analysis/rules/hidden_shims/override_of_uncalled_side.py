@@ -92,6 +92,17 @@ CASES = [
         + _AWAITS,
     ),
     Case("nobody calls either", good=_BASE + _PLAIN.format(mark="")),
+    Case(
+        "a plain way to the async side",
+        good=_BASE + "class Search(Tool):\n    def run(self, x):\n        return asyncio.run(self.arun(x))\n" + _AWAITS,
+    ),
+    Case(
+        "only a test asks",
+        good={
+            "tools.py": _BASE + _PLAIN.format(mark=""),
+            "tests/test_tools.py": "from tools import Tool\nasync def test_it(tool: Tool):\n    assert await tool.arun(1)\n",
+        },
+    ),
 ]
 
 
@@ -129,12 +140,14 @@ def _judge(program: Program, cls: Class, override: Function, name: str) -> Itera
             mine.is_async == other.is_async
             or override.is_async != mine.is_async
             or _leads_to(program, base, other, name)
+            or _leads_to(program, base, override, twin)  # a plain way to the async side, for others to take
             or _is_used_within(program, cls, name)
         ):
             continue
         if any(twin in one.methods for one in _between(program, cls, base)) or any(_calls(program, cls, name)):
             continue
-        seen = [call for call in _calls(program, cls, twin) if call.caller.name != name]
+        calls = (call for call in _calls(program, cls, twin) if call.caller.name != name)
+        seen = [call for call in calls if not is_test(call.caller.module.path)]
         if seen and not any(name in _attributes(call.caller.body()) for call in seen):
             yield _told(program, override, other, seen[0])  # nobody chooses between the two
 

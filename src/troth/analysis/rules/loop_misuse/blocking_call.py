@@ -239,6 +239,7 @@ _NONBLOCKING = re.compile(
 _BINDING = re.compile(r"(?i)bind|listen")
 _BLOCKING = re.compile(r"[Bb]locking|(?<![a-zA-Z])sync(?:_|\b)|(?<![a-z])Sync(?=[A-Z_]|\b)|_sync(?:_|\b)")
 _WAITING = frozenset({"wait", "block", "blocking"})
+_FLAGS = re.compile(r"\b(?:\w+\.)?\w*(?:NOHANG|DONTWAIT|NONBLOCK|LOCK_NB|NOWAIT)\b")  # of the system: do not wait
 _NOT_WAITING = re.compile(r"\b(?:wait|block|blocking)\s*=\s*False\b")
 _LONGEST = 60  # letters of a callee that a message can bear
 _SETTLING = ("empty", "qsize", "kill", "is_alive", "poll")  # who asks or says so first does not wait afterwards
@@ -452,8 +453,8 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
         _is_nonblocking(program, call) or _is_datagram(program, call)
     ):
         return True
-    if any("WNOHANG" in ast.unparse(value) for value in given.values()):
-        return True  # a look at a child
+    if any(_FLAGS.search(ast.unparse(value)) for value in given.values() if not isinstance(value, ast.Constant)):
+        return True
     off = [value.value for name, value in given.items() if name in found.unless and isinstance(value, ast.Constant)]
     last = given.get("3")
     if call.text.rpartition(".")[2] == "select" and isinstance(last, ast.Constant) and last.value == 0:

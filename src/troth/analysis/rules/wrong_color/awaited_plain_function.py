@@ -52,9 +52,14 @@ CASES = [
         bad="class Purge:\n    def start_purge(self, room) -> str:\n        return 'id'\nasync def main(handler):\n    await handler.start_purge('r')  # here\n",
     ),
     Case(
-        "a namesake that everybody awaits",
-        good="class Service:\n    def wait_started(self) -> bool:\n        return True\nasync def one(manager):\n    await manager.wait_started()\n"
-        "async def two(peer):\n    await peer.manager.wait_started()\n",
+        "others await it too",
+        good="class Capture:\n    def put_object(self, x) -> dict:\n        return {}\nasync def one(client):\n    await client.put_object(1)\n"
+        "async def two(s3):\n    await s3.put_object(2)\n",
+    ),
+    Case(
+        "a wrapper of what has it too",
+        good="class Capture:\n    def __init__(self, inner):\n        self.inner = inner\n    def put_object(self, x) -> str:\n"
+        "        return str(self.inner.put_object(x))\nasync def one(client):\n    await client.put_object(1)\n",
     ),
     Case(
         "given to a task",
@@ -290,21 +295,33 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     real = [function for function in defined if not function.is_abstract]
     if len(defined) != plain or not real or not all(_gives_a_result(program, one) for one in real):
         return None
-    if program.evidence.siblings.are_agreed(name) and not _fits(call, real):
-        return None  # those who await it are right: it is a method of something else
+    if any(_hands_on(one) for one in real) or not _is_confirmed(program, call, real):
+        return None
     which = "the only definition" if len(real) == 1 else f"all {len(real)} definitions"
     return Reason(
         f"{which} of `{name}` in this project: plain `def`, and nothing that can be awaited comes back", *real[0].place
     )
 
 
-def _fits(call: Call, methods: list[Function]) -> bool:
-    """Whether the receiver is called like a class that has the method: `ledger` and `PaymentLedger`."""
+def _hands_on(function: Function) -> bool:
+    """Whether a method wraps one of the same name of another object, which may be of a library that has it async too."""
+    return any(
+        callee.rpartition(".")[2] == function.name and not callee.startswith("?.") for callee in function.facts.calls
+    )
+
+
+def _is_confirmed(program: Program, call: Call, defined: list[Function]) -> bool:
+    """Whether more than a name says that one of these is meant: whoever writes `await` mostly knows why.
+
+    The receiver is called like a class that has it, or nobody else awaits it, or as many call it without.
+    """
     receiver = call.node[1][1]
     word = str(receiver[-1] if receiver[0] == "name" else receiver[2] if receiver[0] == "attr" else "")
     plain = word.replace("_", "").lower()
-    owners = [one.owner.name.lower() for one in methods if one.owner is not None]
-    return len(plain) > 3 and any(plain in owner for owner in owners)
+    if len(plain) > 3 and any(one.owner is not None and plain in one.owner.name.lower() for one in defined):
+        return True
+    awaited, bare = program.evidence.siblings.sites_of(call.node[1][2])
+    return bare >= awaited or awaited == 1
 
 
 def _gives_a_result(program: Program, function: Function) -> bool:

@@ -99,6 +99,16 @@ CASES = [
         + "from unittest.mock import Mock\ndef test(store: Store, f):\n    store.load = Mock()\n    store.load.return_value = f\n",
     ),
     Case(
+        "whose result the test looks at",
+        good=_STORE
+        + "from unittest.mock import Mock\ndef test(store: Store, spawn):\n    store.load = Mock()\n    store.start()\n    spawn.assert_called_once_with(store.load.return_value)\n",
+    ),
+    Case(
+        "given to a spawner that is a mock too",
+        good=_STORE
+        + "from unittest.mock import Mock, patch\n@patch('asyncio.create_task')\n@patch.object(Store, 'load', new_callable=Mock)\ndef test(load, spawn):\n    Store().start()\n    spawn.assert_called_once()\n",
+    ),
+    Case(
         "of an unknown object",
         good=_STORE + "from unittest.mock import Mock\ndef test(store):\n    store.load = Mock()\n",
     ),
@@ -114,6 +124,7 @@ class _Mocked(NamedTuple):
     call: ast.Call | ast.Name | ast.Attribute
     target: ast.expr
     is_patch: bool
+    decorated: tuple[int, int] | None = None  # the lines of the test that is decorated with it
 
 
 # What `_mocks` finds, as far as a glance at the text can tell: the name of the method that a mock may stand for.
@@ -121,6 +132,13 @@ _REPLACING = re.compile(
     r"""\.(?P<set>\w+)\s*=(?=[^=\n]*Mock\b)"""
     r"""|(?:\.object|setattr)\(\s*[\w.]+\s*,\s*["'](?P<of>\w+)["'](?=[^)]*Mock\b)"""
     r"""|(?:patch|setattr)\(\s*["'][\w.]+\.(?P<named>\w+)["'](?=[^)]*Mock\b)"""
+)
+
+
+# `patch("asyncio.create_task")`: nobody awaits what it is given.
+_REPLACED_SPAWNER = re.compile(
+    r"""(?:patch|object|setattr)\([^)]*["'][\w.]*\b(?:create_task|ensure_future|gather|wait_for|get_running_loop"""
+    r"""|get_event_loop|run_coroutine_threadsafe|run_until_complete)["']"""
 )
 
 
@@ -152,11 +170,18 @@ def _outermost(module: Module, line: int) -> Function:
 
 def _mocks(tree: ast.AST) -> Iterator[_Mocked]:
     for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.decorator_list:
+            lines = (node.decorator_list[0].lineno, node.end_lineno or node.lineno)
+            for decorator in node.decorator_list:
+                if isinstance(decorator, ast.Call):
+                    yield from (one._replace(decorated=lines) for one in _patched(decorator))
+    decorators = {one for node in ast.walk(tree) for one in getattr(node, "decorator_list", ())}
+    for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _mock_name(node.value):
             for target in node.targets:
                 if isinstance(target, ast.Attribute):
                     yield _Mocked(target.attr, node.value, target, is_patch=False)
-        elif isinstance(node, ast.Call):
+        elif isinstance(node, ast.Call) and node not in decorators:
             yield from _patched(node)
 
 
@@ -193,10 +218,10 @@ def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iter
     if not any(program.evidence.colors(mocked.name)) or not _gives_a_plain_result(mocked.call):
         return
     written = ast.unparse(mocked.target)
-    if not mocked.is_patch and re.search(rf"{re.escape(written)}(\.\w+)*\.(return_value|side_effect)\s*=", text):
+    if not mocked.is_patch and re.search(rf"{re.escape(written)}(\.\w+)*\.(return_value|side_effect)\b", text):
         return
     around = _function_around(module, mocked.call.lineno)
-    if mocked.is_patch and _is_configured(program, around):
+    if _takes_it_by_hand(program, around, mocked):
         return
     replaced = _replaced(program, module, around, mocked)
     if replaced is None or replaced.decorated_with("property", "cached_property"):
@@ -208,13 +233,18 @@ def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iter
         yield _told(program, around, mocked, replaced, other="MagicMock", text=text)
 
 
-def _is_configured(program: Program, around: Function) -> bool:
-    """Whether the function tells some mock what to give: it may be the one that was patched in."""
-    return (
-        around.index > 0
-        and re.search(r"\.(return_value|side_effect)\s*=[^=]", program.text(around.module.path).cut(*around.facts.at))
-        is not None
-    )
+def _takes_it_by_hand(program: Program, around: Function, mocked: _Mocked) -> bool:
+    """Whether the test says what the mock gives, looks at what it gave, or replaces what would have awaited it."""
+    source = program.text(around.module.path)
+    if mocked.decorated is not None:
+        first, last = mocked.decorated
+        text = source.cut(first, 0, last + 1, 0)
+    elif around.index > 0:
+        text = source.cut(*around.facts.at)
+    else:
+        return False
+    looks = mocked.is_patch and re.search(r"\.(return_value|side_effect)\b", text) is not None
+    return looks or _REPLACED_SPAWNER.search(text) is not None
 
 
 def _replaced(program: Program, module: Module, around: Function, mocked: _Mocked) -> Function | None:

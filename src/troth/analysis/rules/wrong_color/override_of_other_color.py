@@ -52,6 +52,11 @@ CASES = [
         bad="from starlette.middleware.base import BaseHTTPMiddleware\nclass Log(BaseHTTPMiddleware):\n    def dispatch(self, request, call_next) -> None:  # here\n        print(request)\n",
     ),
     Case(
+        "beside the hooks, called by the class itself",
+        good="from agents import RunHooks\nclass Log(RunHooks):\n    def on_run_start(self, context) -> None:\n        print(context)\n"
+        "    async def on_agent_start(self, context, agent):\n        self.on_run_start(context)\n",
+    ),
+    Case(
         "of one color",
         good="class Base:\n    async def load(self): ...\n    async def run(self):\n        return await self.load()\nclass Memory(Base):\n    async def load(self):\n        return 1\n",
     ),
@@ -306,6 +311,12 @@ def _library_base(program: Program, cls: Class) -> str:
     return next((value.path for value in values if isinstance(value, External)), "")
 
 
+def _is_called_plainly(program: Program, function: Function) -> bool:
+    """Whether the project calls it itself and nobody awaits it: then it is a method of its own beside the hooks."""
+    awaited, bare = program.evidence.siblings.sites_of(function.name)
+    return bare > 0 and not awaited
+
+
 def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]:
     """A method that a library calls by its name."""
     base = _library_base(program, cls)
@@ -327,7 +338,7 @@ def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]
             (Reason(f"`{function.qualname}` is `async def`", *function.place), library),
             sure=True,
         )
-    elif verb == "awaits" and gives_no_promise(program, function):
+    elif verb == "awaits" and gives_no_promise(program, function) and not _is_called_plainly(program, function):
         message = (
             f"`{name}` awaits `{function.qualname}`, which is plain: it runs, and then the `await` raises TypeError"
         )
