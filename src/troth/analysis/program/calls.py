@@ -146,14 +146,18 @@ class Calls:
         if effect in {"coroutine", "generator", "context"}:
             if program.overridden_otherwise(function, receiver):
                 return None
+            is_doubtful = program.effects.is_doubtful(function)
             is_plain = scope.function is not None and not scope.function.is_async
             if is_plain and _guessed(receiver) and program.evidence.colors(function.name)[1]:
                 return None  # a plain function more likely means the plain namesake
             at, text = node[-1], callee_text(node[1])
             promise: Promise = _PROMISES[effect]
-            sure = not _guessed(receiver) and not program.effects.is_doubtful(function)
-            site = scope.site(function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=sure)
+            sure = not _guessed(receiver) and not is_doubtful
             kind = {"coroutine": Coroutine, "generator": AsyncGenerator, "context": AsyncContext}[effect]
+            starts = is_doubtful and program.effects.may_start_it(function)
+            if starts and not program.evidence.siblings.is_awaited_by_others(function.name):
+                return kind(None, lambda: self.result(func))  # nobody shows that there is anything to await
+            site = scope.site(function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=sure)
             return kind(site, lambda: self.result(func))
         result = self.result(func)
         if effect == "syncontext":
@@ -305,6 +309,9 @@ class Calls:
             site = scope.site(function, at, text, "coroutine", reasons, sure=not _guessed(func.receiver))
             return Coroutine(site, lambda: self._awaited_library(function, func, values))
         result = self._library_result(function, func)
+        spawner = semantics().spawners.get(name) if isinstance(result, Awaitable) else None
+        if spawner is not None and spawner.gives == "task" and spawner.keeper == "callee":
+            return Awaitable(_first_result(values, scope), "task")  # it runs by itself, whatever becomes of it here
         if "g" in flags:
             item = result.args[0] if isinstance(result, Builtin) and result.args else None
             return AsyncGenerator(scope.site(function, at, text, "generator", reasons, sure=True), lambda: item)

@@ -38,7 +38,10 @@ _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible
 _SAYS_PLAIN = re.compile(r"^(?:(?:run|to|as|make|force|ensure)_sync|sync|syncify|run_async|run_in_loop|asyncio_run)$")
 
 # Decorators of libraries that make an object of a function, which is called by somebody else or runs it by itself.
-_TO_OBJECT = frozenset({"command", "group", "hybrid_command", "slash_command", "user_command", "message_command"})
+_TO_OBJECT = frozenset(
+    {"command", "group", "hybrid_command", "slash_command", "user_command", "message_command", "curry"}
+)
+_STARTS = re.compile(r"(?i)task|spawn|backgr|forget|sched|worker|job|thread|defer|queue|launch")
 _WRAPPED = {"generator": "generator", "coroutine": "async", "plain": "plain"}
 
 
@@ -147,10 +150,16 @@ class Effects:
             return False
         known = self._doubtful.get(function)
         if known is None:
+            values = (self.decorator(function, one) for one in function.facts.decorators)
             known = self._doubtful[function] = any(
-                isinstance(self.decorator(function, one), External) for one in function.facts.decorators
+                isinstance(one, External) and one.path not in semantics().decorators for one in values
             )
         return known
+
+    def may_start_it(self, function: Function) -> bool:
+        """Whether a decorator is called like one after which a call starts the work: `@task`, `@background`."""
+        nodes = [d[1] if d[0] == "call" else d for d in function.facts.decorators]
+        return any(_STARTS.search(last_name(node)) for node in nodes)
 
     def _is_of_python(self, function: Function, node: Node) -> bool:
         """Whether `coroutine` is that of `types` or, once, of `asyncio`; tornado's starts the work at once."""

@@ -70,7 +70,7 @@ __all__ = ["Program", "Summary"]
 
 _EMPTY = FileFacts((), (), (), (), None)
 _DEEPEST_FLOW = 30  # functions whose results are found out inside one another; beyond it they stay unknown
-_AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
+_AWAITABLES = ("Awaitable", "Coro", "Future", "Task")  # and `Coro`, as many call the type for themselves
 _ASKING = frozenset({"iscoroutine", "isawaitable", "isfuture", "iscoroutinefunction", "isasyncgen", "callable"})
 _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 
