@@ -77,7 +77,7 @@ SEEN = {
     "an untyped receiver named after its class": f"{USE}class OrderStore(Store): ...\n"
     "async def main(order_store):\n    order_store.save()  # lost\n",
     "an abstract method that all make async": "from abc import ABC, abstractmethod\nclass Base(ABC):\n    @abstractmethod\n"
-    "    def load_all(self): ...\nclass Real(Base):\n    async def load_all(self):\n        return 1\nasync def main(x: Base):\n    x.load_all()  # lost\n",
+    "    def load_all(self): ...\nclass Real(Base):\n    async def load_all(self):\n        return 1\nclass Other(Base):\n    async def load_all(self):\n        return 2\nasync def main(x: Base):\n    x.load_all()  # lost\n",
     "what a container is asked for": f"from unknown import container\n{USE}async def main():\n    container.resolve(Store).save()  # lost\n",
     "the only definition of a telling name": "class A:\n    async def recompute_totals(self): ...\n"
     "async def main(x):\n    x.recompute_totals()  # lost\n",

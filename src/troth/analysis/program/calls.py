@@ -174,10 +174,10 @@ class Calls:
 
     def _overridden(self, func: FunctionValue, function: Function, node: Node, scope: Evaluator) -> Value | None:
         """What calling a plain method gives that says nothing, where all who implement it made it `async def`."""
-        if not function.is_abstract or not isinstance(func.receiver, Instance):
+        if not isinstance(func.receiver, Instance):
             return None
-        others = self._program.implementations(function, func.receiver.cls)
-        if not others or any(self._program.effects.of(one) != "coroutine" for one in others):
+        others = self._program.async_implementations(function, func.receiver.cls)
+        if not others:
             return None
         real = FunctionValue(others[0], Instance(others[0].owner)) if others[0].owner is not None else func
 

@@ -558,6 +558,16 @@ class Program:
         ]
         return [one for one in found if not one.is_abstract]
 
+    def async_implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
+        """Those of a method without a body, where all of them are async: it is async in all but name.
+
+        One alone may as well be the one that breaks the contract, unless somebody awaits it.
+        """
+        others = self.implementations(function, cls) if function.is_abstract else []
+        if any(self.effects.of(one) != "coroutine" for one in others):
+            return []
+        return others if len(others) > 1 or self.evidence.siblings.sites_of(function.name)[0] else []
+
     def overridden_at_all(self, function: Function, receiver: Value | None) -> bool:
         """Whether the call might run another body than this one."""
         if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:

@@ -249,9 +249,7 @@ def _may_reach(program: Program, call: Call, function: Function) -> bool:
 
 def _is_async_in_all_but_name(program: Program, base: Function) -> bool:
     """A method without a body that all who implement it make async: whoever calls it bare is told there."""
-    if not base.is_abstract or base.owner is None:
-        return False
-    return all(one.is_async for one in program.implementations(base, base.owner))
+    return base.owner is not None and bool(program.async_implementations(base, base.owner))
 
 
 def _promises_either(program: Program, base: Function) -> bool:
