@@ -2,7 +2,8 @@
 
 What it finds: a method that overrides one of the other color, where somebody calls it through the base: plain where the
 base's is awaited, `async def` where the base's is called plainly. Or one of an abstract method or a protocol, which says
-the color for all. Also a hook of a library's base class: `async def run` in a `threading.Thread`, a plain `dispatch` in a Starlette middleware.
+the color for all. Also a hook of a library's base class: `async def run` in a `threading.Thread`, a plain `dispatch` in
+a Starlette middleware.
 Why it matters: the caller knows the base only. It awaits a plain result and raises TypeError, or calls a coroutine
 function, gets a coroutine and drops it: the override never runs.
 How to repair: give the override the color of the base, or the base and all others that of the override (`troth recolor`).
