@@ -76,6 +76,9 @@ SEEN = {
     "async def main():\n    job()  # lost\n",
     "an untyped receiver named after its class": f"{USE}class OrderStore(Store): ...\n"
     "async def main(order_store):\n    order_store.save()  # lost\n",
+    "an abstract method that all make async": "from abc import ABC, abstractmethod\nclass Base(ABC):\n    @abstractmethod\n"
+    "    def load_all(self): ...\nclass Real(Base):\n    async def load_all(self):\n        return 1\nclass Other(Base):\n    async def load_all(self):\n        return 2\nasync def main(x: Base):\n    x.load_all()  # lost\n",
+    "what a container is asked for": f"from unknown import container\n{USE}async def main():\n    container.resolve(Store).save()  # lost\n",
     "the only definition of a telling name": "class A:\n    async def recompute_totals(self): ...\n"
     "async def main(x):\n    x.recompute_totals()  # lost\n",
 }
@@ -113,6 +116,9 @@ SILENT = {
     "    return wrapper\n@sync\nasync def job(): ...\ndef main():\n    job()\n",
     "a list of coroutines for later": "import asyncio\nasync def f(x): ...\nasync def main(xs):\n"
     "    jobs = [f(x) for x in xs]\n    for done in asyncio.as_completed(jobs):\n        await done\n",
+    "an abstract method that one makes plain": "from abc import ABC, abstractmethod\nclass Base(ABC):\n    @abstractmethod\n"
+    "    def load_all(self): ...\nclass Real(Base):\n    async def load_all(self): ...\nclass Other(Base):\n    def load_all(self):\n"
+    "        return 1\nasync def main(x: Base):\n    x.load_all()\n",
     "gathered out of pairs": "import asyncio\nasync def f(x): ...\nasync def main(xs):\n    jobs = []\n    for x in xs:\n"
     "        jobs.append((f(x), x))\n    done = await asyncio.gather(*(job[0] for job in jobs))\n    ids = [job[1] for job in jobs]\n"
     "    for one, x in zip(done, ids, strict=False):\n        print(x.name, one.name)\n",

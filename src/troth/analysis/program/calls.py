@@ -82,7 +82,7 @@ class Calls:
     def call(self, func: Value | None, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         """What calling `func` at `node` gives."""
         if func is None:
-            return self._program.evidence.call(node, scope)
+            return self._program.evidence.call(node, scope) or _asked_for(node, values, scope)
         if isinstance(func, Union):
             return self._one_of(func, node, values, scope)
         if isinstance(func, FunctionValue):
@@ -102,7 +102,7 @@ class Calls:
             if func.path.rpartition(".")[2] in TO_COROUTINE and values:
                 return self._made_async(values[0][1])
             promise = self._program.evidence.call(node, scope, external=func.path)
-            return promise if promise is not None else External(f"{func.path}()")
+            return promise or _asked_for(node, values, scope) or External(f"{func.path}()")
         return None
 
     def _made_async(self, plain: Value | None) -> Value:
@@ -146,6 +146,7 @@ class Calls:
         if effect in {"coroutine", "generator", "context"}:
             if program.overridden_otherwise(function, receiver):
                 return None
+            is_doubtful = program.effects.is_doubtful(function)
             is_plain = scope.function is not None and not scope.function.is_async
             if is_plain and _guessed(receiver) and program.evidence.colors(function.name)[1]:
                 return None  # a plain function more likely means the plain namesake
@@ -155,8 +156,11 @@ class Calls:
             at, text = node[-1], callee_text(node[1])
             promise: Promise = _PROMISES[effect]
             sure = not _guessed(receiver) and not is_doubtful
-            site = scope.site(function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=sure)
             kind = {"coroutine": Coroutine, "generator": AsyncGenerator, "context": AsyncContext}[effect]
+            starts = is_doubtful and program.effects.may_start_it(function)
+            if starts and not program.evidence.siblings.is_awaited_by_others(function.name):
+                return kind(None, lambda: self.result(func))  # nobody shows that there is anything to await
+            site = scope.site(function, at, text, promise, lambda: program.reasons.of_own(func, function), sure=sure)
             return kind(site, lambda: self.result(func))
         result = self.result(func)
         if effect == "syncontext":
@@ -165,7 +169,9 @@ class Calls:
             return Builtin("iterator", (result,))
         if result is None:
             result = self._by_type_argument(function, values)
-        if program.overridden_otherwise(function, receiver) or (result is not None and scope.is_patched(node[1])):
+        if program.overridden_otherwise(function, receiver):
+            return self._overridden(func, function, node, scope)
+        if result is not None and scope.is_patched(node[1]):
             return None
         return self._fresh(result, node, scope, "", function)
 
@@ -176,6 +182,21 @@ class Calls:
             return self._program.evidence.siblings.is_awaited(function.name)
         inside = [f for _, f in function.module.functions_in(around.index)]
         return any(function.name in facts.awaited for facts in (around.facts, *inside))
+
+    def _overridden(self, func: FunctionValue, function: Function, node: Node, scope: Evaluator) -> Value | None:
+        """What calling a plain method gives that says nothing, where all who implement it made it `async def`."""
+        if not isinstance(func.receiver, Instance):
+            return None
+        others = self._program.async_implementations(function, func.receiver.cls)
+        if not others:
+            return None
+        real = FunctionValue(others[0], Instance(others[0].owner)) if others[0].owner is not None else func
+
+        def reasons() -> tuple[Reason, ...]:
+            return self._program.reasons.of_own(real, others[0])
+
+        site = scope.site(others[0], node[-1], callee_text(node[1]), "coroutine", reasons, sure=False)
+        return Coroutine(site, lambda: self.result(real))
 
     def _declared_by_decorator(self, function: Function) -> Value | None:
         """What the outermost decorator says that the function gives: `-> Callable[P, Run[R]]`."""
@@ -305,6 +326,9 @@ class Calls:
             site = scope.site(function, at, text, "coroutine", reasons, sure=sure)
             return Coroutine(site, lambda: self._awaited_library(function, func, values))
         result = self._library_result(function, func)
+        spawner = semantics().spawners.get(name) if isinstance(result, Awaitable) else None
+        if spawner is not None and spawner.gives == "task" and spawner.keeper == "callee":
+            return Awaitable(_first_result(values, scope), "task")  # it runs by itself, whatever becomes of it here
         if "g" in flags:
             item = result.args[0] if isinstance(result, Builtin) and result.args else None
             return AsyncGenerator(scope.site(function, at, text, "generator", reasons, sure=True), lambda: item)
@@ -602,6 +626,21 @@ def _is_all_its_own(name: str, values: Arguments) -> bool:
     """Whether what a library's function gives can only be the library's: nobody gave it an object of another kind."""
     top = name.partition(".")[0]
     return top not in sys.stdlib_module_names and all(isinstance(v, Builtin | Table | Nothing) for _, v in values)
+
+
+def _asked_for(node: Node, values: Arguments, scope: Evaluator) -> Value | None:
+    """An object of the class that a container, a screen or an injector of nobody knows what kind is asked for."""
+    callee = node[1]
+    if callee[0] != "attr" or callee[2] not in _ASKING or len(values) != 1 or values[0][0] is not None:
+        return None
+    asked = values[0][1]
+    if not isinstance(asked, ClassObject) or not isinstance(asked.cls, Class):
+        return None
+    why = (f"`{callee_text(callee)}` is asked for a `{asked.cls.name}`", scope.module.path, node[-1][0])
+    return Instance(asked.cls, (), why, guess=True)
+
+
+_ASKING = frozenset({"resolve", "get", "query_one", "get_instance", "get_service", "inject", "provide", "require"})
 
 
 def _decorates(node: Node, values: Arguments, scope: Evaluator) -> bool:

@@ -31,7 +31,14 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import Node, Param
     from troth.analysis.program.link import Program
 
-__all__ = ["Consumers", "awaits_a_value", "looks_like_keeper", "mentions_awaitable", "never_awaitable"]
+__all__ = [
+    "Consumers",
+    "awaits_a_value",
+    "looks_like_keeper",
+    "looks_like_runner",
+    "mentions_awaitable",
+    "never_awaitable",
+]
 
 _TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
 _PLAIN_BUILTINS = frozenset(
@@ -347,6 +354,16 @@ def looks_like_keeper(text: str) -> bool:
     return _KEEPER.search(last) is not None or _KEEPING_OBJECT.search(base.rpartition(".")[2]) is not None
 
 
+_RUNS_IT = re.compile(
+    r"(?i)(create|ensure|start|spawn|add)_?(\w+_)?(task|future|soon)|^(gather|wait_for|run_until_complete)$"
+)
+
+
+def looks_like_runner(text: str) -> bool:
+    """Whether a name sounds like something that runs the very promise that it is given."""
+    return _RUNS_IT.search(text.rpartition(".")[2]) is not None
+
+
 def never_awaitable(value: Value | None, program: Program) -> bool:
     """Whether a value of this type can certainly not be a promise."""
     if value is None:
@@ -383,9 +400,7 @@ def _param(params: list[Param], position: int, name: str | None) -> Param | None
     return plain[position] if position < len(plain) else None
 
 
-def mentions_awaitable(
-    node: object, words: tuple[str, ...] = ("Awaitable", "Coroutine", "Future", "Task", "Any")
-) -> bool:
+def mentions_awaitable(node: object, words: tuple[str, ...] = ("Awaitable", "Coro", "Future", "Task", "Any")) -> bool:
     """Whether an annotation speaks of something that can be awaited, or of anything at all."""
     if not isinstance(node, tuple):
         return isinstance(node, str) and any(word in node for word in words)

@@ -686,19 +686,19 @@ class Evaluator:
 
     def unpack(self, target: Node, value: Value | None) -> None:
         """Bind the names of a tuple target to the parts of `value`."""
-        if isinstance(value, TupleOf) and len(value.items) == len(target[1]):
-            for part, item in zip(target[1], value.items, strict=True):
-                self.bind(part, item)
-            return
-        if isinstance(value, Union):
-            tuples = [m for m in value.members if isinstance(m, TupleOf) and len(m.items) == len(target[1])]
-            if len(tuples) == len(value.members):
-                for index, part in enumerate(target[1]):
-                    self.bind(part, union([m.items[index] for m in tuples]))
-                return
-        item = self.iterated(value)
-        for part in target[1]:
-            self.bind(part, item)
+        parts = self.parts(value, len(target[1]))
+        item = None if parts is not None else self.iterated(value)
+        for index, part in enumerate(target[1]):
+            self.bind(part, item if parts is None else parts[index])
+
+    @staticmethod
+    def parts(value: Value | None, count: int) -> list[Value | None] | None:
+        """What stands in each place of a tuple of that length, or of one of several; None for anything else."""
+        known = [m for m in members_of(value) if m is not None]  # of what is not known, nothing is in any place
+        tuples = [m for m in known if isinstance(m, TupleOf) and len(m.items) == count]
+        if not tuples or len(tuples) < len(known):
+            return None
+        return [union([m.items[index] for m in tuples]) for index in range(count)]
 
     def on_walrus(self, node: Node) -> Value | None:
         value = self.value(node[2])

@@ -271,6 +271,8 @@ class Evidence:
             return None
         if name.startswith("_"):
             return None  # of what is private the tables know little
+        if _OF_A_CLASS.search(external):
+            return None  # a class that the table leaves out has nothing async in it
         for top in [external.partition(".")[0]] if external else sorted(self._program.module(asking).packages):
             if name in library.async_methods(top) and not self._program.is_older(top):
                 if name in library.methods_of_async_twins(top) and not self._asks_for_async(top, asking):
@@ -341,8 +343,11 @@ class Evidence:
         if name == function.name:
             return False  # a wrapper that hands the call on, mostly to an object of a library
         around = "" if owner is None else owner.name.lower()
-        if self._owners.get(name, set()) == {around}:
-            return False  # an object seldom holds another of its kind
+        if self._owners.get(name, set()) == {around} and (
+            callee[1][0] == "attr"
+            or (callee[1][0] == "name" and self._is_made_elsewhere(function.origins.get(callee[1][1], "")))
+        ):
+            return False
         if name.startswith("_"):
             return False  # what is private is another's own
         if self._fits(callee, around):
@@ -350,6 +355,10 @@ class Evidence:
         if self._adds_to_a_library(name):
             return False  # other objects of the library may have it too
         return function.is_async and self._methods[name] < _MANY_DEFINITIONS
+
+    def _is_made_elsewhere(self, origin: str) -> bool:
+        """Whether a variable holds what a method gives that nobody in the project defines: `wire.get_proxy()`."""
+        return origin.endswith("()") and "." in origin and not any(self.colors(origin[:-2].rpartition(".")[2]))
 
     def _is_in_family(self, name: str, owner: Class) -> bool:
         """Whether a class, or a subclass of it, brings the method with it."""
@@ -397,6 +406,7 @@ _OVERRIDDEN = "`{}`, which overrides it, is `async def`"
 
 
 _TELLING = 5  # letters; shorter names mean many things
+_OF_A_CLASS = re.compile(r"(?:^|\.)[A-Z][^.()]*\.[^.]+$")  # `Api.whoami`, not `Api().whoami`
 
 
 def _gives_something_else(instance: Instance) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.model import declares_scope
+from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.program.awaited_values import is_awaited_from
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
@@ -26,7 +27,8 @@ from troth.analysis.program.holding import (
     is_sure,
     promises,
 )
-from troth.analysis.program.ledger import LOOKING_INSIDE, State, dotted, last_part
+from troth.analysis.program.ledger import LOOKING_INSIDE, State, last_part
+from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.narrowing import Narrowing, asks_for_method, asks_for_mode
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
 from troth.analysis.program.values import (
@@ -138,6 +140,7 @@ class Flow(Narrowing):
             return
         first = states[0][0]
         env: dict[str, Value | None] = {}
+        forgotten: list[Value | None] = []  # too many to follow
         names = set(first)
         for other, _ in states[1:]:
             names.update(other)
@@ -147,6 +150,8 @@ class Flow(Narrowing):
                 continue  # learned on some of the paths only
             head = values[0]
             env[name] = head if all(v is head for v in values) else union(values)
+            if env[name] is None and any(map(holds_promise, values)):
+                forgotten += values
         pending: dict[Site, int] = {}
         for site in {s for state in states for s in state[1]}:
             status = 0
@@ -154,6 +159,8 @@ class Flow(Narrowing):
                 status |= state[1].get(site, MAYBE)
             pending[site] = status
         self.env, self.pending = env, pending
+        for value in forgotten:
+            self.keep(value)
 
     def _leave(self) -> None:
         """A way out of the function."""
@@ -265,8 +272,9 @@ class Flow(Narrowing):
             else:
                 self.hand_over(value, f"`{callee_text(target)}`", target[3])
         elif kind in {"tuple", "list"}:
-            if isinstance(value, TupleOf) and len(value.items) == len(target[1]):
-                for part, item in zip(target[1], value.items, strict=True):
+            parts = self.parts(value, len(target[1]))
+            if parts is not None:
+                for part, item in zip(target[1], parts, strict=True):
                     self._assign(part, item)
                 return
             self.misuse(value, "unpacking", None) if is_promise(value) else None
@@ -608,6 +616,8 @@ class Flow(Narrowing):
                 self.keep(member)
 
     def _check_plain_with(self, member: Instance, node: Node, at: At) -> None:
+        if isinstance(member.cls, LibraryClass) and self.runs_by_itself(member.cls.qualified):
+            return
         if self.program.classes.is_only_async(member.cls, "__aenter__"):
             self._taken_plainly("plain with", member, node, at)
 
@@ -712,7 +722,7 @@ class Flow(Narrowing):
             if known:
                 self.narrowed[index] = known
         self._capture(index)  # a method of a class inside reads the variables around it too
-        if function.owner is None:
+        if function.owner is None and declares_scope(function.facts):
             for inner in function.body():
                 if inner[0] == "scope":
                     self.env.update(dict.fromkeys(inner[1]))  # it may set them whenever it is called

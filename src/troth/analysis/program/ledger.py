@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from troth.analysis.facts.names import dotted
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.calling import Call, names_of
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
-__all__ = ["LOOKING_INSIDE", "TAKES_A_FUNCTION", "Ledger", "State", "dotted", "last_part"]
+__all__ = ["LOOKING_INSIDE", "TAKES_A_FUNCTION", "Ledger", "State", "last_part"]
 
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
@@ -66,6 +67,9 @@ _FOLLOWED = frozenset(
 )
 # Methods of lists, sets and dicts that loop over what they are given.
 _LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
+
+# Importing them replaces each of their async methods by one that runs the loop where none runs yet.
+_PLAIN_OUTSIDE = frozenset({"pyrogram", "hydrogram"})
 
 # They take a collection apart, and raise an error where they meet a promise in it.
 TAKES_A_FUNCTION = "which wants a function to call"
@@ -121,10 +125,19 @@ class Ledger(Evaluator):
     def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
         if self._knows_mode and not self.function.is_async:
             return None  # a plain function that knows of both flavors is not run in this one, or gives to who awaits
+        if isinstance(target, library.LibraryFunction) and self.runs_by_itself(target.qualname):
+            return None
         known = self.sites.get((at, promise))
         if known is None:
             known = self.sites[at, promise] = Site(self.function, at, callee, target, promise, sure, reasons)
         return known
+
+    def runs_by_itself(self, qualname: str) -> bool:
+        """Whether a library has made its async methods plain for code outside of a running loop, as here."""
+        if self.function.is_async:
+            return False
+        top = qualname.partition(".")[0]
+        return top in _PLAIN_OUTSIDE or (top == "telethon" and self.module.imports_module("telethon.sync"))
 
     def keep(self, value: Value | None) -> None:
         if value is None or not self.pending or type(value) in NEVER:
@@ -199,6 +212,9 @@ class Ledger(Evaluator):
         ):
             self.keep(value)
             return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
+        if kind == "iteration" and _is_driven_by_hand(value):
+            self.keep(value)
+            return
         if site in self.pending:
             self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
             return
@@ -325,6 +341,9 @@ class Ledger(Evaluator):
                 if node[2][0][0] == "name":
                     self.env[node[2][0][1]] = None  # what it is, is found out at run time
                 continue
+            if node[1] == ("name", "next") and _is_driven_by_hand(value):
+                self.keep(value)
+                continue
             if _loops_over(node, func) and is_promise(value):
                 self.misuse(value, "iteration", node[-1])
                 continue
@@ -362,8 +381,20 @@ class Ledger(Evaluator):
                 self.keep(value)
                 if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][0] == "name":
                     self.env[node[2][position][1]] = None  # what it is, is found out at run time
+            elif func is None and at in self._awaiting and not self._is_lost_inside(value):
+                self.keep(value)
             else:
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
+
+    @staticmethod
+    def _is_lost_inside(value: Value) -> bool:
+        """Whether a promise, or a collection with one that is surely a promise, is given away.
+
+        Of a collection of what may be promises, whoever is unknown and awaited himself may well await the items.
+        """
+        return any(map(is_promise, members_of(value))) or any(
+            p.site is not None and p.site.sure for p in promises(value)
+        )
 
     def _is_filled_with_results(self, node: Node, func: Value | None) -> bool:
         """`self.totals.append(…)`, where the list that an object keeps is declared to hold no promises."""
@@ -387,8 +418,12 @@ class Ledger(Evaluator):
         if old is None:
             return False
         new = self.iterated(value) if callee[2] == "extend" else value
-        self.env[name] = Builtin(old.name, (union([*old.args[:1], new]),))
+        held = union([*old.args[:1], new])
+        self.env[name] = Builtin(old.name, (held,))
         self._hold(name, value)
+        if held is None:  # too many to follow
+            self.keep(old)
+            self.keep(value)
         return True
 
     def _hold(self, variable: str, value: Value | None) -> None:
@@ -490,6 +525,12 @@ def _yields_a_result(node: Any) -> bool:
     return any(_yields_a_result(part) for part in node if part.__class__ is tuple)
 
 
+def _is_driven_by_hand(value: Value | None) -> bool:
+    """Whether a generator of `@types.coroutine` makes it: an iterator like any other."""
+    target = value.site.target if isinstance(value, Coroutine) and value.site is not None else None
+    return isinstance(target, Function) and target.is_generator and not target.is_async
+
+
 def _is_mixed_dict(value: Value) -> bool:
     """Whether it is a dict with a promise among other things: nobody unpacks that in order to await."""
     return isinstance(value, Table) and not all(map(is_promise, value.values))
@@ -528,14 +569,6 @@ def _reads(node: Any, variable: str, module: Module) -> bool:
     if node[0] == "def" and type(node[1]) is int:  # a function inside the closure reads what the closure can read
         return _reads(module.function(node[1]).body(), variable, module)
     return any(_reads(part, variable, module) for part in node)
-
-
-def dotted(node: Node) -> str:
-    """`self.store.db` as text; empty for anything but names and attributes of names."""
-    if node[0] == "name":
-        return str(node[1])
-    base = dotted(node[1]) if node[0] == "attr" else ""
-    return f"{base}.{node[2]}" if base else ""
 
 
 def last_part(callee: str) -> str:

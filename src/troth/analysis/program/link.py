@@ -70,7 +70,7 @@ __all__ = ["Program", "Summary"]
 
 _EMPTY = FileFacts((), (), (), (), None)
 _DEEPEST_FLOW = 30  # functions whose results are found out inside one another; beyond it they stay unknown
-_AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
+_AWAITABLES = ("Awaitable", "Coro", "Future", "Task")  # and `Coro`, as many call the type for themselves
 _ASKING = frozenset({"iscoroutine", "isawaitable", "isfuture", "iscoroutinefunction", "isasyncgen", "callable"})
 _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 
@@ -554,6 +554,27 @@ class Program:
                 if other is not function and self.effects.of(other) != mine:
                     return True
         return False
+
+    def implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
+        """The methods of that name in the classes that derive from `cls`, without those that say nothing either."""
+        if not isinstance(cls, Class):
+            return []
+        found = [
+            child.module.function(child.methods[function.name][-1])
+            for child in self.classes.children(cls)
+            if function.name in child.methods
+        ]
+        return [one for one in found if not one.is_abstract]
+
+    def async_implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
+        """Those of a method without a body, where all of them are async: it is async in all but name.
+
+        One alone may as well be the one that breaks the contract, unless somebody awaits it.
+        """
+        others = self.implementations(function, cls) if function.is_abstract else []
+        if any(self.effects.of(one) != "coroutine" for one in others):
+            return []
+        return others if len(others) > 1 or self.evidence.siblings.sites_of(function.name)[0] else []
 
     def overridden_at_all(self, function: Function, receiver: Value | None) -> bool:
         """Whether the call might run another body than this one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION
@@ -14,7 +14,7 @@ from troth.analysis.program.holding import (
     is_promise,
     promises,
 )
-from troth.analysis.program.ledger import Ledger, dotted
+from troth.analysis.program.ledger import Ledger
 from troth.analysis.program.sites import MAYBE, PENDING
 from troth.analysis.program.values import (
     Builtin,

@@ -95,6 +95,11 @@ class Siblings:
         """Whether callees of that last name are often called without `await`: they may do their work by themselves."""
         return not self._all_of(name).of(_ANY).mostly(1, _VERY_FEW)
 
+    def is_awaited_by_others(self, name: str) -> bool:
+        """Whether somebody awaits a callee of that last name, other than the override of it that hands the call on."""
+        named = self._all_of(name)
+        return named.awaited[_ANY] > named.awaited[f"?.{name}"]
+
     def is_used_plainly(self, text: str, function: Function) -> bool:
         """Whether several functions call the same by the same words, and nobody ever awaits it by these.
 
@@ -214,10 +219,18 @@ class Siblings:
         around = function.class_around
         if around is not None and name in around.methods and not text.startswith(("self.", "cls.")):
             return None  # a class that wraps another object has methods called like that one's
+        if self._program.evidence.colors(name)[0] and not self._is_known_receiver(text, named, function):
+            return None  # they await the project's own; this may be the namesake of a library
         if not _is_imported_there(external, named.packages.get(_ANY)):
             return None
         place = named.places[_ANY]
         return Witness(_told(f"….{name}", named.awaited[_ANY], "in this project", place), False)
+
+    @staticmethod
+    def _is_known_receiver(text: str, named: _Named, function: Function) -> bool:
+        """Whether somebody awaits the method of a receiver of that name, or this function another method of it."""
+        start = f"{text.rpartition('.')[0]}."
+        return named.awaited[_tail(text)] > 0 or any(callee.startswith(start) for callee in function.facts.awaited)
 
     def _by_neighbors(self, text: str, name: str, function: Function) -> Witness | None:
         """A variable whose other methods the same function awaits, where others await this one of a namesake."""

@@ -192,8 +192,26 @@ CASES = [
         good="import os\nclass Child:\n    def poll(self, blocking):\n        os.waitpid(self.pid, 0 if blocking else os.WNOHANG)\n    async def wait(self):\n        self.poll(blocking=False)\n",
     ),
     Case(
-        "told by a flag not to wait",
-        good="import os\nasync def main():\n    return os.waitpid(-1, os.WNOHANG)\n",
+        "a look at a child",
+        good="import os\nasync def main(pid):\n    return os.waitpid(pid, os.WNOHANG)\n",
+    ),
+    Case(
+        "expected to fail, in a test",
+        good={
+            "test_it.py": "import httpx, pytest\nasync def test_it(auth):\n    with httpx.Client(auth=auth) as client, pytest.raises(RuntimeError):\n        client.get('/')\n"
+        },
+    ),
+    Case(
+        "cut off by a test",
+        good={
+            "cloud.py": "import time\nclass Cloud:\n    def get(self):\n        time.sleep(1)\n    def login(self):\n        return self.get()\n",
+            "test_cloud.py": "from cloud import Cloud\nasync def test_login():\n    cloud = Cloud()\n    cloud.get = lambda *a: 1\n    assert cloud.login()\n",
+        },
+    ),
+    Case(
+        "the socket of a protocol",
+        good="import asyncio, socket\nclass Wire(asyncio.Protocol):\n    def __init__(self, sock: socket.socket):\n        self.sock = sock\n    def connection_made(self, transport): ...\n"
+        "    def write(self, data):\n        self.sock.send(data)\n    async def ask(self, data):\n        self.write(data)\n",
     ),
     Case(
         "coroutines of a blocking flavor, which somebody drives to their end",
@@ -227,7 +245,9 @@ _DOWN_A_CHAIN = frozenset({"sleep", "network", "subprocess"})
 _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole file at once; `open` and `exists` are quick
 
 
-_NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK")
+_NONBLOCKING = re.compile(
+    r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK|add_reader\(|add_writer\(|def connection_made"
+)
 _BINDING = re.compile(r"(?i)bind|listen")
 _BLOCKING = re.compile(r"[Bb]locking|(?<![a-zA-Z])sync(?:_|\b)|(?<![a-z])Sync(?=[A-Z_]|\b)|_sync(?:_|\b)")
 _WAITING = frozenset({"wait", "block", "blocking"})
@@ -259,7 +279,7 @@ def check(program: Program) -> Iterator[Finding]:
                 connections.add(connection)
             if is_test(call.caller.module.path):
                 place = (call.caller.module.path, call.text)
-                if place in in_tests:
+                if place in in_tests or _is_expected_to_fail(program, call):
                     continue
                 in_tests.add(place)
             what = f"waits for {_words(found)} and holds up the loop meanwhile"
@@ -275,6 +295,8 @@ def check(program: Program) -> Iterator[Finding]:
         way = (link.call.caller, link.end.caller, link.end.at)
         if way in told or _is_told_not_to_wait(program, link) or _is_of_a_blocking_flavor(link.call.caller):
             continue  # one that blocks there is repaired for all
+        if is_test(link.call.caller.module.path) and _is_cut_off(program, link):
+            continue
         told.add(way)
         message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(found)} and holds up the loop"
         yield _told(program, link.call, found, message, (link.rest or link).reasons())
@@ -305,6 +327,28 @@ def _is_told_not_to_wait(program: Program, link: Link) -> bool:
     while one is not None:
         said = program.text(one.call.caller.module.path).cut(*one.call.at)
         if any(keyword in _WAITING for keyword, _ in one.call.node[3]) and _NOT_WAITING.search(said):
+            return True
+        one = one.rest
+    return False
+
+
+def _is_expected_to_fail(program: Program, call: Call) -> bool:
+    """`with pytest.raises(…)` around the call: it is there to fail before it waits for anybody."""
+    here = standing(program, call.caller.module.path, call.at)
+    return here is not None and any(
+        isinstance(node, ast.With | ast.AsyncWith) and any("aises" in ast.unparse(one) for one in node.items)
+        for node in here.around
+    )
+
+
+def _is_cut_off(program: Program, link: Link) -> bool:
+    """Whether a test has put something else in the place of a function on the way."""
+    caller = link.call.caller
+    said = program.text(caller.module.path).cut(*caller.facts.at)
+    one = link.rest
+    while one is not None:
+        name = re.escape(one.call.text.rpartition(".")[2])
+        if re.search(rf"""\.{name}\s*=[^=]|["'.]{name}["']""", said):
             return True
         one = one.rest
     return False

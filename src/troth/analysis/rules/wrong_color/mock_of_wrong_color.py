@@ -169,14 +169,15 @@ def _outermost(module: Module, line: int) -> Function:
 
 
 def _mocks(tree: ast.AST) -> Iterator[_Mocked]:
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.decorator_list:
             lines = (node.decorator_list[0].lineno, node.end_lineno or node.lineno)
             for decorator in node.decorator_list:
                 if isinstance(decorator, ast.Call):
                     yield from (one._replace(decorated=lines) for one in _patched(decorator))
-    decorators = {one for node in ast.walk(tree) for one in getattr(node, "decorator_list", ())}
-    for node in ast.walk(tree):
+    decorators = {one for node in nodes for one in getattr(node, "decorator_list", ())}
+    for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _mock_name(node.value):
             for target in node.targets:
                 if isinstance(target, ast.Attribute):

@@ -1,8 +1,9 @@
 """Override of the other color.
 
 What it finds: a method that overrides one of the other color, where somebody calls it through the base: plain where the
-base's is awaited, `async def` where the base's is called plainly. Also a hook of a library's base class: `async def run`
-in a `threading.Thread`, a plain `dispatch` in a Starlette middleware.
+base's is awaited, `async def` where the base's is called plainly. Or one of an abstract method or a protocol, which says
+the color for all. Also a hook of a library's base class: `async def run` in a `threading.Thread`, a plain `dispatch` in
+a Starlette middleware.
 Why it matters: the caller knows the base only. It awaits a plain result and raises TypeError, or calls a coroutine
 function, gets a coroutine and drops it: the override never runs.
 How to repair: give the override the color of the base, or the base and all others that of the override (`troth recolor`).
@@ -20,7 +21,9 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.required import is_protocol
 from troth.analysis.program.results import gives_no_promise, is_harmless
 from troth.analysis.program.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
 from troth.analysis.rules.registry import Case, rule
@@ -44,6 +47,19 @@ CASES = [
         bad="class Base:\n    def stop(self):\n        print(1)\n    def run(self):\n        self.stop()\nclass Remote(Base):\n    async def stop(self):  # here\n        await self.close()\n",
     ),
     Case(
+        "plain where the contract is async",
+        bad="import abc\nclass Store(abc.ABC):\n    @abc.abstractmethod\n    async def load(self) -> int: ...\nclass Memory(Store):\n    def load(self) -> int:  # here\n        return 1\n",
+        fixed="import abc\nclass Store(abc.ABC):\n    @abc.abstractmethod\n    async def load(self) -> int: ...\nclass Memory(Store):\n    async def load(self) -> int:  # here\n        return 1\n",
+    ),
+    Case(
+        "async where the contract is plain",
+        bad="from typing import Protocol\nclass Store(Protocol):\n    def close(self) -> None: ...\nclass Remote(Store):\n    async def close(self) -> None:  # here\n        await self.say('bye')\n    async def say(self, word): ...\n",
+    ),
+    Case(
+        "a contract that callers of this one do not hold to",
+        good="import abc\nclass Store(abc.ABC):\n    @abc.abstractmethod\n    async def load(self) -> int: ...\nclass Memory(Store):\n    def load(self) -> int:\n        return 1\ndef main():\n    print(Memory().load())\n",
+    ),
+    Case(
         "a thread",
         bad="import threading\nclass Worker(threading.Thread):\n    async def run(self):  # here\n        await self.work()\n",
     ),
@@ -54,7 +70,7 @@ CASES = [
     Case(
         "beside the hooks, called by the class itself",
         good="from agents import RunHooks\nclass Log(RunHooks):\n    def on_run_start(self, context) -> None:\n        print(context)\n"
-        "    async def on_agent_start(self, context, agent):\n        self.on_run_start(context)\n",
+        "def start(log: Log):\n    log.on_run_start(1)\n",
     ),
     Case(
         "of one color",
@@ -167,7 +183,7 @@ def _overridden(program: Program, cls: Class, function: Function) -> Function | 
 def _called_through_base(program: Program, pairs: dict[Function, Function]) -> Iterator[Finding]:
     by_base: dict[Function, list[Function]] = {}
     for function, base in pairs.items():
-        if not base.is_async and _promises_either(program, base):
+        if not base.is_async and (_promises_either(program, base) or _is_async_in_all_but_name(program, base)):
             continue
         if any(
             not is_harmless(program, one, d) and not one.decorated_with("abstractmethod")
@@ -212,6 +228,21 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
             )
             if seen is not None:
                 yield _told(program, function, base, seen)
+            elif base not in calls and _breaks_a_contract(program, function, base):
+                yield _told_of_contract(program, function, base)
+
+
+def _breaks_a_contract(program: Program, function: Function, base: Function) -> bool:
+    """Whether the base declares the method for others to fill in, and nobody treats it as the override does."""
+    is_declared = base.decorated_with("abstractmethod") or (base.owner is not None and is_protocol(base.owner))
+    if not is_declared or is_test(function.module.path):
+        return False
+    owner = function.owner
+    assert owner is not None
+    awaited, bare = program.evidence.siblings.sites_of(function.name)
+    return not (awaited if function.is_async else bare) and not any(
+        word in owner.name for word in ("Async", "Aio", "Sync")
+    )
 
 
 def _returned_calls(node: Any, *, is_returned: bool = False) -> Iterator[At]:
@@ -257,6 +288,11 @@ def _is_on_itself(call: Call) -> bool:
         around = around.parent
     params = around.facts.params
     return bool(callee[0] == "attr" and around.owner is not None and params and callee[1] == ("name", params[0][0]))
+
+
+def _is_async_in_all_but_name(program: Program, base: Function) -> bool:
+    """A method without a body that all who implement it make async: whoever calls it bare is told there."""
+    return base.owner is not None and bool(program.async_implementations(base, base.owner))
 
 
 def _promises_either(program: Program, base: Function) -> bool:
@@ -361,6 +397,16 @@ def _told(program: Program, function: Function, base: Function, call: Call) -> F
         Reason(f"`{base.qualname}` is `{'async def' if base.is_async else 'def'}`", *base.place),
         Reason(f"{who} {does} it through the base", call.caller.module.path, call.at[0]),
     )
+    return _finding(program, function, message, reasons, sure=False)
+
+
+def _told_of_contract(program: Program, function: Function, base: Function) -> Finding:
+    if base.is_async:
+        message = f"`{function.qualname}` is plain, and the method it stands for is declared async: whoever awaits it gets TypeError"
+    else:
+        message = f"`{function.qualname}` is async, and the method it stands for is declared plain: whoever calls it drops a coroutine"
+    kind = "async def" if base.is_async else "def"
+    reasons = (Reason(f"`{base.qualname}` is declared as `{kind}`", *base.place),)
     return _finding(program, function, message, reasons, sure=False)
 
 

@@ -12,7 +12,7 @@ becomes `async def`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -114,10 +114,30 @@ def check(program: Program) -> Iterator[Finding]:
     for function in dict.fromkeys((*program.calling.asked_naming(names), *of_web)):
         if any(callee.rpartition(".")[2] in _EXPECTING for callee in function.facts.calls):
             continue  # a test that waits for an error
+        if function not in of_web and not _may_hand_over(program, function, names):
+            continue
         for call in program.calling.of(function):
             if call.text.rpartition(".")[2] in names or (function in of_web and call.text.startswith("web.")):
                 yield from _own(program, call)
                 yield from _framework(program, call)
+
+
+def _may_hand_over(program: Program, function: Function, names: Collection[str]) -> bool:
+    """Whether one of its callees of these last names awaits what it is given, as far as a glance tells."""
+    for callee in (*function.facts.calls, *function.facts.awaited):
+        text = callee.rpartition(" ")[2]
+        if text.rpartition(".")[2] in names:
+            known = members_of(program.glance.known(function, text))
+            if None in known or (len(known) == 1 and _may_await(program, known[0])):
+                return True
+            if any(name in semantics().slots for one in known for name in names_of(one)):
+                return True
+    return False
+
+
+def _may_await(program: Program, callee: Value | None) -> bool:
+    target = called_body(program, callee)
+    return target is not None and bool(awaited_parameters(program, target[0]))
 
 
 @cache
