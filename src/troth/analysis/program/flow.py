@@ -96,6 +96,7 @@ _PLAINEST = {
 # What `gather` and `shield` are called for is to wait; a plain function may start something in an executor and go on.
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
 _RUNNING = frozenset({"run_until_complete", "run_forever", "run_coroutine_threadsafe", "asyncio.run", "anyio.run"})
+_FEW_OTHERS = 4  # of so many who wait, one may hand it on
 _LOST_IN_ASYNC = frozenset({"run_in_executor", "wrap_future"})
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
@@ -225,15 +226,10 @@ class Flow(Narrowing):
 
     def _is_awaited_by_all_others(self, site: Site) -> bool:
         """Whether a function of the project gives a future that others wait for: here nobody hears of its errors."""
-        siblings = self.program.evidence.siblings
-        name = last_part(site.callee)
-        return (
-            site.promise == "future"
-            and self.function.is_async
-            and isinstance(site.target, Function)
-            and siblings.sites_of(name)[0] > 1
-            and not siblings.is_left_alone(name)
-        )
+        if site.promise != "future" or not self.function.is_async or not isinstance(site.target, Function):
+            return False
+        awaited, bare = self.program.evidence.siblings.sites_of(last_part(site.callee))
+        return awaited > 1 and awaited >= _FEW_OTHERS * (bare - 1)
 
     def s_assign(self, statement: Node) -> None:
         value = self.value(statement[2])
