@@ -122,6 +122,8 @@ SILENT = {
     "gathered out of pairs": "import asyncio\nasync def f(x): ...\nasync def main(xs):\n    jobs = []\n    for x in xs:\n"
     "        jobs.append((f(x), x))\n    done = await asyncio.gather(*(job[0] for job in jobs))\n    ids = [job[1] for job in jobs]\n"
     "    for one, x in zip(done, ids, strict=False):\n        print(x.name, one.name)\n",
+    "yielded to somebody who awaits": "from lib import concurrently\nasync def f(x): ...\nasync def main(xs):\n    async def all_of():\n"
+    "        async for x in xs:\n            yield f(x)\n    async for y in concurrently(all_of()):\n        print(y)\n    await f(1)\n",
     "read by a function inside a function": "import asyncio\nasync def pages():\n    yield 1\nasync def main(self):\n    stream = pages()\n"
     "    async def outer():\n        async def inner():\n            async for p in self.clean(stream):\n                yield p\n"
     "        async for p in inner():\n            print(p)\n    await asyncio.create_task(outer())\n",
