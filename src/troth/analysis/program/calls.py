@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.conventions import PAIRS
+from troth.analysis.program.editions import is_plain_here
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
@@ -289,6 +290,8 @@ class Calls:
             return self._program.reasons.of_library(func, function)
 
         if "a" in flags:
+            if is_plain_here(name.partition(".")[0], function.name, self._program.allowed):
+                return None
             site = scope.site(function, at, text, "coroutine", reasons, sure=not _guessed(func.receiver))
             return Coroutine(site, lambda: self._awaited_library(function, func, values))
         result = self._library_result(function, func)

@@ -175,7 +175,7 @@ class Narrowing(Ledger):
             if any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
                 self.known(known)
                 return
-            for promise in promises(known) if isinstance(known, Union) else ():
+            for promise in promises(known):
                 if promise.site in self.pending:  # what is of that class is no promise: none is held on this path
                     self.pending[promise.site] = (self.pending[promise.site] & ~PENDING) | MAYBE
         if "." not in name or None not in instances:
