@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.conventions import PAIRS
+from troth.analysis.program.editions import is_plain_here
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
@@ -317,6 +318,8 @@ class Calls:
             return self._program.reasons.of_library(func, function)
 
         if "a" in flags:
+            if is_plain_here(name.partition(".")[0], function.name, self._program.allowed):
+                return None
             sure = not _guessed(func.receiver)
             behind = self._program.majors_behind(name.partition(".")[0])
             if behind > 1 or (behind == 1 and not library.is_called_async(name)):
