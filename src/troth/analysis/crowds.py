@@ -7,7 +7,6 @@ own way. Such findings are told all the same, but no longer called certain, and 
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from troth.analysis.findings import Finding, Reason
 
@@ -43,8 +42,8 @@ def _causes(finding: Finding) -> list[tuple[object, ...]]:
 
 
 def _doubted(finding: Finding, crowd: int) -> Finding:
-    fix = None if finding.fix is None else replace(finding.fix, safety="likely")
+    fix = None if finding.fix is None else finding.fix._replace(safety="likely")
     why = Reason(
         f"{crowd} findings come from one cause: what is done so often may be meant, so none of them is certain"
     )
-    return replace(finding, confidence="likely", reasons=(*finding.reasons, why), fix=fix)
+    return finding._replace(confidence="likely", reasons=(*finding.reasons, why), fix=fix)

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from troth.analysis.comments import Comments
 from troth.analysis.facts.model import AllFacts, FileFacts
 from troth.analysis.facts.store import Kept
 from troth.analysis.program import Program
 from troth.analysis.program.installed import Installed
-from troth.analysis.source.allow import Allow, allows_in
-from troth.analysis.source.read import Problem
+from troth.analysis.source.problem import Problem
 
 __all__ = ["Memory"]
 
@@ -29,8 +29,8 @@ class Memory:
     owed: dict[str, FileFacts | None] = field(default_factory=dict)
     """What those files said before that were looked at in a hurry: others may have findings to win or to lose by it."""
     program: Program | None = None
+    comments: Comments = field(default_factory=Comments)
     _installed: tuple[object, Installed] | None = None
-    _allows: dict[str, tuple[bytes, list[Allow]]] = field(default_factory=dict)
 
     def last_look(self, context: str) -> Kept | None:
         """What the last look found out, if it asked the same questions."""
@@ -52,10 +52,3 @@ class Memory:
         if self._installed is None or self._installed[0] != packages:
             self._installed = packages, Installed(packages)
         return self._installed[1]
-
-    def allows(self, path: str, data: bytes) -> list[Allow]:
-        """The comments of a file, looked for only if it says something new."""
-        known = self._allows.get(path)
-        if known is None or known[0] != data:
-            known = self._allows[path] = data, allows_in(path, data)
-        return known[1]

@@ -3,55 +3,38 @@
 import gc
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from troth.analysis.crowds import without_crowds
+from troth.analysis.answer import Analysis, told
 from troth.analysis.edits.in_notebook import in_notebooks
 from troth.analysis.facts import store
 from troth.analysis.facts.gather import Gathered, gather, source_of
 from troth.analysis.facts.model import AllFacts, FileFacts
 from troth.analysis.facts.seal import DamagedError
-from troth.analysis.findings import Finding, Span
+from troth.analysis.findings import Finding
 from troth.analysis.memory import Memory
 from troth.analysis.parallel import in_processes
 from troth.analysis.program import Program, changes
 from troth.analysis.program.changes import Token
 from troth.analysis.program.imports import importers
-from troth.analysis.program.installed import Installed, packages_of
+from troth.analysis.program.installed import Installed
 from troth.analysis.program.reads import Reads
 from troth.analysis.program.tables import Tables
 from troth.analysis.program.trace import Readers, Trace, in_groups, traced
 from troth.analysis.rules import Rule, all_rules
 from troth.analysis.source.notebook import read_notebook
-from troth.analysis.source.pins import newest_allowed
+from troth.analysis.source.problem import Problem
 from troth.analysis.source.project import Project
-from troth.analysis.source.read import Problem
 from troth.analysis.source.text import Text, decode
+from troth.analysis.surroundings import surroundings
 
 __all__ = ["Analysis", "analyse"]
 
 _MANY = 40  # files; after so many have changed all are looked at again, to tell who reads what now
 _MANY_READ = 100_000  # things that files looked at again have read
 _WORTH_A_PROCESS = 3_000  # functions; walking through fewer takes less time than a second process needs to pay
-
-
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """What became known about a project.
-
-    `unreadable` files could not be decoded or parsed (each of them is a finding too); `newer_syntax` files use syntax
-    that the running interpreter does not know, and nothing that depends on them is called certain. `program` answers
-    further questions (`troth fix`, `troth recolor`); after a warm run it has looked only at what changed.
-    """
-
-    findings: tuple[Finding, ...]
-    checked: int
-    unreadable: tuple[str, ...] = ()
-    newer_syntax: tuple[str, ...] = ()
-    looked_at: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    program: Program | None = field(default=None, repr=False, compare=False)
 
 
 def analyse(
@@ -104,11 +87,7 @@ def _analyse(
     hurry: bool,
     is_kept: bool = True,
 ) -> Analysis:
-    packages = packages_of(project.root, python)
-    allowed = newest_allowed(project.root)
-    known_packages = [(folder, store.stamp(folder)) for folder in packages]  # a folder changes with what is installed
-    asked_for = [rule.code for rule in rules]
-    context = f"{project.root} {project.source_roots} {known_packages} {asked_for} {sorted(allowed.items())}"
+    packages, allowed, self_run, context = surroundings(project, python, [rule.code for rule in rules])
     kept = memory.last_look(context) if memory is not None else None
     if kept is None and cache is not None and is_kept:
         kept = store.load(cache, context)
@@ -120,20 +99,20 @@ def _analyse(
     )
     _read_newer(read, project.root, overlay, python)
     before = memory.facts if memory is not None else AllFacts({})
-    told: dict[str, FileFacts | bytes] = {}
+    said: dict[str, FileFacts | bytes] = {}
     problems: dict[str, Problem] = {}
     for path in project.files:
         found = known[path] if path in known else read[path]
         if isinstance(found, Problem):
             problems[path] = found
         else:
-            told[path] = before.known(path) if path in known and path in before else found
-    facts = AllFacts(told)
+            said[path] = before.known(path) if path in known and path in before else found
+    facts = AllFacts(said)
     typing = {
         path: before.known(path) for path in problems if memory is not None and path in before and path in memory.whole
     }
-    said = {**overlay, **{path: memory.whole[path] for path in typing}} if memory is not None else overlay
-    linked = AllFacts({**told, **typing}) if typing else facts
+    texts = {**overlay, **{path: memory.whole[path] for path in typing}} if memory is not None else overlay
+    linked = AllFacts({**said, **typing}) if typing else facts
     changed = set(read) | (set(old) - set(project.files))
     unread = frozenset(path for path, p in problems.items() if p.newer_syntax)
     # Rules on request may ask about all files at once; and nothing is certain of what depends on an unread file.
@@ -144,10 +123,11 @@ def _analyse(
     tables = _tables(kept, trace, changed, linked, memory) if memory is None else None
 
     def make() -> Program:
-        made = _link(project, linked, said, installed, Reads() if reads else None, tables)
+        made = _link(project, linked, texts, installed, Reads() if reads else None, tables)
         made.take_over(memory.program if memory is not None else None)
         made.unread = unread
         made.allowed = allowed
+        made.self_running = self_run
         return made
 
     is_same = memory is not None and memory.program is not None and kept is not None and not changed
@@ -202,19 +182,7 @@ def _analyse(
         memory.keep(context, left, linked, program, {path: project.root / path for path in anew})
         if not hurry:
             memory.owed.clear()
-    # A template that only becomes Python when it is filled in is nobody's mistake.
-    problems = {path: p for path, p in problems.items() if p.newer_syntax or not p.is_template}
-    findings += [_unreadable(path, p) for path, p in problems.items() if not p.newer_syntax]
-    findings = without_crowds(findings)
-    findings.sort(key=lambda f: (f.span.path, f.span.cell or 0, f.span.line, f.span.column, f.code))
-    return Analysis(
-        tuple(findings),
-        len(project.files),
-        tuple(path for path, p in problems.items() if not p.newer_syntax),
-        tuple(path for path, p in problems.items() if p.newer_syntax),
-        tuple(walked),
-        program,
-    )
+    return told(findings, problems, len(project.files), tuple(walked), program)
 
 
 def _save(cache: Path, context: str, left: store.Kept, program: Program) -> None:
@@ -223,11 +191,11 @@ def _save(cache: Path, context: str, left: store.Kept, program: Program) -> None
     if not isinstance(trace, Trace):
         store.save(cache, context, left, ())
     elif left.base is not None:
-        store.save(cache, context, replace(left, trace=trace.packed()), None)
+        store.save(cache, context, left._replace(trace=trace.packed()), None)
     else:
         groups = in_groups(trace.readers.later)
         packed = replace(trace, readers=Readers(_nothing, {})).packed()
-        store.save(cache, context, replace(left, trace=packed), [*program.tables_made(), *groups.items()])
+        store.save(cache, context, left._replace(trace=packed), [*program.tables_made(), *groups.items()])
 
 
 def _read_newer(read: Gathered, root: Path, overlay: Mapping[str, bytes], python: Path | None) -> None:
@@ -249,7 +217,7 @@ def _doubted(findings: Iterable[Finding], program: Program, facts: Mapping[str, 
     doubtful = importers(unread, facts, program.finder) if unread else set()
     for finding in findings:
         depends = finding.span.path in doubtful or any(reason.path in doubtful for reason in finding.reasons)
-        yield replace(finding, confidence="likely") if depends and finding.confidence == "certain" else finding
+        yield finding._replace(confidence="likely") if depends and finding.confidence == "certain" else finding
 
 
 def _link(
@@ -289,7 +257,7 @@ def _trace(kept: store.Kept | None, files: Sequence[str], changed: Collection[st
     if isinstance(kept.trace, Trace):
         trace = kept.trace
     else:
-        paths, later, *rest = kept.trace
+        paths, later, *rest = store.unpacked(kept.trace)
         trace = Trace(paths, Readers(_nothing if kept.base is None else kept.base.get, later), *rest)
     is_too_much = len(trace.readers.later) > _MANY_READ and kept.base is not None
     return trace if trace.paths == tuple(files) and not is_too_much else None
@@ -412,12 +380,6 @@ def _found(program: Program, paths: Sequence[str], rules: Sequence[Rule]) -> lis
 def _once(findings: Iterable[Finding]) -> list[Finding]:
     """Each finding once: the same call may be judged on several ways."""
     return list({(f.code, f.span): f for f in findings}.values())
-
-
-def _unreadable(path: str, problem: Problem) -> Finding:
-    span = Span(path, problem.line, problem.column, problem.line, problem.column)
-    message = f"this file cannot be read, so nothing in it is checked: {problem.text}"
-    return Finding("T001", "unreadable-file", span, message, "certain", subject=problem.text)
 
 
 def _cores() -> int:

@@ -105,14 +105,18 @@ def settings_in(folder: Path) -> Settings | None:
     return None
 
 
-def find_settings(start: Path) -> Settings:
-    """Gather the settings from `start` upwards: for each key the nearest file that has it wins."""
-    gathered = Settings()
-    for folder in (start, *start.parents):
-        found = settings_in(folder)
-        if found is not None:
-            gathered = gathered.or_else(found)
-    return gathered
+def find_settings(start: Path, known: dict[str, Settings] | None = None) -> Settings:
+    """Gather the settings from `start` upwards: for each key the nearest file that has it wins.
+
+    `known` is what whoever asks for many folders of one tree has found already, by folder; it is added to.
+    """
+    known = {} if known is None else known
+    name = str(start)
+    if name not in known:
+        own = settings_in(start)
+        wider = Settings() if start.parent == start else find_settings(start.parent, known)
+        known[name] = wider if own is None else own.or_else(wider)
+    return known[name]
 
 
 def read_settings(file: Path) -> Settings | None:

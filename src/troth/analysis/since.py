@@ -1,7 +1,7 @@
 """Knows which findings a change has brought, by looking at the project as it was and as it is."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.fingerprint import Mark, mark, settle, still_defines
@@ -86,7 +86,7 @@ class _Turned:
         reason = next((one for place in finding.reasons if (one := self._at(place))), None)
         if reason is None:
             reason = self._by_name.get(finding.subject.rpartition(".")[2].partition("(")[0])
-        return finding if reason is None else replace(finding, reasons=(*finding.reasons, reason))
+        return finding if reason is None else finding._replace(reasons=(*finding.reasons, reason))
 
     def _at(self, place: Reason) -> Reason | None:
         if place.path is None or place.line is None:

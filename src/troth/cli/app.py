@@ -8,7 +8,6 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import NoReturn, cast
 
 from troth import __version__
@@ -130,6 +129,8 @@ def _dispatch(argv: Sequence[str]) -> int:
 
 
 def _unknown(name: str) -> str:
+    from difflib import get_close_matches
+
     near = get_close_matches(name, COMMANDS, n=1, cutoff=0.7)
     advice = f"Did you mean `troth {near[0]}`?" if near else "`troth --help` lists the commands."
     what = f"There is no option `{name}` here." if name.startswith("-") else f"There is no command {name!r}."

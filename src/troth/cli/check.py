@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     from troth.cli.terminal import Progress
 
     with Progress("reading", total=len(prepared.scope.project.files)) as shown:
-        report = check(prepared, lambda done, _total: shown.at(done) if done % 25 == 0 else None)
+        report = check(prepared, lambda done, _total: shown.at(done) if done % 25 == 0 else None, wants_program=False)
     if args.write_baseline:
         write([one for one in outputs if one.file is not None or args.output_format], report)
         count = f"{len(report.findings):,} finding" + ("" if len(report.findings) == 1 else "s")

@@ -2,21 +2,19 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Command", "Example"]
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(NamedTuple):
     """A command line that works as it stands, shown by `--help`; the tests run those that need nothing from outside."""
 
     line: str
     says: str
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """What a command module offers as `COMMAND`.
 
     `run` gets the parsed arguments and returns an exit code. It prints results to stdout and progress to stderr, and

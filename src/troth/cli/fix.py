@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             nonlocal rounds
             rounds += 1
             shown.at(rounds, f"round {rounds}")
-            return check(replace(prepared, overlay={**prepared.overlay, **overlay})).findings
+            return check(prepared._replace(overlay={**prepared.overlay, **overlay})).findings
 
         settled = settle(root, look, lambda finding: _wanted(finding, everything=args.all))
     if args.diff:

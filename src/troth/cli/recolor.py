@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -157,7 +156,7 @@ def _look(
         whole = prepare(Request(cwd=request.cwd, paths=(str(root),), cache=request.cache))
 
     def look(overlay: Mapping[str, bytes]) -> Sequence["Finding"]:
-        return check(replace(whole, overlay={**whole.overlay, **overlay})).findings
+        return check(whole._replace(overlay={**whole.overlay, **overlay})).findings
 
     return look
 

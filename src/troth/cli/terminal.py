@@ -1,7 +1,6 @@
 """Knows what the terminal can show: color, width, and a line of progress that leaves nothing behind."""
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from types import TracebackType
@@ -65,6 +64,8 @@ class Progress:
             return
         count = f" {done}/{self._total}" if self._total is not None else ""
         line = f"{self._label}{count}  {note}".rstrip()
+        import shutil  # late: most streams are no terminal
+
         width = shutil.get_terminal_size().columns - 1
         self._stream.write(f"\r\x1b[2K{line[:width]}")
         self._stream.flush()

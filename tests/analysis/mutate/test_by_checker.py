@@ -160,7 +160,7 @@ def test_mutants_that_would_not_parse_are_set_apart(project, checker, monkeypatc
 
     plan = plan_of(project)
     first = plan.mutants[0]
-    bad = replace(first, edits=(replace(first.edits[0], text="await await "),))
+    bad = replace(first, edits=(first.edits[0]._replace(text="await await "),))
     assert verdicts(score(replace(plan, mutants=(bad, *plan.mutants[1:])), checker))[first.function] == "broken"
 
 

@@ -1,7 +1,6 @@
 """Knows how to tell a place in a notebook by its cell, where analysis gives a line of all cells together."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.source.lines import Lines
@@ -36,12 +35,12 @@ def by_cell(findings: Iterable[Finding], lines: Lines) -> list[Finding]:
     def placed(finding: Finding) -> Finding:
         reasons = tuple(reason(one) for one in finding.reasons)
         if reasons != finding.reasons:
-            finding = replace(finding, reasons=reasons)
+            finding = finding._replace(reasons=reasons)
         span = finding.span
         if span.cell is None and span.path.endswith(_SUFFIX) and (whole := notebook(span.path)) is not None:
             cell, before = whole.cell_of(span.line)
-            place = replace(span, line=span.line - before, end_line=span.end_line - before, cell=cell)
-            finding = replace(finding, span=place)
+            place = span._replace(line=span.line - before, end_line=span.end_line - before, cell=cell)
+            finding = finding._replace(span=place)
         return finding
 
     return [placed(one) for one in findings]

@@ -5,20 +5,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from troth.analysis.answer import Analysis
 from troth.analysis.checking.prepare import Prepared
 from troth.analysis.checking.reported import Reported
+from troth.analysis.comments import Comments
 from troth.analysis.findings import Finding
-from troth.analysis.memory import Memory
 from troth.analysis.report.content import Report
 from troth.analysis.report.place import shown_from
-from troth.analysis.run import Analysis, analyse
-from troth.analysis.source.allow import Allow, allows_in
+from troth.analysis.source.allow import Allow
 from troth.analysis.source.lines import Lines
 from troth.analysis.source.project import Project
 from troth.analysis.suppress import UNUSED_ALLOW, silence, unused
+from troth.analysis.unchanged import unchanged
 
 if TYPE_CHECKING:
     from troth.analysis.fingerprint import Mark
+    from troth.analysis.memory import Memory
     from troth.analysis.since import Past
 
 __all__ = ["check"]
@@ -30,16 +32,18 @@ Analyse = Callable[[Project, Mapping[str, bytes]], Analysis]
 def check(
     prepared: Prepared,
     progress: Progress | None = None,
-    memory: Memory | None = None,
+    memory: "Memory | None" = None,
     *,
     hurry: bool = False,
     reported: Reported | None = None,
+    wants_program: bool = True,
 ) -> Report:
     """Read the project, put the rules to it, and keep what is to be reported. A baseline is written if asked for.
 
     `memory` makes the next check of the same project, in the same process, a matter of what has changed; in a `hurry`
     only the changed files themselves are looked at, and the next check makes up for the others. `reported` is what an
-    earlier check asked the settings.
+    earlier check asked the settings. Whoever reads the findings and no more says that he wants no program: where
+    nothing has changed since the last run there is none.
     """
     request, scope, root = prepared.request, prepared.scope, prepared.root.path
     known = _known(prepared)
@@ -48,6 +52,12 @@ def check(
     is_reported = reported or Reported(prepared)
 
     def look_at(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
+        if not (wants_program or memory is not None or cache is None or overlay):
+            known = unchanged(project, python=python, cache=cache, on_request=is_reported.on_request)
+            if known is not None:
+                return known
+        from troth.analysis.run import analyse  # late: it brings the program and all rules with it
+
         return analyse(
             project,
             python=python,
@@ -62,7 +72,8 @@ def check(
 
     lines = Lines(root, prepared.overlay)
     result = look_at(scope.project, prepared.overlay)
-    allows = _allows(scope.reported, lines, allows_in if memory is None else memory.allows)
+    comments = Comments(cache) if memory is None else memory.comments
+    allows = comments.of(sorted(scope.reported), root, lines, prepared.overlay)
     kept, silenced, used = silence(_by_cell(result.findings, lines), allows)
     unread = {*result.unreadable, *result.newer_syntax}
     kept += _idle([one for one in allows if one.span.path not in unread], used, prepared, lines, is_reported)
@@ -135,7 +146,8 @@ def _new_since(
         return []
     old_lines = Lines(prepared.root.path, past.overlay)
     before = _by_cell(look_at(past.project, past.overlay).findings, old_lines)
-    before_kept, _, _ = silence(before, _allows(past.project.files, old_lines))
+    then = Comments().of(sorted(past.project.files), prepared.root.path, old_lines, past.overlay)
+    before_kept, _, _ = silence(before, then)
     return introduced(past, before_kept, today, lines)
 
 
@@ -145,10 +157,6 @@ def _by_cell(findings: Sequence[Finding], lines: Lines) -> Sequence[Finding]:
     from troth.analysis.checking.cells import by_cell
 
     return by_cell(findings, lines)
-
-
-def _allows(paths: Collection[str], lines: Lines, look: Callable[[str, bytes], list[Allow]] = allows_in) -> list[Allow]:
-    return [one for path in sorted(paths) for one in look(path, lines.data(path) or b"")]
 
 
 def _idle(

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from troth.analysis.checking.request import Request
 from troth.analysis.report.rulebook import Rulebook, rule_pages
@@ -19,8 +19,7 @@ __all__ = ["Prepared", "check_selection", "prepare"]
 DEFAULT_BASELINE = "troth-baseline.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """What will be checked, and how. `overlay` holds source that does not come from the disk."""
 
     request: Request
@@ -29,7 +28,7 @@ class Prepared:
     scope: Scope
     overlay: Mapping[str, bytes]
     excludes: tuple[Patterns, ...]
-    rules: Rulebook = field(repr=False)
+    rules: Rulebook
 
     @property
     def names(self) -> Mapping[str, str]:
@@ -81,7 +80,7 @@ def prepare(request: Request) -> Prepared:
         named = [Path(os.path.normpath(cwd / request.stdin_name))]
     start = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in named]))
     settings = find_settings(start)
-    rules = rule_pages()
+    rules = rule_pages(with_examples=False)
     check_selection(request, settings, rules.names)
     root = project_root(named, cwd)
     outer = find_settings(root.path).exclude
@@ -103,7 +102,7 @@ def prepare(request: Request) -> Prepared:
         name = _inner(named[0], root.path)
         overlay[name] = request.stdin
         files = tuple(sorted({*scope.project.files, name}))
-        scope = scope._replace(project=replace(scope.project, files=files), reported=frozenset({name}))
+        scope = scope._replace(project=scope.project._replace(files=files), reported=frozenset({name}))
     excludes = ((outer,) if outer else ()) + tuple(inner)
     return Prepared(request, settings, root, scope, overlay, excludes, rules)
 

@@ -2,7 +2,6 @@
 
 from troth.analysis.checking.prepare import Prepared, check_selection
 from troth.analysis.findings import Finding
-from troth.analysis.rules import all_rules
 from troth.analysis.selection import Selection, check_names
 from troth.analysis.settings import Settings, find_settings
 
@@ -15,6 +14,8 @@ class Reported:
     def __init__(self, prepared: Prepared) -> None:
         self._prepared = prepared
         self._by_folder: dict[str, tuple[Settings, Selection]] = {}
+        self._found: dict[str, Settings] = {}
+        self._selected: dict[Settings, Selection] = {}
 
     @property
     def on_request(self) -> tuple[str, ...]:
@@ -22,8 +23,8 @@ class Reported:
         files = self._prepared.scope.reported
         folders = {path.rpartition("/")[0] for path in files}
         chosen = [self._of(f"{folder}/x" if folder else "x")[1] for folder in folders]
-        optional = [rule for rule in all_rules() if not rule.is_default]
-        return tuple(rule.code for rule in optional if any(one.takes(rule.code, rule.name) for one in chosen))
+        rules = self._prepared.rules
+        return tuple(code for code in rules.on_request if any(one.takes(code, rules.names[code]) for one in chosen))
 
     def __call__(self, finding: Finding) -> bool:
         """Whether `finding` is reported."""
@@ -48,15 +49,19 @@ class Reported:
     def _of(self, path: str) -> tuple[Settings, Selection]:
         folder = path.rpartition("/")[0]
         if folder not in self._by_folder:
-            request, names = self._prepared.request, self._prepared.names
-            settings = find_settings(self._prepared.root.path / folder)
-            check_selection(request, settings, names)
-            select = request.select if request.select is not None else settings.select or ()
-            ignore = (*(settings.ignore or ()), *request.ignore)
-            selection = Selection(
-                check_names(select, names, "select"),
-                check_names(ignore, names, "ignore"),
-                tuple(rule.code for rule in all_rules() if not rule.is_default),
-            )
-            self._by_folder[folder] = settings, selection
+            settings = find_settings(self._prepared.root.path / folder, self._found)
+            if settings not in self._selected:  # most folders have those of the project
+                self._selected[settings] = self._selection(settings)
+            self._by_folder[folder] = settings, self._selected[settings]
         return self._by_folder[folder]
+
+    def _selection(self, settings: Settings) -> Selection:
+        request, names = self._prepared.request, self._prepared.names
+        check_selection(request, settings, names)
+        select = request.select if request.select is not None else settings.select or ()
+        ignore = (*(settings.ignore or ()), *request.ignore)
+        return Selection(
+            check_names(select, names, "select"),
+            check_names(ignore, names, "ignore"),
+            self._prepared.rules.on_request,
+        )

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from troth.analysis.findings import Edit, Finding
 from troth.analysis.source.notebook_text import NotebookText, notebook_text
@@ -30,6 +29,6 @@ def in_notebooks(findings: Iterable[Finding], data_of: Callable[[str], bytes]) -
         if fix is None or not any(one.path.endswith(_SUFFIX) for one in fix.edits):
             return finding
         edits = tuple(found for one in fix.edits if (found := edit(one)) is not None)
-        return replace(finding, fix=replace(fix, edits=edits) if len(edits) == len(fix.edits) else None)
+        return finding._replace(fix=fix._replace(edits=edits) if len(edits) == len(fix.edits) else None)
 
     return [translated(one) for one in findings]

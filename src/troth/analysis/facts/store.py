@@ -8,24 +8,21 @@ that one that was replaced meanwhile makes it void. Every piece has a checksum, 
 files are replaced as a whole: two runs at once at worst do the same work twice.
 """
 
-import contextlib
 import marshal
+import mmap
 import os
-import pickle
 import sys
-import tempfile
 from collections.abc import Collection, Container, Iterable, Mapping
-from dataclasses import astuple, dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from troth import __version__
 from troth.analysis.facts.model import FACTS_VERSION, FileFacts
 from troth.analysis.facts.seal import DamagedError, opened, sealed
-from troth.analysis.findings import Finding
-from troth.analysis.source.read import Problem
+from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
+from troth.analysis.source.problem import Problem
 
-__all__ = ["Base", "Kept", "Stamp", "load", "save", "stamp"]
+__all__ = ["Base", "Kept", "Stamp", "load", "replaced", "save", "stamp", "unpacked"]
 
 Stamp = tuple[int, int]  # when it was changed, and how long it is
 _BASE = "facts.bin"
@@ -42,8 +39,7 @@ def stamp(path: str) -> Stamp:
     return (status.st_mtime_ns, status.st_size)
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(NamedTuple):
     """What a run left that looked at everything: pieces by name, unpacked when they are asked for."""
 
     name: bytes
@@ -56,11 +52,10 @@ class Base:
         return None if piece is None else marshal.loads(opened(piece))  # noqa: S302  our own file
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """What earlier runs left: facts by path with their stamps, and all findings; facts on disk are packed.
 
-    `trace` is plain data of the last run; `base` is what the last full run left.
+    `trace` is plain data of the last run, packed where it comes from the disk; `base` is what the last full run left.
     """
 
     stamps: Mapping[str, Stamp]
@@ -68,7 +63,7 @@ class Kept:
     findings: tuple[Finding, ...]
     trace: Any = None
     base: Base | None = None
-    since: Collection[str] = field(default=())  # the files that changed since the base was made
+    since: Collection[str] = ()  # the files that changed since the base was made
 
     def findings_beyond(self, asked: Collection[str], readable: Container[str]) -> list[Finding]:
         """The findings of files that are not asked again and can still be read."""
@@ -82,12 +77,12 @@ def _key(context: str) -> str:
 def load(folder: Path, context: str) -> Kept | None:
     """What is kept in `folder`, if it was made by the same Troth in the same `context`."""
     try:
-        data = (folder / _BASE).read_bytes()
+        data = _mapped(folder / _BASE)
         length = int.from_bytes(data[:8], "little")
-        key, name, files, places = marshal.loads(opened(data[8 : 8 + length]))  # noqa: S302  our own
+        key, name, files, places = marshal.loads(opened(cast("bytes", data[8 : 8 + length])))  # noqa: S302  our own
         if key != _key(context):
             return None
-        view = memoryview(data)[8 + length :]
+        view = data[8 + length :]
         stamps: dict[str, Stamp] = {}
         facts: dict[str, _Stored] = {}
         packed: dict[str, bytes] = {}
@@ -103,8 +98,8 @@ def load(folder: Path, context: str) -> Kept | None:
             stamps[path], facts[path] = (changed, size), blob
         for path, (changed, size, problem) in problems.items():
             stamps[path], facts[path] = (changed, size), Problem(*problem)
-        return Kept(stamps, facts, pickle.loads(findings), trace, base, (*since, *problems))  # noqa: S301  our own file
-    except (OSError, DamagedError, ValueError, TypeError):
+        return Kept(stamps, facts, tuple(map(_finding, findings)), trace, base, (*since, *problems))
+    except (OSError, DamagedError, ValueError, TypeError, EOFError):
         return None  # absent, damaged or from another time: it is made anew
 
 
@@ -113,7 +108,7 @@ def save(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[str, Any
 
     A folder that cannot be written keeps nothing; the run itself is not touched by it.
     """
-    with contextlib.suppress(OSError):
+    try:
         folder.mkdir(parents=True, exist_ok=True)
         ignore = folder / ".gitignore"
         if not ignore.exists():
@@ -125,12 +120,15 @@ def save(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[str, Any
         problems = {}
         for path, facts in kept.facts.items():
             if isinstance(facts, Problem):
-                problems[path] = (*kept.stamps[path], astuple(facts))
+                problems[path] = (*kept.stamps[path], tuple(facts))
             elif path not in base.facts or path in kept.since:
                 blob = facts.pack() if isinstance(facts, FileFacts) else bytes(facts)
                 since[path] = (*kept.stamps[path], blob)
-        findings = pickle.dumps(kept.findings, protocol=pickle.HIGHEST_PROTOCOL)
-        _replace(folder, _SINCE, [sealed(marshal.dumps((base.name, since, problems, findings, kept.trace)))])
+        findings = list(map(_plain, kept.findings))
+        trace = None if kept.trace is None else marshal.dumps(kept.trace)  # unpacked only where something has changed
+        _replace(folder, _SINCE, [sealed(marshal.dumps((base.name, since, problems, findings, trace)))])
+    except OSError:
+        return  # the next run finds what the last one left, or nothing
 
 
 def _save_base(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[str, Any]]) -> Base:
@@ -156,7 +154,58 @@ def _save_base(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[st
     return Base(name, packed, {})
 
 
+def unpacked(trace: bytes) -> Any:
+    """What was kept as the trace of a run."""
+    return marshal.loads(trace)  # noqa: S302  our own file
+
+
+def _plain(finding: Finding) -> tuple[Any, ...]:
+    """A finding as plain tuples, which are written and read in no time."""
+    fix = finding.fix
+    return (
+        *finding[:2],
+        tuple(finding.span),
+        *finding[3:5],
+        tuple(map(tuple, finding.reasons)),
+        None if fix is None else (fix.title, fix.safety, tuple(map(tuple, fix.edits))),
+        *finding[7:],
+    )
+
+
+def _finding(plain: tuple[Any, ...]) -> Finding:
+    code, rule, span, message, confidence, reasons, fix, *rest = plain
+    return Finding(
+        code,
+        rule,
+        Span(*span),
+        message,
+        confidence,
+        tuple(Reason(*one) for one in reasons),
+        None if fix is None else Fix(fix[0], fix[1], tuple(Edit(*one) for one in fix[2])),
+        *rest,
+    )
+
+
+def replaced(folder: Path, name: str, blobs: Iterable[bytes]) -> bool:
+    """Replace a file of the cache as a whole; whether that could be done."""
+    try:
+        _replace(folder, name, blobs)
+    except OSError:
+        return False
+    return True
+
+
+def _mapped(file: Path) -> memoryview:
+    """The bytes of a file, of which only those that are looked at are read."""
+    with file.open("rb") as opened:
+        if os.name == "nt":  # there a file that is mapped cannot be replaced
+            return memoryview(opened.read())
+        return memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+
+
 def _replace(folder: Path, name: str, blobs: Iterable[bytes]) -> None:
+    import tempfile  # late: most runs have nothing to keep
+
     handle, written = tempfile.mkstemp(dir=folder, prefix="new-")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,7 +1,10 @@
-"""Knows what a finding is: an answer of one rule at one place, with its reason and perhaps its fix."""
+"""Knows what a finding is: an answer of one rule at one place, with its reason and perhaps its fix.
 
-from dataclasses import dataclass
-from typing import Literal
+All are named tuples: every run makes them, and a module with frozen dataclasses takes longer to import than a small
+project to check.
+"""
+
+from typing import Literal, NamedTuple
 
 __all__ = ["Confidence", "Edit", "Finding", "Fix", "Reason", "Safety", "Span"]
 
@@ -9,8 +12,7 @@ Confidence = Literal["certain", "likely"]
 Safety = Literal["sure", "likely"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A place in a file. Lines and columns count from 1; the end is exclusive in its column.
 
     `path` is relative to the project, with forward slashes on every system. In a notebook `cell` is the number of the
@@ -25,8 +27,7 @@ class Span:
     cell: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(NamedTuple):
     """One link of the chain that leads to a finding, with the place that shows it."""
 
     text: str
@@ -34,8 +35,7 @@ class Reason:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Edit:
+class Edit(NamedTuple):
     """Replace the characters `start` to `end` (counted from 0 in the decoded file) of `path` by `text`."""
 
     path: str
@@ -44,8 +44,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """Edits that belong together, and how sure they are: `sure` is applied by default, `likely` when asked for."""
 
     title: str
@@ -53,8 +52,7 @@ class Fix:
     edits: tuple[Edit, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What one rule says about one place.
 
     `symbol` is the qualified name of the function or class around it, and `subject` the thing it is about (mostly the

@@ -22,6 +22,7 @@ __all__ = [
     "Spawner",
     "Verb",
     "Wanted",
+    "known_tops",
     "semantics",
 ]
 
@@ -77,8 +78,8 @@ class Spawner:
 
     parameter: _Positions
     """Where it takes it: a position and a name, or `*`."""
-    takes: Literal["coroutine", "function", "either", "plain"]
-    """`coroutine`: the promise itself; the others: a function, which is async, of any color, or plain."""
+    takes: Literal["coroutine", "function", "either", "plain", "any"]
+    """`coroutine`: the promise itself; `any`: that or a function; else a function: async, of either color, or plain."""
     gives: Literal["task", "future", "thread_future", "awaitable", "iterator", "value", "nothing", "function"]
     keeper: Literal["caller", "callee", "loop"]
     """Who must hold what comes back for the work to be done: nobody but the `caller` means it must not be dropped."""
@@ -136,3 +137,11 @@ def semantics() -> Semantics:
         read["hooks"],
         tuple(ModuleHook(pkg, tuple(files), tuple(names), verb) for pkg, files, names, verb in read["module_hooks"]),
     )
+
+
+@cache
+def known_tops() -> frozenset[str]:
+    """The packages of which something is known here, be there a table of their functions or not."""
+    told = semantics()
+    names = (*told.blocking, *told.runs_a_loop, *told.spawners, *told.slots, *told.decorators, *told.hooks)
+    return frozenset(name.partition(".")[0] for name in names)

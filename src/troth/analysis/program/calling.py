@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
+from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.index import called_in
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance, Value, members_of
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
 __all__ = ["Call", "Calling", "names_of"]
@@ -113,11 +113,14 @@ def names_of(value: Value | None) -> Iterator[str]:
             yield one.path
             if "()." in one.path and (made := _MADE.sub(r"\1.", one.path)) != one.path:
                 yield made
-        elif isinstance(one, ClassObject) and isinstance(one.cls, library.LibraryClass):
-            yield one.cls.qualified
+        elif isinstance(one, ClassObject):
+            if not (isinstance(one.cls, Class) and one.cls.module.own):
+                yield one.cls.qualified
         elif isinstance(one, FunctionValue) and isinstance(one.function, LibraryFunction):
             receiver = one.receiver
             if isinstance(receiver, Instance | ClassObject) and isinstance(receiver.cls, library.LibraryClass):
                 for ancestor in library.lineage(receiver.cls.qualified):
                     yield f"{ancestor}.{one.function.name}"
             yield one.function.qualname
+        elif isinstance(one, FunctionValue) and isinstance(one.function, Function) and not one.function.module.own:
+            yield f"{one.function.module.name}.{one.function.qualname}"  # of an installed package that was read

@@ -35,10 +35,16 @@ _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper f
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
 # Decorators of libraries, at hand or not, that by their name make a plain function of an async one.
-_SAYS_PLAIN = re.compile(r"^(?:(?:run|to|as|make|force|ensure)_sync|sync|syncify|run_async|run_in_loop|asyncio_run)$")
+_SAYS_PLAIN = re.compile(
+    r"^(?:(?:run|to|as|make|force|ensure)_sync|sync|syncify|run_async|run_in_loop|asyncio_run"
+    r"|(?:\w+_)?blocking|synchroni[sz]ed?(?:_\w+)?)$"
+)
 
 # Decorators of libraries that make an object of a function, which is called by somebody else or runs it by itself.
-_TO_OBJECT = frozenset({"command", "group", "hybrid_command", "slash_command", "user_command", "message_command"})
+_TO_OBJECT = frozenset(
+    {"command", "group", "hybrid_command", "slash_command", "user_command", "message_command", "curry"}
+)
+_STARTS = re.compile(r"(?i)task|spawn|backgr|forget|sched|worker|job|thread|defer|queue|launch")
 _WRAPPED = {"generator": "generator", "coroutine": "async", "plain": "plain"}
 
 
@@ -147,10 +153,16 @@ class Effects:
             return False
         known = self._doubtful.get(function)
         if known is None:
+            values = (self.decorator(function, one) for one in function.facts.decorators)
             known = self._doubtful[function] = any(
-                isinstance(self.decorator(function, one), External) for one in function.facts.decorators
+                isinstance(one, External) and one.path not in semantics().decorators for one in values
             )
         return known
+
+    def may_start_it(self, function: Function) -> bool:
+        """Whether a decorator is called like one after which a call starts the work: `@task`, `@background`."""
+        nodes = [d[1] if d[0] == "call" else d for d in function.facts.decorators]
+        return any(_STARTS.search(last_name(node)) for node in nodes)
 
     def _is_of_python(self, function: Function, node: Node) -> bool:
         """Whether `coroutine` is that of `types` or, once, of `asyncio`; tornado's starts the work at once."""
@@ -208,7 +220,7 @@ class Effects:
     def _read_returned(self, node: Node, decorator: Function, depth: int) -> str:
         """What the decorator gives back at one `return`."""
         inner = {f.name: decorator.module.function(i) for i, f in decorator.module.functions_in(decorator.index)}
-        params = {p[0] for p in decorator.facts.params}
+        params = _given(decorator)
         while node[0] == "call":
             callee = node[1]
             if callee[0] == "name" and callee[1] in inner:  # `return decorate(function)`, from both ways to write it
@@ -238,11 +250,18 @@ class Effects:
         outer: set[str] = set(params)
         parent = wrapper.parent
         while parent is not None:
-            outer |= {p[0] for p in parent.facts.params}
+            outer |= _given(parent)
             parent = parent.parent
         if wrapper.is_generator:
             return ""
         return _fate_of_wrapped(wrapper.body(), outer)
+
+
+def _given(decorator: Function) -> set[str]:
+    """The parameters that may be the function to decorate: not the object or the class that a method belongs to."""
+    names = [p[0] for p in decorator.facts.params]
+    is_bound = decorator.owner is not None and not decorator.decorated_with("staticmethod")
+    return set(names[1:] if is_bound else names)
 
 
 def _written(function: Function) -> Effect:

@@ -1,24 +1,23 @@
-"""Knows the packages that are installed beside a project, and reads their sources when somebody asks."""
+"""Knows the packages that are installed beside a project, and reads the sources of those that no table tells of."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from troth.analysis.facts.extract import extract
+from troth.analysis.knowledge.semantics import known_tops
+from troth.analysis.program import library
 from troth.analysis.program.entities import Module
+from troth.analysis.source.pins import normalized
 from troth.analysis.source.read import Problem, parse
 
-__all__ = ["Installed", "packages_of"]
+__all__ = ["Installed"]
 
-
-def packages_of(root: Path, python: Path | None) -> tuple[str, ...]:
-    """The `site-packages` folders of an interpreter; without one, of the `.venv` or `venv` of the project."""
-    homes = [python.parent.parent] if python is not None else [root / ".venv", root / "venv"]
-    found: list[str] = []
-    for home in homes:
-        for pattern in ("lib/python3*/site-packages", "Lib/site-packages"):
-            found += [str(folder) for folder in sorted(home.glob(pattern)) if folder.is_dir()]
-    return tuple(found)
+_ASYNC = re.compile(rb"^[ \t]*async[ \t]+def[ \t]+([A-Za-z]\w*)", re.MULTILINE)
+_MOST_BYTES = 8_000_000  # of one package; what is larger is hardly about async
 
 
 class Installed:
@@ -28,21 +27,64 @@ class Installed:
         self._folders = [Path(folder) for folder in folders]
         self._modules: dict[str, Module | None] = {}
         self._tops: dict[str, bool] = {}
+        self._async_names: dict[str, frozenset[str]] = {}
 
     def module(self, dotted: str) -> Module | None:
         """The module of that name, None where it is not installed or cannot be read."""
         if not self._folders:
             return None
-        top = dotted.partition(".")[0]
-        if top not in self._tops:
-            self._tops[top] = any(
-                (folder / top).is_dir() or (folder / f"{top}.py").is_file() for folder in self._folders
-            )
-        if not self._tops[top]:
+        if not self._is_read(dotted.partition(".")[0]):
             return None
         if dotted not in self._modules:
             self._modules[dotted] = self._read(dotted)
         return self._modules[dotted]
+
+    def async_names(self, top: str) -> frozenset[str]:
+        """The names that are `async def` somewhere in a package that no table tells of, as far as a glance can tell."""
+        if top not in self._async_names:
+            self._async_names[top] = frozenset(self._async_in(top)) if self._is_read(top) else frozenset()
+        return self._async_names[top]
+
+    def _async_in(self, top: str) -> Iterator[str]:
+        left = _MOST_BYTES
+        for folder in self._folders:
+            inside = (Path(path, name) for path, _, names in os.walk(folder / top) for name in names)
+            sources = [folder / f"{top}.py", *(path for path in inside if path.suffix in {".py", ".pyi"})]
+            for path in sorted(sources, key=lambda path: (len(path.parts), path)):  # what people import is near
+                try:
+                    data = path.read_bytes()
+                except OSError:
+                    continue
+                left -= len(data)
+                if left < 0:
+                    return
+                yield from (found[1].decode() for found in _ASYNC.finditer(data))
+
+    def _is_read(self, top: str) -> bool:
+        """Whether the package is there, and its source is what tells of it."""
+        if top not in self._tops:
+            is_there = any((folder / top).is_dir() or (folder / f"{top}.py").is_file() for folder in self._folders)
+            self._tops[top] = is_there and not self._is_told(top)
+        return self._tops[top]
+
+    def _is_told(self, top: str) -> bool:
+        """Whether tables tell of the package, so that its source need not: they know what blocks, spawns, calls back.
+
+        A table of a later major version tells of another library; then the source is believed.
+        """
+        sources = library.sources(top)
+        versions = [(self.major(name), major) for name, major in sources]
+        return all(mine is None or mine >= major for mine, major in versions) and bool(sources or top in known_tops())
+
+    def major(self, distribution: str) -> int | None:
+        """The major version of a distribution; None where it is not installed or does not say."""
+        wanted = normalized(distribution)
+        for folder in self._folders:
+            for path in folder.glob("*.dist-info"):
+                name, _, version = path.name.removesuffix(".dist-info").partition("-")
+                if normalized(name) == wanted and (major := version.partition(".")[0]).isdigit():
+                    return int(major)
+        return None
 
     def data(self, path: str) -> bytes:
         """The bytes of a file of a package, by its path below `site-packages`; none where it is gone."""

@@ -63,6 +63,7 @@ _ALWAYS = frozenset(
         "call_next",
     }
 )
+_WAITING_FOR = frozenset({"wait_for", "shield", "gather"})  # they may be given a function that nobody called
 _BUILTINS = frozenset(dir(builtins))
 _INDIRECT = frozenset({"[]", "()"})  # calls of what a table holds, or of what another call gives
 
@@ -170,7 +171,7 @@ class Suspicion:
             if " " in callee:
                 if last.rpartition(" ")[2] in self._coroutines and not self._is_taken_rightly(function, callee):
                     return True
-            elif last in self._generators and (left_open or last not in self._coroutines):
+            elif last in _WAITING_FOR or (last in self._generators and (left_open or last not in self._coroutines)):
                 return True
         if facts.flags & 1 and any(param[0] == "receive" for param in facts.params):
             return True  # of ASGI
@@ -284,6 +285,8 @@ class Suspicion:
                 )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
+            if called.is_abstract and self._program.evidence.colors(called.name)[0]:
+                return False  # those who implement it may have made it async
             if self._program.evidence.speaks_for("", callee, function) or self._gives_awaitable(value, name):
                 return False  # what a plain function gives may be awaitable all the same
             returns = called.facts.returns
@@ -342,6 +345,9 @@ def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozense
     for top in tops:
         names |= library.async_names(top)
         coroutines |= library.async_names(top, "a")
+        in_source = program.installed_async(top)
+        names |= in_source
+        coroutines |= in_source
     for module in modules:
         for c in module.facts.classes:
             if _is_entered_async(c):

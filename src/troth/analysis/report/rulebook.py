@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from troth.analysis.rules.catalog import Entry, catalog, documentation_of
+
 if TYPE_CHECKING:
-    from troth.analysis.rules import Case, Rule
+    from troth.analysis.rules import Case
 
 __all__ = ["DOCS", "FAMILIES", "Example", "RulePage", "Rulebook", "page_of", "rule_pages"]
 
@@ -72,9 +74,12 @@ def page_of(code: str, name: str, documentation: str, examples: Sequence[Example
 class Rulebook(Mapping[str, RulePage]):
     """All rules by code. A page is made when somebody opens it: a clean run opens none."""
 
-    def __init__(self, rules: "Sequence[Rule]") -> None:
+    def __init__(self, rules: Sequence[Entry], *, with_examples: bool) -> None:
         self._rules = {rule.code: rule for rule in rules}
+        self._with_examples = with_examples
         self.names = dict(sorted({**{code: name for code, name, _ in _UPKEEP}, **_names(rules)}.items()))
+        self.on_request = tuple(rule.code for rule in rules if not rule.is_default)
+        """The codes of rules that are put only if somebody asks for them."""
         self._pages: dict[str, RulePage] = {}
 
     def __getitem__(self, code: str) -> RulePage:
@@ -91,23 +96,30 @@ class Rulebook(Mapping[str, RulePage]):
     def _open(self, code: str) -> RulePage:
         if code in self._rules:
             rule = self._rules[code]
-            return page_of(code, rule.name, rule.documentation, _examples(rule.cases))
+            return page_of(code, rule.name, documentation_of(rule), _examples(rule) if self._with_examples else ())
         example = _UPKEEP_EXAMPLES.get(code)
         return page_of(code, self.names[code], next(text for one, _, text in _UPKEEP if one == code), example or ())
 
 
-def rule_pages() -> Rulebook:
-    """All rules there are."""
-    from troth.analysis.rules import all_rules
-
-    return Rulebook(all_rules())
+def rule_pages(*, with_examples: bool = True) -> Rulebook:
+    """All rules there are. A page with examples has the rule itself imported when it is opened."""
+    return Rulebook(catalog(), with_examples=with_examples)
 
 
-def _names(rules: "Sequence[Rule]") -> dict[str, str]:
+def _names(rules: Sequence[Entry]) -> dict[str, str]:
     return {rule.code: rule.name for rule in rules}
 
 
-def _examples(cases: "Sequence[Case]") -> list[Example]:
+def _examples(entry: Entry) -> list[Example]:
+    import importlib
+
+    from troth.analysis.rules.registry import rules_in
+
+    rule = next(one for one in rules_in(importlib.import_module(entry.module)) if one.code == entry.code)
+    return _shown(rule.cases)
+
+
+def _shown(cases: "Sequence[Case]") -> list[Example]:
     found = []
     for case in cases:
         if case.bad is not None:

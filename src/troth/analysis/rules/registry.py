@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from troth.analysis.findings import Finding
     from troth.analysis.program import Program
 
-__all__ = ["Case", "Check", "Rule", "all_rules", "rule"]
+__all__ = ["Case", "Check", "Rule", "all_rules", "rule", "rules_in"]
 
 Check = Callable[["Program"], Iterator["Finding"]]
 Sources = str | Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """An example that is shown and tested.
 
     `bad` has exactly one finding of the rule, on the line that ends in `# here` (or anywhere, without that mark);
@@ -35,8 +34,7 @@ class Case:
     good: Sources | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule with all that is known about it. `documentation` is the docstring of its module."""
 
     code: str
@@ -73,6 +71,8 @@ def rule(code: str, name: str, *, cases: Sequence[Case], default: bool = True) -
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, by code."""
+    import pkgutil  # late: most runs need no rule
+
     import troth.analysis.rules as package
 
     found: list[Rule] = []
@@ -81,8 +81,10 @@ def all_rules() -> tuple[Rule, ...]:
             continue
         home = importlib.import_module(f"{package.__name__}.{family.name}")
         for entry in pkgutil.iter_modules(home.__path__):
-            module = importlib.import_module(f"{home.__name__}.{entry.name}")
-            found += [
-                v.rule for v in vars(module).values() if callable(v) and isinstance(getattr(v, "rule", None), Rule)
-            ]
+            found += rules_in(importlib.import_module(f"{home.__name__}.{entry.name}"))
     return tuple(sorted(found, key=lambda r: r.code))
+
+
+def rules_in(module: ModuleType) -> list[Rule]:
+    """The rules that a module declares."""
+    return [v.rule for v in vars(module).values() if callable(v) and isinstance(getattr(v, "rule", None), Rule)]

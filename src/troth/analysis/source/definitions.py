@@ -1,12 +1,11 @@
 """Knows the functions and classes of one file by their qualified names, from its text alone."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Definition", "definitions_in"]
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """A function or a class. `head` are the lines of its decorators and of its `def`, which is the last of them."""
 
     name: str

@@ -1,13 +1,12 @@
 """Knows which Python environment belongs to a project, so that its installed packages can be read."""
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from troth.errors import MisuseError
 
-__all__ = ["find_environment", "named_environment"]
+__all__ = ["find_environment", "named_environment", "packages_of"]
 
 _INTERPRETERS = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
 
@@ -26,6 +25,8 @@ def named_environment(name: str, base: Path) -> Path:
         return found
     if path.is_file():
         return path
+    import shutil  # late: hardly anybody names one
+
     command = shutil.which(name) if os.sep not in name else None
     if command is None:
         raise MisuseError(
@@ -53,6 +54,16 @@ def find_environment(folders: Iterable[Path], environ: Mapping[str, str] | None 
     if conda and env.get("CONDA_DEFAULT_ENV") != "base":  # base is conda's own, not a project's
         return _interpreter_in(Path(conda))
     return None
+
+
+def packages_of(root: Path, python: Path | None) -> tuple[str, ...]:
+    """The `site-packages` folders of an interpreter; without one, of the `.venv` or `venv` of the project."""
+    homes = [python.parent.parent] if python is not None else [root / ".venv", root / "venv"]
+    found: list[str] = []
+    for home in homes:
+        for pattern in ("lib/python3*/site-packages", "Lib/site-packages"):
+            found += [str(folder) for folder in sorted(home.glob(pattern)) if folder.is_dir()]
+    return tuple(found)
 
 
 def _interpreter_in(folder: Path) -> Path | None:

@@ -1,13 +1,12 @@
 """Knows what a project is: a root, its files and the folders that imports start from."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 __all__ = ["Project"]
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(NamedTuple):
     """The whole program around what is reported.
 
     `files` are all `.py`, `.pyi` and `.ipynb` files of the program, relative to `root`, with forward slashes on every

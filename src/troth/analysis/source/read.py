@@ -5,21 +5,10 @@ import io
 import re
 import tokenize
 import warnings
-from dataclasses import dataclass
+
+from troth.analysis.source.problem import Problem
 
 __all__ = ["Problem", "parse"]
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Why a file could not be read, and where."""
-
-    line: int
-    column: int
-    text: str
-    newer_syntax: bool = False
-    is_template: bool = False
-    is_syntax: bool = False
 
 
 def parse(data: bytes, *, top_level_await: bool = False) -> ast.Module | Problem:

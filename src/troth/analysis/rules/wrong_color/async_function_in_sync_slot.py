@@ -22,9 +22,9 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutine, definition_of
 from troth.analysis.program.consumers import looks_like_keeper
-from troth.analysis.program.entities import Function
+from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.results import is_harmless
-from troth.analysis.program.values import External, FunctionValue
+from troth.analysis.program.values import ClassObject, External, FunctionValue
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Module
+    from troth.analysis.program.evaluate import Evaluator
     from troth.analysis.program.values import Value
 
 CASES = [
@@ -67,6 +68,11 @@ CASES = [
         "a task", bad="from celery import Celery\napp = Celery()\n@app.task\nasync def work():  # here\n    print(1)\n"
     ),
     Case(
+        "a task of a kind that the project makes itself",
+        good="import asyncio\nfrom celery import Celery, Task\napp = Celery()\nclass AsyncTask(Task):\n    def __call__(self, *args):\n"
+        "        return asyncio.run(self.run(*args))\n@app.task(base=AsyncTask)\nasync def work():\n    print(1)\n",
+    ),
+    Case(
         "a loop of unknown kind",
         bad="async def stop(): ...\ndef main(loop):\n    loop.call_soon_threadsafe(stop)  # here\n",
     ),
@@ -85,6 +91,14 @@ CASES = [
     Case(
         "a map that is gathered",
         good="import asyncio\nasync def load(n): ...\nasync def main(ns):\n    return await asyncio.gather(*map(load, ns))\n",
+    ),
+    Case(
+        "a starmap that is gathered",
+        good="import asyncio\nfrom itertools import starmap\nasync def load(n, m): ...\nasync def main(pairs):\n    return await asyncio.gather(*starmap(load, pairs))\n",
+    ),
+    Case(
+        "a job of rq, which runs the coroutine",
+        good="from rq.decorators import job\n@job('high')\nasync def notify(user):\n    print(user)\n",
     ),
     Case(
         "asyncio.run in the thread",
@@ -127,6 +141,7 @@ _BY_NAME = {
 _PASSING = frozenset(
     {"option", "argument", "pass_context", "pass_obj", "version_option", "hybrid_property", "hybrid_method"}
 )
+_MAPPING = frozenset({"builtins.map", "itertools.starmap"})
 _TAKING_RESULTS = frozenset({"sum", "any", "all", "sorted", "min", "max", "set", "dict", "join", "Counter"})
 
 
@@ -197,7 +212,7 @@ def _judge(program: Program, call: Call) -> Iterator[Finding]:
     found = _BY_NAME.get(call.text.rpartition(".")[2]) if call.callee is None else _slot(call.callee)
     if found is None or found in _HANDING_ON:
         return
-    if found == "builtins.map" and not _is_taken_for_results(program, call):
+    if found in _MAPPING and not _is_taken_for_results(program, call):
         return  # a list of coroutines, which somebody may gather
     if call.is_awaited and _is_awaited_after_all(call.caller.body(), call):
         return  # the thread gives the coroutine back
@@ -270,10 +285,18 @@ def _is_of_a_group(program: Program, module: Module, function: Function, node: N
     for decorator in made.facts.decorators:
         above = decorator[1] if decorator[0] == "call" else decorator
         if any(name in {"click.group", "click.decorators.group"} for name in names_of(scope.value(above))):
-            return True
+            return not _is_told_how(scope, decorator)
         if _is_of_a_group(program, made.module, made, above):
             return True
     return False
+
+
+def _is_told_how(scope: Evaluator, decorator: Node) -> bool:
+    """`@app.task(base=AsyncTask)`, `@click.command(cls=AsyncCommand)`: a class of the project says how it is called."""
+    if decorator[0] != "call":
+        return False
+    given = [scope.value(node) for node in (*decorator[2], *(node for _, node in decorator[3]))]
+    return any(isinstance(one, ClassObject) and isinstance(one.cls, Class) for one in given)
 
 
 def _decorated(program: Program, module: Module, function: Function) -> Iterator[Finding]:
@@ -285,6 +308,8 @@ def _decorated(program: Program, module: Module, function: Function) -> Iterator
         if wanted is None and _is_of_a_group(program, module, function, node):
             wanted = "click.command"
         if wanted is not None and wanted not in _HANDING_ON and last_name(node) not in _PASSING:
+            if _is_told_how(program.static(module, function.parent), decorator):
+                return
             line, column = function.facts.at[:2]
             message = f"`{last_name(node)}` calls `{function.qualname}` and never awaits its coroutine, so its body never runs"
             reasons = (
