@@ -9,7 +9,7 @@ from troth.analysis.source.project import Project
 
 KINDS = (
     "class Store:\n    async def save(self): ...\n    @property\n    async def size(self): ...\n"
-    "class Table:\n    def save(self): ...\n    def size(self): ...\n"
+    "class Table:\n    def save(self):\n        return 1\n    def size(self):\n        return 1\n"
 )
 USE = "from kinds import Store, Table\n"
 

@@ -21,7 +21,6 @@ from troth.analysis.program.values import (
     FunctionValue,
     Lambda,
     Table,
-    TupleOf,
     Value,
     members_of,
     union,
@@ -150,15 +149,13 @@ class Variables(Evaluator):
 
     def _part(self, target: Node, value: Value | None, name: str) -> Value | None:
         """What an assignment of `value` to `target` gives the variable `name`."""
-        if isinstance(value, TupleOf) and len(value.items) == len(target[1]):
-            for part, item in zip(target[1], value.items, strict=True):
-                if name in _names(part):
-                    return item if part[0] == "name" else self._part(part, item, name)
-        item = None if is_promise(value) else self.iterated(value)
-        for part in target[1]:
+        parts = self.parts(value, len(target[1]))
+        item = None if parts is not None or is_promise(value) else self.iterated(value)
+        for index, part in enumerate(target[1]):
             inner = part[1] if part[0] == "star" else part
             if name in _names(inner):
-                return item if inner[0] == "name" else self._part(inner, item, name)
+                given = item if parts is None else parts[index]
+                return given if inner[0] == "name" else self._part(inner, given, name)
         return None
 
     def _part_of_item(self, target: Node, value: Value | None, name: str) -> Value | None:
