@@ -328,7 +328,7 @@ KNOWN = frozenset(
         "_tables",
         "_since",
     }
-    | {"finder", "reads", "_library", "_written", "_parsed", "_generic", "_by_file", "arguments"}
+    | {"_noting", "_notes", "finder", "reads", "_library", "_written", "_parsed", "_generic", "_by_file", "arguments"}
 )
 
 

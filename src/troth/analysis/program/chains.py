@@ -135,7 +135,7 @@ class Chains:
             module = self._program.module(path)
             for index, facts in enumerate(module.facts.functions):
                 if facts.flags & 1 and index:
-                    yield module.function(index)
+                    yield module.own_function(index)
 
     def direct(self) -> Iterator[Call]:
         """The calls of that kind that stand in an async function itself."""

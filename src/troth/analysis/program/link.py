@@ -163,6 +163,7 @@ class Program:
         """What the dispatchers of files pick; of those that stayed as they were it is known from an earlier run."""
         self.chains: dict[str, Chains] = {}
         self.shared: dict[str, frozenset[str]] = {}
+        self._noting: dict[str, Words[str]] = {}
         self.returning: dict[str, set[str]] = {}
         """The plain functions of files that were seen to return promises."""
         self._said: dict[str, dict[str, Any]] = {}
@@ -587,7 +588,12 @@ class Program:
             with nullcontext() if self.reads is None else self.reads.for_file(question):
                 known = frozenset(QUESTIONS[question](self))
             self.shared[question] = known
-        return known if self.reads is None else Words(self.reads, question, known)
+        if self.reads is None:
+            return known
+        noting = self._noting.get(question)
+        if noting is None:
+            noting = self._noting[question] = Words(self.reads, question, known)
+        return noting
 
     def is_suspect(self, function: Function) -> bool:
         """Whether a walk goes through that function."""
@@ -613,9 +619,9 @@ class Program:
         returning: set[str] = set()
         skipped = {path: set(indices) for path, indices in (beyond or {}).items()}
         waiting = [
-            module.function(index)
+            module.own_function(index)
             for module in map(self.module, paths)
-            for index in range(len(module.facts.functions))
+            for index in range(len(module._facts.functions))
             if index not in skipped.get(module.path, ())
         ]
         left = dict.fromkeys(waiting)
