@@ -87,7 +87,7 @@ def _analyse(
     hurry: bool,
     is_kept: bool = True,
 ) -> Analysis:
-    packages, allowed, context = surroundings(project, python, [rule.code for rule in rules])
+    packages, allowed, self_run, context = surroundings(project, python, [rule.code for rule in rules])
     kept = memory.last_look(context) if memory is not None else None
     if kept is None and cache is not None and is_kept:
         kept = store.load(cache, context)
@@ -127,6 +127,7 @@ def _analyse(
         made.take_over(memory.program if memory is not None else None)
         made.unread = unread
         made.allowed = allowed
+        made.self_running = self_run
         return made
 
     is_same = memory is not None and memory.program is not None and kept is not None and not changed
@@ -353,7 +354,8 @@ def _walk(
     if any(names != returning for _, names, _, _ in told):  # one share may call what another found to return promises
         program.learn(returning)
         beyond = {path: done for _, _, walked, _ in told for path, done in walked.items()}
-        _, late = program.walk(paths, beyond=beyond)
+        known_to_all = set.intersection(*(names for _, names, _, _ in told))
+        _, late = program.walk(paths, beyond=beyond, calling=returning - known_to_all)
         findings += _found(program, list(late), rules)
         if trace is not None:
             trace = trace.joined(traced(program, list(late), known))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from troth.analysis.facts import store
+from troth.analysis.source.async_tests import self_running
 from troth.analysis.source.environment import packages_of
 from troth.analysis.source.pins import newest_allowed
 from troth.analysis.source.project import Project
@@ -17,6 +18,7 @@ class Surroundings(NamedTuple):
 
     packages: tuple[str, ...]
     allowed: Mapping[str, int]
+    self_running: tuple[str, ...]  # folders whose async tests need no mark
     words: str
     """Findings that are kept are good only for the same words."""
 
@@ -26,5 +28,6 @@ def surroundings(project: Project, python: Path | None, rules: Sequence[str]) ->
     packages = packages_of(project.root, python)
     allowed = newest_allowed(project.root)
     known = [(folder, store.stamp(folder)) for folder in packages]  # a folder changes with what is installed
-    words = f"{project.root} {project.source_roots} {known} {list(rules)} {sorted(allowed.items())}"
-    return Surroundings(packages, allowed, words)
+    self_run = self_running(project.root, project.source_roots)
+    words = f"{project.root} {project.source_roots} {known} {list(rules)} {sorted(allowed.items())} {self_run}"
+    return Surroundings(packages, allowed, self_run, words)

@@ -141,5 +141,5 @@ def test_every_entry_uses_the_words_of_its_type():
         "sleep", "network", "subprocess", "lock", "queue", "future", "database", "file",
     }  # fmt: skip
     assert {found.keeper for found in known.spawners.values()} <= {"caller", "callee", "loop"}
-    assert {found.takes for found in known.spawners.values()} <= {"coroutine", "function", "either", "plain"}
+    assert {found.takes for found in known.spawners.values()} <= {"coroutine", "function", "either", "plain", "any"}
     assert {hook.verb for hook in known.module_hooks} <= set(typing.get_args(module.Verb))

@@ -61,7 +61,7 @@ typer.Typer.{command,callback} | wants_plain
 celery.Celery.task celery.shared_task | wants_plain
 dramatiq.actor | either
 huey.Huey.task | wants_plain
-rq.decorators.job | wants_plain
+rq.decorators.job | either
 arq.cron | either
 taskiq.AsyncBroker.task | either
 procrastinate.App.task | either
@@ -170,7 +170,7 @@ sqlalchemy.ext.hybrid.{hybrid_property,hybrid_method} | wants_plain
 tortoise.signals.{pre_save,post_save,pre_delete,post_delete} | wants_async
 tortoise.transactions.atomic | wants_async
 beanie.{before_event,after_event} | either
-homeassistant.core.callback | wants_plain
+homeassistant.core.callback | keeps
 homeassistant.util.Throttle | keeps
 homeassistant.util.decorator.Registry.register | keeps
 homeassistant.components.websocket_api.{async_response} | wants_async

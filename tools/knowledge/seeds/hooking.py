@@ -50,9 +50,8 @@ litestar.Controller | before_request after_request after_response | either
 falcon.asgi.App | add_route | calls
 
 discord.Client | on_* setup_hook | awaits
-discord.ext.commands.Cog | cog_load cog_unload cog_before_invoke cog_after_invoke cog_command_error
-    cog_app_command_error | awaits
-discord.ext.commands.Cog | cog_check bot_check bot_check_once interaction_check | either
+discord.ext.commands.Cog | cog_before_invoke cog_after_invoke cog_command_error cog_app_command_error | awaits
+discord.ext.commands.Cog | cog_load cog_unload cog_check bot_check bot_check_once interaction_check | either
 discord.ui.View | on_timeout on_error interaction_check | awaits
 discord.ui.Modal | on_submit on_error on_timeout interaction_check | awaits
 discord.ui.Item | callback | awaits
@@ -61,7 +60,8 @@ discord.app_commands.Transformer | transform autocomplete | awaits
 discord.ext.commands.Converter | convert | awaits
 discord.ext.commands.HelpCommand | send_* command_callback on_help_command_error prepare_help_command | awaits
 discord.VoiceProtocol | on_voice_state_update on_voice_server_update connect disconnect | awaits
-disnake.ext.commands.Cog | cog_load cog_before_invoke cog_after_invoke | awaits
+disnake.ext.commands.Cog | cog_before_invoke cog_after_invoke | awaits
+disnake.ext.commands.Cog | cog_load | either
 aiogram.BaseMiddleware | __call__ | awaits
 aiogram.filters.Filter | __call__ | awaits
 aiogram.filters.BaseFilter | __call__ | awaits

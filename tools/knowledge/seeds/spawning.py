@@ -29,19 +29,19 @@ starlette.background.BackgroundTask | 0 func | either | nothing | callee
 fastapi.BackgroundTasks.add_task | 0 func | either | nothing | callee
 starlette.concurrency.run_in_threadpool | 0 func | plain | awaitable | caller
 quart.Quart.add_background_task | 0 func | either | nothing | callee
-sanic.Sanic.add_task | 0 task | either | task | callee
+sanic.Sanic.add_task | 0 task | any | task | callee
 nicegui.background_tasks.{create,create_lazy} | 0 coroutine | coroutine | task | callee
 nicegui.ui.timer | 1 callback | either | nothing | callee
-textual.app.App.run_worker | 0 work | either | task | callee
-textual.dom.DOMNode.run_worker | 0 work | either | task | callee
+textual.app.App.run_worker | 0 work | any | task | callee
+textual.dom.DOMNode.run_worker | 0 work | any | task | callee
 textual.message_pump.MessagePump.{call_later,call_after_refresh} | 0 callback | either | nothing | callee
 textual.message_pump.MessagePump.{set_timer,set_interval} | 1 callback | either | nothing | callee
 homeassistant.core.HomeAssistant.async_create_task | 0 target | coroutine | task | callee
 homeassistant.core.HomeAssistant.async_create_background_task | 0 target | coroutine | task | callee
 homeassistant.core.HomeAssistant.create_task | 0 target | coroutine | nothing | callee
-homeassistant.core.HomeAssistant.async_add_job | 0 target | either | task | callee
+homeassistant.core.HomeAssistant.async_add_job | 0 target | any | task | callee
 homeassistant.core.HomeAssistant.{async_add_hass_job,async_run_hass_job} | 0 hassjob | either | task | callee
-homeassistant.core.HomeAssistant.add_job | 0 target | either | nothing | callee
+homeassistant.core.HomeAssistant.add_job | 0 target | any | nothing | callee
 homeassistant.core.HomeAssistant.async_add_executor_job | 0 target | plain | future | caller
 homeassistant.core.HomeAssistant.async_add_import_executor_job | 0 target | plain | future | caller
 homeassistant.config_entries.ConfigEntry.{async_create_task,async_create_background_task} | 1 target | coroutine

@@ -231,6 +231,8 @@ class ExpressionReader:
                 self.keyed.add("await")
             elif type(base) is ast.Subscript and type(base.value) is ast.Name:
                 self.keyed.add(f"{base.value.id}[]")
+        if type(node.slice) is ast.Constant and type(node.slice.value) is int:
+            return ("index", self.expr(node.value), ("const", "int", node.slice.value))  # of a tuple
         return ("index", self.expr(node.value), self.expr(node.slice))
 
     def _many(self, nodes: list[Any]) -> tuple[Node, ...]:

@@ -172,8 +172,10 @@ class _FileReader(ExpressionReader):
             self._self[1].self_attributes.append((target[2], self._function, annotation, value))
         elif kind == "tuple" and value is not None:
             items = value[1] if value[0] == "tuple" and len(value[1]) == len(target[1]) else None
+            starred = any(item[0] == "star" for item in target[1])
             for index, item in enumerate(target[1]):
-                part = items[index] if items is not None else ("index", value, ("const", "int"))
+                which = ("const", "int") if starred else ("const", "int", index)
+                part = items[index] if items is not None else ("index", value, which)
                 if item[0] in {"name", "attr"}:
                     self._note_assignment(item, None, part)
 
@@ -201,7 +203,11 @@ class _FileReader(ExpressionReader):
         return ("return", None if node.value is None else self.expr(node.value), at(node))
 
     def _if(self, node: ast.If) -> Node:
-        return ("if", self.expr(node.test), self._block(node.body), self._block(node.orelse))
+        test, body, orelse = self.expr(node.test), self._block(node.body), self._block(node.orelse)
+        if type(node.test) is ast.Constant and self._function:
+            # Both sides are read, for `if False: yield` makes a generator; only one of them ever runs.
+            return ("if", test, body, ()) if node.test.value else ("if", test, (), orelse)
+        return ("if", test, body, orelse)
 
     def _while(self, node: ast.While) -> Node:
         return ("while", self.expr(node.test), self._block(node.body), self._block(node.orelse))

@@ -78,8 +78,8 @@ class Spawner:
 
     parameter: _Positions
     """Where it takes it: a position and a name, or `*`."""
-    takes: Literal["coroutine", "function", "either", "plain"]
-    """`coroutine`: the promise itself; the others: a function, which is async, of any color, or plain."""
+    takes: Literal["coroutine", "function", "either", "plain", "any"]
+    """`coroutine`: the promise itself; `any`: that or a function; else a function: async, of either color, or plain."""
     gives: Literal["task", "future", "thread_future", "awaitable", "iterator", "value", "nothing", "function"]
     keeper: Literal["caller", "callee", "loop"]
     """Who must hold what comes back for the work to be done: nobody but the `caller` means it must not be dropped."""

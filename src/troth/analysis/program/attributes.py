@@ -3,7 +3,7 @@
 from typing import Any
 
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.consumers import looks_like_keeper
+from troth.analysis.program.consumers import looks_like_keeper, looks_like_runner
 
 __all__ = ["collect_uses"]
 
@@ -13,8 +13,8 @@ _OF_COROUTINES = frozenset({"send", "throw", "close", "cr_frame", "cr_code", "cr
 def collect_uses(node: Any, name: str, uses: set[str], *, inside: bool = False) -> None:
     """Add to `uses` how `….name` is used below `node`.
 
-    "awaited", "misused", "assigned", "given" to somebody who does not look like one that awaits, or "other". With
-    `inside` the attribute is a collection, and a loop over it or an item of it is no misuse.
+    "awaited", which a runner does too, "misused", "assigned", "given" to somebody who does not look like one that
+    awaits, or "other". With `inside` the attribute is a collection, and a loop over it or an item of it is no misuse.
     """
     if inside:
         _look_inside(node, name, uses)
@@ -25,10 +25,10 @@ def collect_uses(node: Any, name: str, uses: set[str], *, inside: bool = False) 
 def _look_inside(node: Any, name: str, uses: set[str]) -> None:
     if not isinstance(node, tuple) or not node:
         return
-    if node[0] == "assign":
+    if node[0] == "assign" and len(node) == 3:
         _look_inside(node[2], name, uses)
         return  # where something is put into it, nothing is taken out
-    if node[0] == "attr" and node[2] == name:
+    if node[0] == "attr" and len(node) == 4 and node[2] == name:  # a keyword may be named `attr` too
         uses.add("other")
     for part in node:
         _look_inside(part, name, uses)
@@ -54,7 +54,8 @@ def _walk(node: Any, name: str, uses: set[str], context: str) -> None:
         _walk(node[2], name, uses, "other")
     elif kind == "call":
         _walk(node[1], name, uses, "other")
-        context = "other" if looks_like_keeper(callee_text(node[1])) else "given"
+        callee = callee_text(node[1])
+        context = "awaited" if looks_like_runner(callee) else "other" if looks_like_keeper(callee) else "given"
         for part in (*node[2], *(value for _, value in node[3])):
             _walk(part, name, uses, context if part[0] == "attr" else "other")
     elif kind == "assign":
@@ -64,6 +65,12 @@ def _walk(node: Any, name: str, uses: set[str], context: str) -> None:
     elif kind == "annassign":
         _walk(node[1], name, uses, "assigned")
         _walk(node[3], name, uses, "other")
+    elif kind == "lambda":
+        for param in node[1]:
+            _walk(param[2], name, uses, "other")
+        _walk(node[2], name, uses, "other")
+    elif kind == "compare" and ("const", "None") in node[3]:
+        _walk(node[1], name, uses, "other")  # whether there is one yet
     elif kind in {"if", "while", "not", "compare", "binop", "fstr"}:
         for part in node[1:]:
             _walk(part, name, uses, "misused" if _is_expression(part) else "other")

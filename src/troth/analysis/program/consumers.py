@@ -31,7 +31,14 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import Node, Param
     from troth.analysis.program.link import Program
 
-__all__ = ["Consumers", "awaits_a_value", "looks_like_keeper", "mentions_awaitable", "never_awaitable"]
+__all__ = [
+    "Consumers",
+    "awaits_a_value",
+    "looks_like_keeper",
+    "looks_like_runner",
+    "mentions_awaitable",
+    "never_awaitable",
+]
 
 _TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
 _PLAIN_BUILTINS = frozenset(
@@ -215,6 +222,8 @@ class Consumers:
                 param = _param(list(function.facts.params)[1:], position, keyword)
                 if keyword is None if param is None else looks_like_keeper(param[0]):
                     return True
+                if param is not None and param[1] is not None and mentions_awaitable(param[1], _AWAITABLES):
+                    return True
         return False
 
     def _awaits_values(self, cls: Class) -> bool:
@@ -345,6 +354,16 @@ def looks_like_keeper(text: str) -> bool:
     return _KEEPER.search(last) is not None or _KEEPING_OBJECT.search(base.rpartition(".")[2]) is not None
 
 
+_RUNS_IT = re.compile(
+    r"(?i)(create|ensure|start|spawn|add)_?(\w+_)?(task|future|soon)|^(gather|wait_for|run_until_complete)$"
+)
+
+
+def looks_like_runner(text: str) -> bool:
+    """Whether a name sounds like something that runs the very promise that it is given."""
+    return _RUNS_IT.search(text.rpartition(".")[2]) is not None
+
+
 def never_awaitable(value: Value | None, program: Program) -> bool:
     """Whether a value of this type can certainly not be a promise."""
     if value is None:
@@ -364,6 +383,7 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
     return False
 
 
+_AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
 _COLLECTIONS = frozenset({"list", "set", "frozenset", "dict", "tuple", "deque", "iterator"})
 _AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|promise|result|response|query|run|job")
 
@@ -380,9 +400,7 @@ def _param(params: list[Param], position: int, name: str | None) -> Param | None
     return plain[position] if position < len(plain) else None
 
 
-def mentions_awaitable(
-    node: object, words: tuple[str, ...] = ("Awaitable", "Coroutine", "Future", "Task", "Any")
-) -> bool:
+def mentions_awaitable(node: object, words: tuple[str, ...] = ("Awaitable", "Coro", "Future", "Task", "Any")) -> bool:
     """Whether an annotation speaks of something that can be awaited, or of anything at all."""
     if not isinstance(node, tuple):
         return isinstance(node, str) and any(word in node for word in words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryFunction
@@ -21,7 +21,9 @@ from troth.analysis.program.values import (
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
+    from troth.analysis.program.values import Value
 
 __all__ = ["Effect", "Effects"]
 
@@ -33,10 +35,16 @@ _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper f
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
 # Decorators of libraries, at hand or not, that by their name make a plain function of an async one.
-_SAYS_PLAIN = re.compile(r"^(?:(?:run|to|as|make|force|ensure)_sync|sync|syncify|run_async|run_in_loop|asyncio_run)$")
+_SAYS_PLAIN = re.compile(
+    r"^(?:(?:run|to|as|make|force|ensure)_sync|sync|syncify|run_async|run_in_loop|asyncio_run"
+    r"|(?:\w+_)?blocking|synchroni[sz]ed?(?:_\w+)?)$"
+)
 
 # Decorators of libraries that make an object of a function, which is called by somebody else or runs it by itself.
-_TO_OBJECT = frozenset({"command", "group", "hybrid_command", "slash_command", "user_command", "message_command"})
+_TO_OBJECT = frozenset(
+    {"command", "group", "hybrid_command", "slash_command", "user_command", "message_command", "curry"}
+)
+_STARTS = re.compile(r"(?i)task|spawn|backgr|forget|sched|worker|job|thread|defer|queue|launch")
 _WRAPPED = {"generator": "generator", "coroutine": "async", "plain": "plain"}
 
 
@@ -48,6 +56,7 @@ class Effects:
         self._known: dict[Function, Effect] = program.answers()
         self._wrappers: dict[Function, str] = program.answers()
         self._doubtful: dict[Function, bool] = program.answers()
+        self._decorators: dict[tuple[Module, str], Value | None] = program.answers()
 
     def of(self, function: Function) -> Effect:
         """What calling `function` gives."""
@@ -72,19 +81,32 @@ class Effects:
 
     def dropped_by(self, function: Function) -> Function | None:
         """The decorator of the project that throws the coroutine of `function` away, if one does."""
-        effect = _written(function)
+        inside: list[Node] = []
         for decorator in reversed(function.facts.decorators):
-            node = decorator[1] if decorator[0] == "call" else decorator
-            value = self._program.static(function.module, function.parent).value(node)
+            value = self.decorator(function, decorator)
             if (
-                effect == "coroutine"
-                and isinstance(value, FunctionValue)
+                isinstance(value, FunctionValue)
                 and isinstance(value.function, Function)
                 and self.wrapper(value.function) == "dropped"
             ):
-                return value.function
-            effect = self._through(function, decorator, effect)
+                effect = _written(function)
+                for one in inside:
+                    effect = self._through(function, one, effect)
+                if effect == "coroutine":
+                    return value.function
+            inside.append(decorator)
         return None
+
+    def decorator(self, function: Function, decorator: Node) -> Value | None:
+        """What stands above `function` with an `@`, or what is called there; one name means one thing in a file."""
+        node = decorator[1] if decorator[0] == "call" else decorator
+        text = dotted(node) if function.parent is None else ""
+        if not text:
+            return self._program.static(function.module, function.parent).value(node)
+        key = (function.module, text)
+        if key not in self._decorators:
+            self._decorators[key] = self._program.static(function.module).value(node)
+        return self._decorators[key]
 
     def _through(self, function: Function, decorator: Node, effect: Effect) -> Effect:
         called = decorator[0] == "call"
@@ -100,7 +122,7 @@ class Effects:
             return "coroutine"
         if name == "coroutine" and effect in {"plain", "iterator"}:
             return "coroutine" if self._is_of_python(function, node) else "unknown"
-        value = self._program.static(function.module, function.parent).value(node)
+        value = self.decorator(function, decorator)
         if isinstance(value, FunctionValue) and isinstance(value.function, Function):
             return self._through_own(value.function, effect, called=called)
         if name in _TO_OBJECT or (effect == "coroutine" and _SAYS_PLAIN.search(name)):
@@ -131,10 +153,16 @@ class Effects:
             return False
         known = self._doubtful.get(function)
         if known is None:
-            static = self._program.static(function.module, function.parent)
-            nodes = [d[1] if d[0] == "call" else d for d in function.facts.decorators]
-            known = self._doubtful[function] = any(isinstance(static.value(node), External) for node in nodes)
+            values = (self.decorator(function, one) for one in function.facts.decorators)
+            known = self._doubtful[function] = any(
+                isinstance(one, External) and one.path not in semantics().decorators for one in values
+            )
         return known
+
+    def may_start_it(self, function: Function) -> bool:
+        """Whether a decorator is called like one after which a call starts the work: `@task`, `@background`."""
+        nodes = [d[1] if d[0] == "call" else d for d in function.facts.decorators]
+        return any(_STARTS.search(last_name(node)) for node in nodes)
 
     def _is_of_python(self, function: Function, node: Node) -> bool:
         """Whether `coroutine` is that of `types` or, once, of `asyncio`; tornado's starts the work at once."""
@@ -192,7 +220,7 @@ class Effects:
     def _read_returned(self, node: Node, decorator: Function, depth: int) -> str:
         """What the decorator gives back at one `return`."""
         inner = {f.name: decorator.module.function(i) for i, f in decorator.module.functions_in(decorator.index)}
-        params = {p[0] for p in decorator.facts.params}
+        params = _given(decorator)
         while node[0] == "call":
             callee = node[1]
             if callee[0] == "name" and callee[1] in inner:  # `return decorate(function)`, from both ways to write it
@@ -222,11 +250,18 @@ class Effects:
         outer: set[str] = set(params)
         parent = wrapper.parent
         while parent is not None:
-            outer |= {p[0] for p in parent.facts.params}
+            outer |= _given(parent)
             parent = parent.parent
         if wrapper.is_generator:
             return ""
         return _fate_of_wrapped(wrapper.body(), outer)
+
+
+def _given(decorator: Function) -> set[str]:
+    """The parameters that may be the function to decorate: not the object or the class that a method belongs to."""
+    names = [p[0] for p in decorator.facts.params]
+    is_bound = decorator.owner is not None and not decorator.decorated_with("staticmethod")
+    return set(names[1:] if is_bound else names)
 
 
 def _written(function: Function) -> Effect:

@@ -167,6 +167,13 @@ class Module:
             self.log += (self._note(name), self._scopes)
         return any(i.local == name for i in self._facts.imports)
 
+    def imports_module(self, name: str) -> bool:
+        """Whether an import, be it inside a function, brings in that module or something out of it."""
+        if self.log is not None:
+            self.log.append(self._scopes)
+        package, _, last = name.rpartition(".")
+        return any(i.module == name or (i.module == package and i.name == last) for i in self._facts.imports)
+
     def imports_of(self, name: str) -> list[ImportFacts]:
         """The imports, be they inside a function, that have that name."""
         if self.log is not None:

@@ -141,6 +141,7 @@ class Evaluator:
         self.owner = owner
         self.env: dict[str, Value | None] = {}
         self.plainly_entered: set[str] = set()  # variables that a plain `with … as` has bound
+        self.unmet: tuple[At, Instance] | None = None  # where an attribute was last asked for that its class lacks
 
     def value(self, node: Node) -> Value | None:
         """What `node` stands for."""
@@ -155,6 +156,9 @@ class Evaluator:
 
     def keep(self, value: Value | None) -> None:
         """The value goes somewhere that may await it."""
+
+    def known(self, value: Value | None) -> None:
+        """The value is handled as the promise that it is."""
 
     def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
         """The value is used as if it were a result."""
@@ -249,11 +253,15 @@ class Evaluator:
             if whole is not None and whole.name in _COLLECTIONS:  # empty on one path, filled on another
                 return FunctionValue(_builtin_method(whole, name), whole)
             members = [m for m in base.members if not isinstance(m, Nothing)]
-            having = [m for m in members if not self._certainly_lacks(m, name)]
-            return union([self.attribute(m, name, at, base_node) for m in having or members])
+            having = [m for m in members if not self._certainly_lacks(m, name)] or members
+            found = union([self._of_one(m, name, at, base_node) for m in having])
+            if len(having) > 1:
+                self.unmet = None  # another of them may have it
+            return found
         if isinstance(base, Instance):
             found = self.program.classes.member(base.cls, name, base)
             if found is None:
+                self.unmet = (at, base)
                 if isinstance(base.cls, LibraryClass):
                     if base.cls.qualified in _MOCKS:
                         return External(f"{base.cls.qualified}.{name}")  # namesakes in the project say nothing of it
@@ -278,7 +286,9 @@ class Evaluator:
             self.keep(base)
             return self.attribute(base.instance, name, at, base_node)
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
-            if name in _OF_COROUTINES or _is_looked_into(base, name):
+            if name in _ONLY_OF_COROUTINES:
+                self.known(base)
+            elif name in _OF_COROUTINES or _is_looked_into(base, name):
                 self.keep(base)  # whoever looks inside knows what it is
             else:
                 self.misuse(base, "attribute", at, name)
@@ -293,6 +303,18 @@ class Evaluator:
         ):
             self.misuse(base, "attribute", at, name)
         return None
+
+    def _of_one(self, base: Value | None, name: str, at: At, base_node: Node | None) -> Value | None:
+        """The attribute of one of several; of a class with nothing async in it a plain method, listed or not."""
+        found = self.attribute(base, name, at, base_node)
+        if found is not None or not isinstance(base, Instance) or not isinstance(base.cls, LibraryClass):
+            return found
+        full = base.cls.qualified
+        return (
+            FunctionValue(LibraryFunction(f"{full}.{name}", ("", "", {}), base.cls), base)
+            if library.is_plain(full)
+            else None
+        )
 
     def _certainly_lacks(self, value: Value | None, name: str) -> bool:
         """Whether an alternative cannot be meant, because its class, known as a whole, has no such attribute."""
@@ -336,10 +358,12 @@ class Evaluator:
         if func_node == ("name", "super") and "super" not in self.env:
             return self._super()
         func = self.value(func_node)
+        unmet = self.unmet
         values: list[tuple[str | None, Value | None]] = [
             ("*", self.value(arg[1])) if arg[0] == "star" else (None, self.value(arg)) for arg in node[2]
         ]
         values += [("**" if name is None else name, self.value(arg)) for name, arg in node[3]]
+        self.unmet = unmet  # what the arguments lack says nothing of the callee
         self.arguments(func, node, values)
         return self.program.calls.call(func, node, values, self)
 
@@ -510,10 +534,12 @@ class Evaluator:
         if index[0] == "slice" and isinstance(base, Builtin | TupleOf):
             return base if isinstance(base, Builtin) else Builtin("tuple", (union(base.items),) if base.items else ())
         if isinstance(base, Table):
-            if index[0] == "const" and len(index) == 3:
+            if index[:2] == ("const", "str") and len(index) == 3:
                 return base.by_key.get(index[2])
             return union(base.values) if base.values else None
         if isinstance(base, TupleOf):
+            if index[:2] == ("const", "int") and len(index) == 3 and index[2] < len(base.items):
+                return base.items[index[2]]
             return union(base.items) if base.items else None
         if isinstance(base, Builtin):
             if base.name == "str":
@@ -662,19 +688,19 @@ class Evaluator:
 
     def unpack(self, target: Node, value: Value | None) -> None:
         """Bind the names of a tuple target to the parts of `value`."""
-        if isinstance(value, TupleOf) and len(value.items) == len(target[1]):
-            for part, item in zip(target[1], value.items, strict=True):
-                self.bind(part, item)
-            return
-        if isinstance(value, Union):
-            tuples = [m for m in value.members if isinstance(m, TupleOf) and len(m.items) == len(target[1])]
-            if len(tuples) == len(value.members):
-                for index, part in enumerate(target[1]):
-                    self.bind(part, union([m.items[index] for m in tuples]))
-                return
-        item = self.iterated(value)
-        for part in target[1]:
-            self.bind(part, item)
+        parts = self.parts(value, len(target[1]))
+        item = None if parts is not None else self.iterated(value)
+        for index, part in enumerate(target[1]):
+            self.bind(part, item if parts is None else parts[index])
+
+    @staticmethod
+    def parts(value: Value | None, count: int) -> list[Value | None] | None:
+        """What stands in each place of a tuple of that length, or of one of several; None for anything else."""
+        known = [m for m in members_of(value) if m is not None]  # of what is not known, nothing is in any place
+        tuples = [m for m in known if isinstance(m, TupleOf) and len(m.items) == count]
+        if not tuples or len(tuples) < len(known):
+            return None
+        return [union([m.items[index] for m in tuples]) for index in range(count)]
 
     def on_walrus(self, node: Node) -> Value | None:
         value = self.value(node[2])
@@ -741,12 +767,8 @@ _BUILTIN_TYPES: dict[str, type] = {
     for kind in (str, bytes, bytearray, int, float, complex, bool, dict, list, set, frozenset, tuple, memoryview)
 }
 _CONSTANTS: dict[str, Value] = {name: Builtin(name) for name in ("str", "bytes", "int", "float", "complex", "bool")}
-_OF_COROUTINES = frozenset(
+_ONLY_OF_COROUTINES = frozenset(
     [
-        "send",
-        "throw",
-        "close",
-        "aclose",
         "asend",
         "athrow",
         "cr_code",
@@ -758,13 +780,12 @@ _OF_COROUTINES = frozenset(
         "__anext__",
         "__aenter__",
         "__aexit__",
-        "__name__",
-        "__qualname__",
-        "__class__",
         "ag_code",
         "ag_frame",
     ]
 )
+# Results have these as well: files are closed, and sockets send.
+_OF_COROUTINES = frozenset({"send", "throw", "close", "aclose", "__name__", "__qualname__", "__class__"})
 OF_FUTURES = frozenset(
     [
         "result",

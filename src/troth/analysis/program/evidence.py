@@ -15,11 +15,12 @@ from troth.analysis.findings import Reason
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.conventions import ASYNC_BY_NAME, is_asgi_call
+from troth.analysis.program.editions import is_plain_here
 from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryClass
-from troth.analysis.program.siblings import Siblings
-from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, Instance, Value
+from troth.analysis.program.siblings import OF_NOBODY, Siblings
+from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, External, Instance, Value
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FunctionFacts, Node
@@ -45,6 +46,9 @@ class Evidence:
         self._plain: Counter[str] = Counter()
         self._overriding: dict[str, bool] = {} if program is None else program.answers()
         self._adding: dict[str, bool] = {} if program is None else program.answers()
+        self._async_users: dict[tuple[str, str], bool] = {} if program is None else program.answers()
+        self._derived: dict[tuple[object, str], bool] = {} if program is None else program.answers()
+        self._wrapped: dict[str, bool] = {} if program is None else program.answers()
         self._places: dict[str, tuple[str, int]] = {}
         self.siblings = Siblings(program)
         self._generators: set[str] = set()  # names of async generators: calling one gives no coroutine
@@ -139,7 +143,10 @@ class Evidence:
         if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
         path = scope.module.path
-        reason = self._by_name(callee[2], path) if callee[0] == "attr" and not external else None
+        if not external and (self._is_nobodys(callee, scope) or self._is_given_by_default(callee, scope.function)):
+            external = OF_NOBODY
+        by_definition = callee[0] == "attr" and not external and callee[1][1] not in scope.plainly_entered
+        reason = self._by_name(callee[2], path) if by_definition else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
         if reason is not None and self.siblings.is_used_plainly(text, scope.function):
@@ -159,6 +166,38 @@ class Evidence:
             site.by_siblings = witness is not None
             site.is_firm = witness is not None and witness.firm
         return Coroutine(site, lambda: None)
+
+    def _is_nobodys(self, callee: Node, scope: Evaluator) -> bool:
+        """Whether the receiver is known, and neither its class nor one that derives from it has the method.
+
+        It comes from a base of which nothing is known, or is set from outside: namesakes in other classes say nothing.
+        """
+        if callee[0] != "attr" or scope.unmet is None or scope.unmet[0] is not callee[3]:
+            return False
+        base, name = scope.unmet[1], callee[2]
+        if base.guess or callee[1] in {("name", "self"), ("name", "cls")}:
+            return False
+        key = (base.cls, name)
+        known = self._derived.get(key)
+        if known is None:
+            classes = self._program.classes
+            owners = [f.owner for f in self._program.calling.functions_named(name) if f.owner is not None]
+            known = self._derived[key] = (isinstance(base.cls, Class) and classes.may_be_given(base.cls, name)) or any(
+                base.cls in classes.order(one) for owner in owners for one in (owner, *classes.children(owner))
+            )
+        return not known
+
+    def _is_given_by_default(self, callee: Node, function: Function) -> bool:
+        """Whether the receiver is a parameter with something of a library for a default: `trio.TASK_STATUS_IGNORED`."""
+        if callee[0] != "attr" or callee[1][0] != "name":
+            return False
+        param = function.params.get(callee[1][1])
+        if param is None or param[1] is not None or param[2] is None or param[2][0] != "attr":
+            return False
+        default = self._program.static(function.module, function.parent).value(param[2])
+        return isinstance(default, External) or (
+            isinstance(default, Instance) and isinstance(default.cls, LibraryClass)
+        )
 
     def awaitable_object(self, instance: Instance, node: Node, scope: Evaluator, target: Function | None) -> Value:
         """An object with `__await__`, which may do its work by itself.
@@ -219,12 +258,22 @@ class Evidence:
             return None
         count, plain = self.colors(name)
         telling = self._methods[name] if is_test(asking) else self._methods[name] - self._rehearsed[name]
-        if not telling or plain or self._may_override_a_library(name):
+        if not telling or plain or self._may_override_a_library(name) or self._is_wrapped(name):
             return None
         path, line = self._places[name]
         which = "the only definition" if count == 1 else f"all {count} definitions"
         verb = "is" if count == 1 else "are"
         return Reason(f"{which} of `{name}` in this project {verb} `async def`", path, line)
+
+    def _is_wrapped(self, name: str) -> bool:
+        """Whether a decorator makes something else of an `async def` of that name: a worker, a command, a tool."""
+        known = self._wrapped.get(name)
+        if known is None:
+            known = self._wrapped[name] = any(
+                f.is_async and f.facts.decorators and self._program.effects.of(f) != "coroutine"
+                for f in self._program.calling.functions_named(name)
+            )
+        return known
 
     def _by_library(self, name: str, asking: str, external: str = "") -> Reason | None:
         """The name of a method that a library which the file imports has, only as a coroutine function.
@@ -233,10 +282,29 @@ class Evidence:
         """
         if name in GENERIC or len(name) < _TELLING or any(self.colors(name)) or self._is_plain_elsewhere(name, asking):
             return None
+        if name.startswith("_"):
+            return None  # of what is private the tables know little
+        if _OF_A_CLASS.search(external):
+            return None  # a class that the table leaves out has nothing async in it
         for top in [external.partition(".")[0]] if external else sorted(self._program.module(asking).packages):
             if name in library.async_methods(top) and not self._program.is_older(top):
+                if is_plain_here(top, name, self._program.allowed):
+                    return None
+                if name in library.methods_of_async_twins(top) and not self._asks_for_async(top, asking):
+                    continue  # it has plain clients as well, and one of these may be meant
                 return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
         return None
+
+    def _asks_for_async(self, top: str, asking: str) -> bool:
+        """Whether a file has something of a package whose name says that it is async."""
+        known = self._async_users.get((top, asking))
+        if known is None:
+            file = self._program.module(asking).facts
+            imported = (f"{i.module}.{i.name or ''}" for i in file.imports if i.module.partition(".")[0] == top)
+            named = (name for f in file.functions for name in (*f.calls, *f.awaited) if name.startswith(f"{top}."))
+            known = any(map(library.is_called_async, (*imported, *named)))
+            self._async_users[top, asking] = known
+        return known
 
     def _is_async_twin(self, name: str) -> bool:
         """Whether a method is called as async twins are, and nothing in the project is called so otherwise."""
@@ -290,7 +358,10 @@ class Evidence:
         if name == function.name:
             return False  # a wrapper that hands the call on, mostly to an object of a library
         around = "" if owner is None else owner.name.lower()
-        if self._owners.get(name, set()) == {around} and callee[1][0] == "attr":
+        if self._owners.get(name, set()) == {around} and (
+            callee[1][0] == "attr"
+            or (callee[1][0] == "name" and self._is_made_elsewhere(function.origins.get(callee[1][1], "")))
+        ):
             return False
         if name.startswith("_"):
             return False  # what is private is another's own
@@ -299,6 +370,10 @@ class Evidence:
         if self._adds_to_a_library(name):
             return False  # other objects of the library may have it too
         return function.is_async and self._methods[name] < _MANY_DEFINITIONS
+
+    def _is_made_elsewhere(self, origin: str) -> bool:
+        """Whether a variable holds what a method gives that nobody in the project defines: `wire.get_proxy()`."""
+        return origin.endswith("()") and "." in origin and not any(self.colors(origin[:-2].rpartition(".")[2]))
 
     def _is_in_family(self, name: str, owner: Class) -> bool:
         """Whether a class, or a subclass of it, brings the method with it."""
@@ -346,6 +421,7 @@ _OVERRIDDEN = "`{}`, which overrides it, is `async def`"
 
 
 _TELLING = 5  # letters; shorter names mean many things
+_OF_A_CLASS = re.compile(r"(?:^|\.)[A-Z][^.()]*\.[^.]+$")  # `Api.whoami`, not `Api().whoami`
 
 
 def _gives_something_else(instance: Instance) -> bool:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.model import declares_scope
+from troth.analysis.facts.names import dotted, last_name
+from troth.analysis.program.awaited_values import is_awaited_from
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
 from troth.analysis.program.conventions import response_of
@@ -25,7 +27,8 @@ from troth.analysis.program.holding import (
     is_sure,
     promises,
 )
-from troth.analysis.program.ledger import LOOKING_INSIDE, State, dotted, last_part
+from troth.analysis.program.ledger import LOOKING_INSIDE, State, last_part
+from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.narrowing import Narrowing, asks_for_method, asks_for_mode
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
 from troth.analysis.program.values import (
@@ -93,6 +96,7 @@ _PLAINEST = {
 # What `gather` and `shield` are called for is to wait; a plain function may start something in an executor and go on.
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
 _RUNNING = frozenset({"run_until_complete", "run_forever", "run_coroutine_threadsafe", "asyncio.run", "anyio.run"})
+_FEW_OTHERS = 4  # of so many who wait, one may hand it on
 _LOST_IN_ASYNC = frozenset({"run_in_executor", "wrap_future"})
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
@@ -137,6 +141,7 @@ class Flow(Narrowing):
             return
         first = states[0][0]
         env: dict[str, Value | None] = {}
+        forgotten: list[Value | None] = []  # too many to follow
         names = set(first)
         for other, _ in states[1:]:
             names.update(other)
@@ -146,6 +151,8 @@ class Flow(Narrowing):
                 continue  # learned on some of the paths only
             head = values[0]
             env[name] = head if all(v is head for v in values) else union(values)
+            if env[name] is None and any(map(holds_promise, values)):
+                forgotten += values
         pending: dict[Site, int] = {}
         for site in {s for state in states for s in state[1]}:
             status = 0
@@ -153,6 +160,8 @@ class Flow(Narrowing):
                 status |= state[1].get(site, MAYBE)
             pending[site] = status
         self.env, self.pending = env, pending
+        for value in forgotten:
+            self.keep(value)
 
     def _leave(self) -> None:
         """A way out of the function."""
@@ -208,8 +217,19 @@ class Flow(Narrowing):
                 self.incident(kind, member.site)
             elif isinstance(member, Awaitable) and member.site is not None and member.kind == "lazy":
                 self.incident("dropped", member.site)
-            elif isinstance(member, Awaitable) and member.site is not None and _is_lost_when_dropped(member.site):
+            elif (
+                isinstance(member, Awaitable)
+                and member.site is not None
+                and (_is_lost_when_dropped(member.site) or self._is_awaited_by_all_others(member.site))
+            ):
                 self.incident("dropped task", member.site, sure=False)
+
+    def _is_awaited_by_all_others(self, site: Site) -> bool:
+        """Whether a function of the project gives a future that others wait for: here nobody hears of its errors."""
+        if site.promise != "future" or not self.function.is_async or not isinstance(site.target, Function):
+            return False
+        awaited, bare = self.program.evidence.siblings.sites_of(last_part(site.callee))
+        return awaited > 1 and awaited >= _FEW_OTHERS * (bare - 1)
 
     def s_assign(self, statement: Node) -> None:
         value = self.value(statement[2])
@@ -242,13 +262,15 @@ class Flow(Narrowing):
                 or target[2] in {"side_effect", "return_value"}  # of a mock
                 or not (base is None or isinstance(base, Instance | ModuleValue))
                 or is_test(self.module.path)  # a stand-in is told what to give
+                or is_awaited_from(self.program, target)
             ):
                 self.keep(value)
             else:
                 self.hand_over(value, f"`{callee_text(target)}`", target[3])
         elif kind in {"tuple", "list"}:
-            if isinstance(value, TupleOf) and len(value.items) == len(target[1]):
-                for part, item in zip(target[1], value.items, strict=True):
+            parts = self.parts(value, len(target[1]))
+            if parts is not None:
+                for part, item in zip(target[1], parts, strict=True):
                     self._assign(part, item)
                 return
             self.misuse(value, "unpacking", None) if is_promise(value) else None
@@ -257,11 +279,16 @@ class Flow(Narrowing):
                 self._assign(part[1] if part[0] == "star" else part, item)
         elif kind == "index":
             base = self.value(target[1])
-            self.misuse(self.value(target[2]), "subscript")
-            if target[1][0] == "name" and target[1][1] in self.env and isinstance(base, Builtin | Table):
+            self.as_key(target[2])
+            is_put = holds_promise(value)
+            if is_put and is_awaited_from(self.program, target):
+                self.keep(value)
+            elif target[1][0] == "name" and target[1][1] in self.env and isinstance(base, Builtin | Table):
                 old = base.args[-1:] if isinstance(base, Builtin) else base.values
                 self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old, value])))
                 self._hold(target[1][1], value)
+            elif not is_put:
+                return
             elif (
                 looks_like_keeper(callee_text(target[1]))
                 or self._fills_for_caller(target[1])
@@ -383,7 +410,7 @@ class Flow(Narrowing):
         if not holds_promise(value):
             return
         members = [m for m in members_of(value) if not isinstance(m, Nothing)]
-        if any(map(is_promise, members)):
+        if any(map(is_promise, members)) or self._is_made_for_caller(value):
             self.keep(value)
         elif self._declared_otherwise():
             for promise in promises(value):
@@ -394,6 +421,20 @@ class Flow(Narrowing):
             self.hand_over(value, "a collection that is returned", statement[2])
         else:
             self.keep(value)
+
+    def _is_made_for_caller(self, value: Value) -> bool:
+        """Whether a promise in what is returned is announced, or is that of a function made on the spot for it."""
+        returns = self.function.facts.returns
+        if returns is not None:
+            return mentions_awaitable(returns, ("Awaitable", "Coroutine", "Future", "Task"))
+        sites = [promise.site for promise in promises(value)]
+        return all(
+            site is not None
+            and isinstance(site.target, Function)
+            and site.target.parent is self.function
+            and not self.program.evidence.siblings.is_awaited(site.target.name)
+            for site in sites
+        )
 
     def _promises_results(self) -> bool:
         """Whether the annotation of the result says nothing of promises, though not what its items are."""
@@ -571,6 +612,8 @@ class Flow(Narrowing):
                 self.keep(member)
 
     def _check_plain_with(self, member: Instance, node: Node, at: At) -> None:
+        if isinstance(member.cls, LibraryClass) and self.runs_by_itself(member.cls.qualified):
+            return
         if self.program.classes.is_only_async(member.cls, "__aenter__"):
             self._taken_plainly("plain with", member, node, at)
 
@@ -674,7 +717,8 @@ class Flow(Narrowing):
             known: dict[str, Value] = {n: v for n, v in self.env.items() if isinstance(v, CallableType) and v.how}
             if known:
                 self.narrowed[index] = known
-            self._capture(index)
+        self._capture(index)  # a method of a class inside reads the variables around it too
+        if function.owner is None and declares_scope(function.facts):
             for inner in function.body():
                 if inner[0] == "scope":
                     self.env.update(dict.fromkeys(inner[1]))  # it may set them whenever it is called
@@ -720,8 +764,11 @@ class Flow(Narrowing):
             misuses = self.misuses.get(site, [])
             if (site.at, "returned") in self.incidents:
                 continue
-            broken = any(
-                m.kind in _PROVING
+            if site in self._known:
+                continue
+            is_iterated = site.promise == "generator" and status & KEPT
+            broken = not is_iterated and any(
+                (m.kind in _PROVING and not (m.kind == "condition" and status & KEPT))
                 or f"text:{m.text}" in LOOKING_INSIDE
                 or (m.kind == "argument" and m.text.endswith("is no awaitable"))
                 for m in misuses

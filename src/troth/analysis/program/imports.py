@@ -59,7 +59,7 @@ class ModuleFinder:
     def _look(self, name: str, importer: str) -> str | None:
         direct = self._by_name.get(name)
         if direct:
-            return self._nearest(direct, importer)
+            return self._beside(name, importer) or self._nearest(direct, importer)
         parts = tuple(name.split("."))
         fitting = [entry[0] for entry in self._by_last.get(parts[-1], ()) if entry[1:][-len(parts) :] == parts]
         if not fitting:
@@ -78,6 +78,16 @@ class ModuleFinder:
             if not fitting:
                 return None
         return self._nearest(fitting, importer)
+
+    def _beside(self, name: str, importer: str) -> str | None:
+        """The neighbour of a script: its folder, which is no package, comes first on `sys.path` when it is run."""
+        here = importer[: importer.rfind("/") + 1]
+        if f"{here}__init__.py" in self._names or name in sys.stdlib_module_names:
+            return None
+        base = here + name.replace(".", "/")
+        return next(
+            (one for one in (f"{base}.py", f"{base}/__init__.py") if one in self._names and one != importer), None
+        )
 
     def has_folder(self, name: str, importer: str) -> bool:
         """Whether `name` is a package of the project without a file of its own."""

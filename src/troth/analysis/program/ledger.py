@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from troth.analysis.facts.names import dotted
+from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
-from troth.analysis.program.calling import Call
+from troth.analysis.program.calling import Call, names_of
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Function
@@ -43,9 +46,10 @@ from troth.analysis.program.values import (
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
-__all__ = ["LOOKING_INSIDE", "Ledger", "State", "dotted", "last_part"]
+__all__ = ["LOOKING_INSIDE", "TAKES_A_FUNCTION", "Ledger", "State", "last_part"]
 
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
@@ -64,7 +68,16 @@ _FOLLOWED = frozenset(
 # Methods of lists, sets and dicts that loop over what they are given.
 _LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
 
+# Importing them replaces each of their async methods by one that runs the loop where none runs yet.
+_PLAIN_OUTSIDE = frozenset({"pyrogram", "hydrogram"})
+
 # They take a collection apart, and raise an error where they meet a promise in it.
+TAKES_A_FUNCTION = "which wants a function to call"
+# Builtins that take what a collection holds one by one, and for what.
+_ONE_BY_ONE = {
+    f"`{name}`, which never awaits it": kind
+    for name, kind in (("any", "condition"), ("all", "condition"), ("sum", "argument"))
+}
 LOOKING_INSIDE = frozenset({"text:`str.join`", "text:`json.dumps`", "text:`json.dump`"})
 
 
@@ -100,6 +113,7 @@ class Ledger(Evaluator):
         self._knows_mode = False  # where somebody has asked whether all of this is to be plain or async
         self._awaits: dict[Site, At] = {}  # where a promise was awaited last
         self._raised: dict[Site, int] = {}  # what was held where an error was raised
+        self._known: set[Site] = set()  # promises that somebody handles as what they are
         self.calls: dict[At, Call] = {}
         self.keys: list[KeyAsked] = []
         self._awaiting: set[At] = set()
@@ -111,10 +125,19 @@ class Ledger(Evaluator):
     def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
         if self._knows_mode and not self.function.is_async:
             return None  # a plain function that knows of both flavors is not run in this one, or gives to who awaits
+        if isinstance(target, library.LibraryFunction) and self.runs_by_itself(target.qualname):
+            return None
         known = self.sites.get((at, promise))
         if known is None:
             known = self.sites[at, promise] = Site(self.function, at, callee, target, promise, sure, reasons)
         return known
+
+    def runs_by_itself(self, qualname: str) -> bool:
+        """Whether a library has made its async methods plain for code outside of a running loop, as here."""
+        if self.function.is_async:
+            return False
+        top = qualname.partition(".")[0]
+        return top in _PLAIN_OUTSIDE or (top == "telethon" and self.module.imports_module("telethon.sync"))
 
     def keep(self, value: Value | None) -> None:
         if value is None or not self.pending or type(value) in NEVER:
@@ -124,11 +147,22 @@ class Ledger(Evaluator):
             if site is not None and site in self.pending:
                 self.pending[site] = (self.pending[site] & MAYBE) | KEPT
 
+    def known(self, value: Value | None) -> None:
+        """Somebody handles the promise as what it is: he enters it, steps through it, or asks for its kind.
+
+        An attribute that he reads beside that is one the object has, and no proof that he took it for its result.
+        """
+        self.keep(value)
+        self._known.update(promise.site for promise in promises(value) if promise.site is not None)
+
     def hand_over(self, value: Value | None, text: str, at: At | None) -> None:
         """The value goes to somebody unknown who does not look like one that awaits it."""
         for promise in promises(value):
             site = promise.site
             if site is None or site.promise == "task":
+                continue
+            if self._is_made_on_the_spot(site):
+                self.keep(promise)
                 continue
             if site in self.pending:
                 if not self.pending[site] & (KEPT | AWAITED):
@@ -136,6 +170,17 @@ class Ledger(Evaluator):
                     self.misuses.setdefault(site, []).append(Misuse("handed over", at or site.at, text))
             elif isinstance(promise, Coroutine):
                 self.incident("handed over", site, detail=text, sure=False)
+
+    def _is_made_on_the_spot(self, site: Site) -> bool:
+        """Whether the promise is that of a function inside this one which nobody awaits: made for who is given it."""
+        target = site.target
+        return (
+            isinstance(target, Function)
+            and target.parent is not None
+            and target.parent.index > 0
+            and target.owner is None
+            and not self.program.evidence.siblings.is_awaited(target.name)
+        )
 
     def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
         if value is None or type(value) in NEVER:
@@ -167,6 +212,9 @@ class Ledger(Evaluator):
         ):
             self.keep(value)
             return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
+        if kind == "iteration" and _is_driven_by_hand(value):
+            self.keep(value)
+            return
         if site in self.pending:
             self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
             return
@@ -209,7 +257,7 @@ class Ledger(Evaluator):
             else:
                 self.keep(member)
 
-    def _awaited_function(self, value: FunctionValue, at: At) -> None:
+    def _awaited_function(self, value: FunctionValue, at: At, given_to: str = "") -> None:
         function = value.function
         is_async = (
             self.program.effects.of(function) == "coroutine"
@@ -226,7 +274,7 @@ class Ledger(Evaluator):
             return program.reasons.of_library(value, function)
 
         site = Site(self.function, at, function.name, function, "coroutine", True, why)
-        self.incidents[at, "not called"] = Incident("not called", site, at)
+        self.incidents[at, "not called"] = Incident("not called", site, at, given_to)
 
     def on_await(self, node: Node) -> Value | None:
         awaited = node[1]
@@ -239,8 +287,8 @@ class Ledger(Evaluator):
     def on_index(self, node: Node) -> Value | None:
         base_node, index_node = node[1], node[2]
         base = self.value(base_node)
-        self.misuse(self.value(index_node), "subscript", _at_of(index_node))
-        if type(base) is Instance and index_node[0] == "const" and len(index_node) == 3:
+        self.as_key(index_node)
+        if type(base) is Instance and index_node[:2] == ("const", "str") and len(index_node) == 3:
             if base_node[0] == "name":
                 self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
             elif base_node[0] == "await":
@@ -248,6 +296,14 @@ class Ledger(Evaluator):
             elif base_node[0] == "index" and base_node[1][0] == "name":
                 self.keys.append(KeyAsked(f"{base_node[1][1]}[]", index_node[2], base, None))
         return self.item(base, index_node, _at_of(base_node))
+
+    def as_key(self, node: Node) -> None:
+        """A future is a key as good as any, and so is what a variable holds; a call in brackets is for its result."""
+        key = self.value(node)
+        if is_future(key) or (node[0] in {"name", "attr"} and holds_promise(key)):
+            self.keep(key)
+        else:
+            self.misuse(key, "subscript", _at_of(node))
 
     def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
         if name == "get" and base_node is not None and base_node[0] in {"name", "await"}:
@@ -269,6 +325,8 @@ class Ledger(Evaluator):
             assert isinstance(func, FunctionValue)
             self.keep(func.receiver)
         for position, (name, value) in enumerate(values):
+            if type(value) is FunctionValue and _wants_a_promise(self.calls[at], name or str(position)):
+                self._awaited_function(value, at, last_part(callee_text(node[1])))
             if value is None or type(value) in NEVER or not holds_promise(value):
                 continue
             if name in {"*", "**"} and is_promise(value):
@@ -283,6 +341,9 @@ class Ledger(Evaluator):
                 if node[2][0][0] == "name":
                     self.env[node[2][0][1]] = None  # what it is, is found out at run time
                 continue
+            if node[1] == ("name", "next") and _is_driven_by_hand(value):
+                self.keep(value)
+                continue
             if _loops_over(node, func) and is_promise(value):
                 self.misuse(value, "iteration", node[-1])
                 continue
@@ -291,13 +352,19 @@ class Ledger(Evaluator):
             if self._is_filled_with_results(node, func) and is_promise(value):
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
                 continue
+            if is_promise(value) and (taker := _calls_what_it_gets(self.calls[at].callee, name or str(position))):
+                self.misuse(value, "argument", node[-1], f"`{taker}`, {TAKES_A_FUNCTION}")
+                continue
             text = self.program.consumers.drops(func, node, position, name, value)
             if text:
                 if text in LOOKING_INSIDE:
                     for promise in promises(value):
                         self.misuse(promise, "text", node[-1], text.removeprefix("text:"))
                 elif not any(map(is_promise, members_of(value))):
-                    if self.program.consumers.wants_results(func, position, name):
+                    if text in _ONE_BY_ONE:
+                        for promise in promises(value):
+                            self.misuse(promise, _ONE_BY_ONE[text], None, text)
+                    elif self.program.consumers.wants_results(func, position, name):
                         for promise in promises(value):
                             self.misuse(promise, "argument", node[-1], text)
                     elif not isinstance(func, FunctionValue) or isinstance(func.function, Function):
@@ -314,8 +381,20 @@ class Ledger(Evaluator):
                 self.keep(value)
                 if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][0] == "name":
                     self.env[node[2][position][1]] = None  # what it is, is found out at run time
+            elif func is None and at in self._awaiting and not self._is_lost_inside(value):
+                self.keep(value)
             else:
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
+
+    @staticmethod
+    def _is_lost_inside(value: Value) -> bool:
+        """Whether a promise, or a collection with one that is surely a promise, is given away.
+
+        Of a collection of what may be promises, whoever is unknown and awaited himself may well await the items.
+        """
+        return any(map(is_promise, members_of(value))) or any(
+            p.site is not None and p.site.sure for p in promises(value)
+        )
 
     def _is_filled_with_results(self, node: Node, func: Value | None) -> bool:
         """`self.totals.append(…)`, where the list that an object keeps is declared to hold no promises."""
@@ -339,8 +418,12 @@ class Ledger(Evaluator):
         if old is None:
             return False
         new = self.iterated(value) if callee[2] == "extend" else value
-        self.env[name] = Builtin(old.name, (union([*old.args[:1], new]),))
+        held = union([*old.args[:1], new])
+        self.env[name] = Builtin(old.name, (held,))
         self._hold(name, value)
+        if held is None:  # too many to follow
+            self.keep(old)
+            self.keep(value)
         return True
 
     def _hold(self, variable: str, value: Value | None) -> None:
@@ -424,6 +507,8 @@ class Ledger(Evaluator):
         returns = self.function.facts.returns
         if returns is not None and not mentions_awaitable(returns):
             return True
+        if self.function.parent is not None and _gives_away(self.function.parent.body(), self.function.name):
+            return False  # made for somebody who may await what he gets
         return value.site is not None and self.program.evidence.is_awaited_elsewhere(value.site)
 
     def on_walrus(self, node: Node) -> Value | None:
@@ -433,6 +518,17 @@ class Ledger(Evaluator):
         return value
 
 
+def _gives_away(node: Any, name: str) -> bool:
+    """Whether what calling `name` gives is given to somebody as an argument."""
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "call" and len(node) == 5:
+        given = (*node[2], *(value for _, value in node[3]))
+        if any(one[0] == "call" and one[1] == ("name", name) for one in given):
+            return True
+    return any(_gives_away(part, name) for part in node)
+
+
 def _yields_a_result(node: Any) -> bool:
     """Whether something that is no promise is yielded below `node`: a constant, or what an `await` gives."""
     if not isinstance(node, tuple) or not node:
@@ -440,6 +536,12 @@ def _yields_a_result(node: Any) -> bool:
     if node[0] == "yield" and isinstance(node[1], tuple) and node[1][0] in {"await", "const", "fstr", "dict"}:
         return node[1] != ("const", "None")
     return any(_yields_a_result(part) for part in node if part.__class__ is tuple)
+
+
+def _is_driven_by_hand(value: Value | None) -> bool:
+    """Whether a generator of `@types.coroutine` makes it: an iterator like any other."""
+    target = value.site.target if isinstance(value, Coroutine) and value.site is not None else None
+    return isinstance(target, Function) and target.is_generator and not target.is_async
 
 
 def _is_mixed_dict(value: Value) -> bool:
@@ -469,25 +571,47 @@ def _mentions(inner: Node | int, variable: str, flow: Ledger) -> bool:
     if not variable:
         return False
     node: Any = flow.module.function(inner).body() if isinstance(inner, int) else inner
-    return _reads(node, variable)
+    return _reads(node, variable, flow.module)
 
 
-def _reads(node: Any, variable: str) -> bool:
+def _reads(node: Any, variable: str, module: Module) -> bool:
     if not isinstance(node, tuple) or not node:
         return False
     if node[0] == "name":
         return bool(node[1] == variable)
-    return any(_reads(part, variable) for part in node)
-
-
-def dotted(node: Node) -> str:
-    """`self.store.db` as text; empty for anything but names and attributes of names."""
-    if node[0] == "name":
-        return str(node[1])
-    base = dotted(node[1]) if node[0] == "attr" else ""
-    return f"{base}.{node[2]}" if base else ""
+    if node[0] == "def" and type(node[1]) is int:  # a function inside the closure reads what the closure can read
+        return _reads(module.function(node[1]).body(), variable, module)
+    return any(_reads(part, variable, module) for part in node)
 
 
 def last_part(callee: str) -> str:
     """The last name of a callee as written."""
     return callee.rpartition(".")[2]
+
+
+def _calls_what_it_gets(func: Value | None, place: str) -> str:
+    """The name of a library's function that wants a function in that place: `Thread(target=…)`, `loop.call_soon(…)`."""
+    known = semantics()
+    for name in names_of(func):
+        slot, spawner = known.slots.get(name), known.spawners.get(name)
+        if slot is not None and place in slot.wants:
+            return name
+        if spawner is not None and spawner.takes in {"function", "either", "plain"} and place in spawner.parameter:
+            return name
+    return ""
+
+
+def _wants_a_promise(call: Call, place: str) -> bool:
+    """Whether what is called takes a coroutine in that place, and neither a function nor a collection."""
+    if last_part(call.text) not in _names_of_spawners():
+        return False
+    known = semantics().spawners
+    spawner = next((known[name] for name in names_of(call.callee) if name in known), None)
+    if spawner is None or spawner.takes != "coroutine" or "fs" in spawner.parameter:
+        return False
+    return place in spawner.parameter or ("*" in spawner.parameter and place.isdigit())
+
+
+@cache
+def _names_of_spawners() -> frozenset[str]:
+    return frozenset(last_part(name) for name, one in semantics().spawners.items() if one.takes == "coroutine")

@@ -80,6 +80,13 @@ def has_members(qualified: str) -> bool:
 
 
 @cache
+def is_plain(qualified: str) -> bool:
+    """Whether the tables know a class as one that has nothing async in it; its methods are left out of them."""
+    found = find(qualified)
+    return found is not None and found.kind == "class" and bool(_tables().class_(found.name).get("s"))
+
+
+@cache
 def async_methods(top_level: str) -> frozenset[str]:
     """The methods that the classes of a package have as coroutine functions and in no other color."""
     tables = _tables()
@@ -99,6 +106,32 @@ def async_methods(top_level: str) -> frozenset[str]:
     return frozenset(names - plain_methods(top_level))
 
 
+@cache
+def methods_of_async_twins(top_level: str) -> frozenset[str]:
+    """Those of them that only classes have which are called async: the package has plain ones beside them.
+
+    The plain `Client` of an `AsyncClient` is mostly not in the table, and has methods of the same names.
+    """
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    if table is None:
+        return frozenset()
+    native = {
+        name
+        for path, module in table.modules.items()
+        for cls, known in module.get("c", {}).items()
+        if not is_called_async(f"{path}.{cls}")
+        for name in known.get("m", ())
+    }
+    return async_methods(top_level) - native
+
+
+def is_called_async(qualified: str) -> bool:
+    """Whether the name of something in a package says that it is async: `AsyncClient`, `redis.asyncio`."""
+    return _CALLED_ASYNC.search(qualified.partition(".")[2]) is not None
+
+
+_CALLED_ASYNC = re.compile(r"Async(?![a-z])|Aio(?=[A-Z])|(?:^|[._])(?:async|asyncio|aio)(?:[._]|$)")
 _SAYS_ASYNC = re.compile(r"(?i)\b_?(?:async|asyncio|aio)(?=[A-Z.]|\b)|(?:Async|Aio)\b")
 
 
@@ -114,6 +147,22 @@ def plain_methods(top_level: str) -> frozenset[str]:
         for known in module.get("c", {}).values():
             names.update(name for name, sig in known.get("m", {}).items() if not set(sig[0]) & set("agmow"))
     return frozenset(names)
+
+
+@cache
+def working_methods(top_level: str) -> frozenset[str]:
+    """The methods of a package whose result may be awaited and need not be: they do their work by themselves."""
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    if table is None:
+        return frozenset()
+    return frozenset(
+        name
+        for module in table.modules.values()
+        for known in module.get("c", {}).values()
+        for name, sig in known.get("m", {}).items()
+        if "o" in sig[0]
+    )
 
 
 # `async with` and `async for` ask for the first, `with` and `for` for the second.

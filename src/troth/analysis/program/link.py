@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager, nullcontext
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -70,7 +71,7 @@ __all__ = ["Program", "Summary"]
 
 _EMPTY = FileFacts((), (), (), (), None)
 _DEEPEST_FLOW = 30  # functions whose results are found out inside one another; beyond it they stay unknown
-_AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
+_AWAITABLES = ("Awaitable", "Coro", "Future", "Task")  # and `Coro`, as many call the type for themselves
 _ASKING = frozenset({"iscoroutine", "isawaitable", "isfuture", "iscoroutinefunction", "isasyncgen", "callable"})
 _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 
@@ -145,6 +146,7 @@ class Program:
         self._facts_of = facts_of
         self._modules: dict[str, Module] = {}
         self.allowed: Mapping[str, int] = {}  # the newest major versions of libraries that the project allows itself
+        self.self_running: tuple[str, ...] = ()  # folders whose pytest takes on every async test by itself
         self._older: dict[str, bool] = self.answers()
         self.names = Names(self)
         self.types = Types(self)
@@ -458,6 +460,15 @@ class Program:
         """The names of which something async is known, in the project or in what it imports."""
         return set() if self._suspicion is None else self._suspicion.names
 
+    def majors_behind(self, top: str) -> int:
+        """By how many major versions what the project asks of a library is older than what the tables know."""
+        allowed = self.allowed
+        if not allowed:
+            return 0
+        return max(
+            (version - allowed.get(normalized(name), version) for name, version in library.sources(top)), default=0
+        )
+
     def is_older(self, top: str) -> bool:
         """Whether the project asks for an older version of a library than the tables know, and never awaits near it.
 
@@ -465,8 +476,7 @@ class Program:
         """
         known = self._older.get(top)
         if known is None:
-            asks = [self.allowed.get(normalized(name), version) < version for name, version in library.sources(top)]
-            known = self._older[top] = any(asks) and not any(
+            known = self._older[top] = self.majors_behind(top) > 0 and not any(
                 f.awaited
                 for module in self.own_modules()
                 if any(one.module.partition(".")[0] == top for one in module.facts.imports if not one.level)
@@ -547,6 +557,27 @@ class Program:
                     return True
         return False
 
+    def implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
+        """The methods of that name in the classes that derive from `cls`, without those that say nothing either."""
+        if not isinstance(cls, Class):
+            return []
+        found = [
+            child.module.function(child.methods[function.name][-1])
+            for child in self.classes.children(cls)
+            if function.name in child.methods
+        ]
+        return [one for one in found if not one.is_abstract]
+
+    def async_implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
+        """Those of a method without a body, where all of them are async: it is async in all but name.
+
+        One alone may as well be the one that breaks the contract, unless somebody awaits it.
+        """
+        others = self.implementations(function, cls) if function.is_abstract else []
+        if any(self.effects.of(one) != "coroutine" for one in others):
+            return []
+        return others if len(others) > 1 or self.evidence.siblings.sites_of(function.name)[0] else []
+
     def overridden_at_all(self, function: Function, receiver: Value | None) -> bool:
         """Whether the call might run another body than this one."""
         if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
@@ -604,11 +635,13 @@ class Program:
         return self._suspicion.falls_on(function)
 
     def walk(
-        self, paths: Sequence[str], beyond: Mapping[str, Sequence[int]] | None = None
+        self, paths: Sequence[str], beyond: Mapping[str, Sequence[int]] | None = None, calling: Collection[str] = ()
     ) -> tuple[set[str], dict[str, list[int]]]:
-        """Walk through the suspect functions of `paths`, except those in `beyond`; `incidents` then tells what was met.
+        """Walk through the suspect functions of `paths`; `incidents` then tells what was met.
 
-        Returned are the names of the plain functions that were found to return promises, and the functions walked.
+        With `beyond`, the functions that were walked before, only others are that call one of the names in `calling`,
+        which were learned since. Returned are the names of the plain functions that were found to return promises, and
+        the functions walked.
         """
         self.prepare()
         self.asked = tuple(paths) if beyond is None else ()  # else all but the promises was told of these files before
@@ -618,13 +651,15 @@ class Program:
         walked: dict[str, list[int]] = {}
         returning: set[str] = set()
         skipped = {path: set(indices) for path, indices in (beyond or {}).items()}
-        waiting = [
+        left = dict.fromkeys(
             module.own_function(index)
             for module in map(self.module, paths)
             for index in range(len(module._facts.functions))
             if index not in skipped.get(module.path, ())
-        ]
-        left = dict.fromkeys(waiting)
+        )
+        waiting = list(left)
+        if beyond is not None:
+            waiting = [function for function in self.calling.functions_naming(calling) if function in left]
         while True:
             for module, functions in groupby(waiting, key=lambda one: one.module):
                 with nullcontext() if self.reads is None else self.reads.for_file(module.path):
@@ -685,8 +720,23 @@ class Program:
     def incidents_of(self, *kinds: str) -> Iterator[Incident]:
         """The incidents of these kinds."""
         for incident in self.incidents():
-            if incident.kind in kinds and not incident.site.by_siblings:
+            if (
+                incident.kind in kinds
+                and not incident.site.by_siblings
+                and not self._is_of_several_classes(incident.site)
+            ):
                 yield incident
+
+    def _is_of_several_classes(self, site: Site) -> bool:
+        """Whether a plain function calls an attribute whose class the file asks for: `isinstance(self.stack, …)`.
+
+        One of its classes is the plain one, which a function that cannot await is more likely to mean.
+        """
+        receiver = site.callee.rpartition(".")[0]
+        if site.function.is_async or not receiver.startswith("self."):
+            return False
+        text = self.text(site.function.module.path).value
+        return re.search(rf"\bisinstance\(\s*{re.escape(receiver)}\s*,", text) is not None
 
     def incidents_by_siblings(self) -> Iterator[Incident]:
         """The incidents of which only other sites of the same callee speak."""

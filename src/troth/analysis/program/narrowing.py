@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION
@@ -14,7 +14,7 @@ from troth.analysis.program.holding import (
     is_promise,
     promises,
 )
-from troth.analysis.program.ledger import Ledger, dotted
+from troth.analysis.program.ledger import Ledger
 from troth.analysis.program.sites import MAYBE, PENDING
 from troth.analysis.program.values import (
     Builtin,
@@ -39,6 +39,7 @@ _MODE = re.compile(r"(?i)^_*(?:(?:is|use|uses|run|in|as|has|want|wants|supports?
 _ASKS_FOR_OTHERS = frozenset({"isasyncgenfunction", "isgeneratorfunction"})
 _AWAITABLE_TYPES = frozenset(
     {"Awaitable", "Coroutine", "CoroutineType", "Future", "Task", "AsyncIterator", "AsyncGenerator", "AsyncIterable"}
+    | {"AsyncGeneratorType", "AbstractAsyncContextManager", "AsyncContextManager", "GeneratorType"}
 )
 
 
@@ -111,7 +112,7 @@ class Narrowing(Ledger):
         if holds_promise(known):
             nodes = classes[1] if classes[0] == "tuple" else (classes,)
             if any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
-                self.keep(known)
+                self.known(known)
                 self._learn(key, union([m for m in members_of(known) if not is_promise(m)]))
         elif isinstance(known, Union):
             excluded = [self.value(n) for n in (classes[1] if classes[0] == "tuple" else (classes,))]
@@ -171,10 +172,11 @@ class Narrowing(Ledger):
                 instances.append(None)
         known = self.env.get(name)
         if holds_promise(known):
-            if any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
-                self.keep(known)
+            is_guess = any(promise.site is not None and promise.site.by_siblings for promise in promises(known))
+            if is_guess or any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
+                self.known(known)  # whoever says what it is knows better than its siblings do
                 return
-            for promise in promises(known) if isinstance(known, Union) else ():
+            for promise in promises(known):
                 if promise.site in self.pending:  # what is of that class is no promise: none is held on this path
                     self.pending[promise.site] = (self.pending[promise.site] & ~PENDING) | MAYBE
         if "." not in name or None not in instances:

@@ -275,3 +275,7 @@ class Words(set[K]):
             note = self._notes[key] = Note((self._kind, key))
         self._append(note)
         return _is_in(self, key)
+
+    def among(self, keys: Iterable[K]) -> set[K]:
+        """Those of the keys that are names in it; all of them are noted."""
+        return {key for key in keys if key in self}

@@ -12,6 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from troth.analysis.findings import Reason
+from troth.analysis.program import library
 from troth.analysis.program.generic import GENERIC
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["Siblings", "Witness"]
+__all__ = ["OF_NOBODY", "Siblings", "Witness"]
+
+OF_NOBODY = "?"  # where a method comes from that the receiver's class, as far as it is known, does not have
 
 
 class Witness(NamedTuple):
@@ -48,6 +51,7 @@ class _Named:
         self.awaited: Counter[str] = Counter()
         self.bare: Counter[str] = Counter()
         self.places: dict[str, tuple[str, int]] = {}
+        self.packages: dict[str, set[str]] = {}  # what the files that await it import
 
     def of(self, key: str) -> _Count:
         return _Count(self.awaited[key], self.bare[key])
@@ -82,9 +86,19 @@ class Siblings:
         """Whether a callee of that last name is awaited anywhere."""
         return self._awaited_names[name] > 0
 
+    def sites_of(self, name: str) -> tuple[int, int]:
+        """How many functions await callees of that last name, and how many call them without."""
+        count = self._all_of(name).of(_ANY)
+        return count.awaited, count.bare
+
     def is_left_alone(self, name: str) -> bool:
         """Whether callees of that last name are often called without `await`: they may do their work by themselves."""
         return not self._all_of(name).of(_ANY).mostly(1, _VERY_FEW)
+
+    def is_awaited_by_others(self, name: str) -> bool:
+        """Whether somebody awaits a callee of that last name, other than the override of it that hands the call on."""
+        named = self._all_of(name)
+        return named.awaited[_ANY] > named.awaited[f"?.{name}"]
 
     def is_used_plainly(self, text: str, function: Function) -> bool:
         """Whether several functions call the same by the same words, and nobody ever awaits it by these.
@@ -119,11 +133,14 @@ class Siblings:
             return None  # what a pipeline is told is done when it is executed
         if text[1:2] == "." and _is_local(text, function):
             return None  # `a.send` in another function is another `a`
+        if "." in text and any(name in library.working_methods(top) for top in function.module.packages):
+            return None  # a library that the file imports has it as something to be awaited by who wants to
+        near = self._by_identity(text, name, function) or self._in_this_place(text, name, function)
+        if near is not None or external == OF_NOBODY:
+            return near
         return (
-            self._by_identity(text, name, function)
-            or self._in_this_place(text, name, function)
-            or self._by_words(text, name, function, external)
-            or self._by_name(text, name, function)
+            self._by_words(text, name, function, external)
+            or self._by_name(text, name, function, external)
             or self._by_neighbors(text, name, function)
         )
 
@@ -174,7 +191,7 @@ class Siblings:
             if _RESOURCE.search(external) and _VERB.match(name):
                 place = self._all_of(name).places[_ANY]  # `client.users.create`: somebody awaits a `create`
                 return Witness(Reason(f"`{external}` belongs to a class that is called async", *place), False)
-        if not count.mostly(fewest, _FEW):
+        if not count.mostly(fewest, _FEW) or not _is_imported_there(external, named.packages.get(key)):
             return None
         place = self._awaited_places[key]
         if _is_local(text, function):
@@ -183,8 +200,11 @@ class Siblings:
                 return None  # there it is something imported, here a variable
         return Witness(_told(text, count.awaited, "in this project", place), False)
 
-    def _by_name(self, text: str, name: str, function: Function) -> Witness | None:
-        """A method whose name is telling, on whatever receivers: all await it, and nobody does otherwise."""
+    def _by_name(self, text: str, name: str, function: Function, external: str) -> Witness | None:
+        """A method whose name is telling, on whatever receivers: all await it, and nobody does otherwise.
+
+        Not of an object that is known to come from a library: those that are awaited may be of another one.
+        """
         if "." not in text or name in GENERIC or name.startswith("__"):
             return None
         if len(name) < _TELLING or ("_" not in name.strip("_") and len(name) < _TWO_WORDS):
@@ -196,8 +216,21 @@ class Siblings:
             return None
         if name == function.name:
             return None  # a wrapper that hands the call on: its own color says nothing of the other's
+        around = function.class_around
+        if around is not None and name in around.methods and not text.startswith(("self.", "cls.")):
+            return None  # a class that wraps another object has methods called like that one's
+        if self._program.evidence.colors(name)[0] and not self._is_known_receiver(text, named, function):
+            return None  # they await the project's own; this may be the namesake of a library
+        if not _is_imported_there(external, named.packages.get(_ANY)):
+            return None
         place = named.places[_ANY]
         return Witness(_told(f"….{name}", named.awaited[_ANY], "in this project", place), False)
+
+    @staticmethod
+    def _is_known_receiver(text: str, named: _Named, function: Function) -> bool:
+        """Whether somebody awaits the method of a receiver of that name, or this function another method of it."""
+        start = f"{text.rpartition('.')[0]}."
+        return named.awaited[_tail(text)] > 0 or any(callee.startswith(start) for callee in function.facts.awaited)
 
     def _by_neighbors(self, text: str, name: str, function: Function) -> Witness | None:
         """A variable whose other methods the same function awaits, where others await this one of a namesake."""
@@ -225,6 +258,7 @@ class Siblings:
                     for key in self._keys(callee, function):
                         known.awaited[key] += 1
                         known.places.setdefault(key, place)
+                        known.packages.setdefault(key, set()).update(function.module.packages)
                 for callee in _ending(function.facts.calls, name):
                     for key in self._keys(callee, function):
                         known.bare[key] += 1
@@ -299,6 +333,11 @@ _COMMON_RECEIVERS = frozenset(
         "metadata",
     ]
 )
+
+
+def _is_imported_there(external: str, packages: set[str] | None) -> bool:
+    """Whether those who await it may mean the same library's: what another one calls so is another thing."""
+    return not external or external == OF_NOBODY or external.partition(".")[0] in (packages or ())
 
 
 def _ending(callees: tuple[str, ...], name: str) -> Iterator[str]:

@@ -59,6 +59,7 @@ _ALWAYS = frozenset(
         "call_next",
     }
 )
+_WAITING_FOR = frozenset({"wait_for", "shield", "gather"})  # they may be given a function that nobody called
 _BUILTINS = frozenset(dir(builtins))
 _INDIRECT = frozenset({"[]", "()"})  # calls of what a table holds, or of what another call gives
 
@@ -163,7 +164,7 @@ class Suspicion:
                     function, callee.partition(" ")[2]
                 ):
                     return True
-            elif last in self._generators and last not in self._coroutines:
+            elif last in _WAITING_FOR or (last in self._generators and last not in self._coroutines):
                 return True
         return bool(facts.flags & 1) and any(param[0] == "receive" for param in facts.params)  # of ASGI
 
@@ -222,6 +223,8 @@ class Suspicion:
                 )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
+            if called.is_abstract and self._program.evidence.colors(called.name)[0]:
+                return False  # those who implement it may have made it async
             if self._program.evidence.speaks_for("", callee, function) or self._gives_awaitable(value, name):
                 return False  # what a plain function gives may be awaitable all the same
             returns = called.facts.returns

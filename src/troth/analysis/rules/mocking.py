@@ -86,8 +86,9 @@ def tree_of(program: Program, function: Function) -> ast.AST:
     first, column, last, _ = function.facts.at
     body = "".join(text.line(number) for number in range(first, last + 1))
     if not column:
-        return ast.increment_lineno(ast.parse(body), first - 1)
-    return ast.increment_lineno(ast.parse(f"if True:\n{body}"), first - 2)  # an indented function cannot stand alone
+        return ast.parse("\n" * (first - 1) + body)
+    above = "\n" * (first - 2)
+    return ast.parse(f"{above}if True:\n{body}")  # an indented function cannot stand alone
 
 
 def mock_uses(program: Program, function: Function) -> list[MockUse]:
@@ -104,6 +105,7 @@ def _uses(program: Program, function: Function) -> Iterator[MockUse]:
     if not made:
         return
     said = _said(tree, made)
+    handed = _handed(tree)
     for call, around in _calls(tree, ()):
         path = _path(call.func)
         if path[:1] not in made or any(one.startswith(("assert_", "__")) or one in _OWN for one in path):
@@ -112,6 +114,8 @@ def _uses(program: Program, function: Function) -> Iterator[MockUse]:
         mock, below = made[known], path[len(known) :]
         if _is_left_open(path, known, mock, said):
             continue
+        if mock.color == "plain" and below and handed.get(path[0], call.lineno) < call.lineno:
+            continue  # whoever was given it may have set what the test now awaits
         color = _color(program, function, mock, below)
         if color is not None:
             maker = "AsyncMock" if mock.color == "async" else "Mock"
@@ -167,6 +171,17 @@ def _said(tree: ast.AST, made: dict[tuple[str, ...], _Made]) -> list[tuple[str, 
             elif last in {("setattr",), ("object",), ("patch",)}:
                 found += [_path(argument)[:1] for argument in node.args[:1]]
     return [path for path in found if path[:1] in made and path not in made]
+
+
+def _handed(tree: ast.AST) -> dict[str, int]:
+    """The variables that a plain function is given, and the line where that is first done."""
+    found: dict[str, int] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id[:1].islower():
+            for argument in node.args:
+                if isinstance(argument, ast.Name):
+                    found[argument.id] = min(node.lineno, found.get(argument.id, node.lineno))
+    return found
 
 
 def _path(node: ast.AST) -> tuple[str, ...]:

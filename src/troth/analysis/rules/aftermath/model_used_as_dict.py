@@ -86,9 +86,15 @@ CASES = [
         good="from dataclasses import dataclass\n@dataclass\nclass User:\n    name: str\nasync def load() -> User:\n    return User('a')\nasync def main():\n    user = await load()\n"
         "    if not isinstance(user, dict) or not user.get('name'):\n        raise ValueError\n",
     ),
+    Case(
+        "asked what it has first",
+        good="from dataclasses import dataclass\n@dataclass\nclass User:\n    name: str\nasync def load() -> User:\n    return User('a')\nasync def main():\n    user = await load()\n"
+        "    return user.name if hasattr(user, 'name') else user.get('name')\n",
+    ),
 ]
 
 _MODELS = frozenset({"BaseModel", "SQLModel"})
+_ASKS = r"\b(?:isinstance|hasattr|getattr|type|is_dataclass|callable)\(\s*{}\b"
 
 
 @rule("T801", "model-used-as-dict", cases=CASES)
@@ -156,7 +162,7 @@ def _judge(program: Program, module: Module, function: Function) -> Iterator[Fin
         cls = base.cls
         if base.guess or not isinstance(cls, Class) or variable in function.params or not _is_model(program, cls):
             continue
-        if re.search(rf"\bisinstance\(\s*{re.escape(variable)}\b", program.text(module.path).cut(*function.facts.at)):
+        if re.search(_ASKS.format(re.escape(variable)), program.text(module.path).cut(*function.facts.at)):
             continue  # it asks what it has
         if key is None:
             if program.classes.has(cls, "get") is not True and "get" not in cls.annotations:

@@ -24,6 +24,7 @@ from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains, Link, chains_of
 from troth.analysis.program.evidence import is_test
+from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.parts import question
 from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio, waits_otherwise
 from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
@@ -38,6 +39,17 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
 
 CASES = [
+    Case(
+        "a thread with a loop of its own",
+        good="import asyncio, threading\nclass Heartbeat(threading.Thread):\n    def run(self):\n        asyncio.run(self.beat())\n"
+        "    async def beat(self):\n        self.gone = threading.Event()\n        self.gone.wait(1)\n",
+    ),
+    Case(
+        "a program whose end was awaited",
+        good="import subprocess\nclass Child:\n    def __init__(self):\n        self.process = subprocess.Popen(['ls'])\n"
+        "    async def poll(self):\n        return self.process.poll()\n    async def wait(self):\n        while await self.poll() is None:\n"
+        "            await self.pause()\n        return self.process.wait()\n",
+    ),
     Case(
         "sleep",
         bad="import asyncio\nimport time\nasync def main():\n    time.sleep(1)  # here\n",
@@ -180,6 +192,28 @@ CASES = [
         good="import os\nclass Child:\n    def poll(self, blocking):\n        os.waitpid(self.pid, 0 if blocking else os.WNOHANG)\n    async def wait(self):\n        self.poll(blocking=False)\n",
     ),
     Case(
+        "a look at a child",
+        good="import os\nasync def main(pid):\n    return os.waitpid(pid, os.WNOHANG)\n",
+    ),
+    Case(
+        "expected to fail, in a test",
+        good={
+            "test_it.py": "import httpx, pytest\nasync def test_it(auth):\n    with httpx.Client(auth=auth) as client, pytest.raises(RuntimeError):\n        client.get('/')\n"
+        },
+    ),
+    Case(
+        "cut off by a test",
+        good={
+            "cloud.py": "import time\nclass Cloud:\n    def get(self):\n        time.sleep(1)\n    def login(self):\n        return self.get()\n",
+            "test_cloud.py": "from cloud import Cloud\nasync def test_login():\n    cloud = Cloud()\n    cloud.get = lambda *a: 1\n    assert cloud.login()\n",
+        },
+    ),
+    Case(
+        "the socket of a protocol",
+        good="import asyncio, socket\nclass Wire(asyncio.Protocol):\n    def __init__(self, sock: socket.socket):\n        self.sock = sock\n    def connection_made(self, transport): ...\n"
+        "    def write(self, data):\n        self.sock.send(data)\n    async def ask(self, data):\n        self.write(data)\n",
+    ),
+    Case(
         "coroutines of a blocking flavor, which somebody drives to their end",
         good="import time\nclass BlockingConnection:\n    async def sleep(self, n):\n        time.sleep(n)\n",
     ),
@@ -211,13 +245,17 @@ _DOWN_A_CHAIN = frozenset({"sleep", "network", "subprocess"})
 _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole file at once; `open` and `exists` are quick
 
 
-_NONBLOCKING = re.compile(r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK")
+_NONBLOCKING = re.compile(
+    r"setblocking\(|BlockingIOError|settimeout\(0|SOCK_NONBLOCK|EWOULDBLOCK|add_reader\(|add_writer\(|def connection_made"
+)
 _BINDING = re.compile(r"(?i)bind|listen")
 _BLOCKING = re.compile(r"[Bb]locking|(?<![a-zA-Z])sync(?:_|\b)|(?<![a-z])Sync(?=[A-Z_]|\b)|_sync(?:_|\b)")
 _WAITING = frozenset({"wait", "block", "blocking"})
+_FLAGS = re.compile(r"\b(?:\w+\.)?\w*(?:NOHANG|DONTWAIT|NONBLOCK|LOCK_NB|NOWAIT)\b")  # of the system: do not wait
 _NOT_WAITING = re.compile(r"\b(?:wait|block|blocking)\s*=\s*False\b")
 _LONGEST = 60  # letters of a callee that a message can bear
 _SETTLING = ("empty", "qsize", "kill", "is_alive", "poll")  # who asks or says so first does not wait afterwards
+_RUNNING = frozenset({"run_until_complete", "run_forever", "run"})
 _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
 
@@ -227,7 +265,11 @@ def check(program: Program) -> Iterator[Finding]:
     connections: set[tuple[Function, str]] = set()
     in_tests: set[tuple[str, str]] = set()
     for call in _direct(program).direct():
-        if not call.is_awaited and not _is_of_a_blocking_flavor(call.caller):
+        if (
+            not call.is_awaited
+            and not _is_of_a_blocking_flavor(call.caller)
+            and not _has_a_thread(program, call.caller)
+        ):
             found = _kind(program, call)
             assert found is not None
             if found.waits_for == "database":
@@ -237,7 +279,7 @@ def check(program: Program) -> Iterator[Finding]:
                 connections.add(connection)
             if is_test(call.caller.module.path):
                 place = (call.caller.module.path, call.text)
-                if place in in_tests:
+                if place in in_tests or _is_expected_to_fail(program, call):
                     continue
                 in_tests.add(place)
             what = f"waits for {_words(found)} and holds up the loop meanwhile"
@@ -253,6 +295,8 @@ def check(program: Program) -> Iterator[Finding]:
         way = (link.call.caller, link.end.caller, link.end.at)
         if way in told or _is_told_not_to_wait(program, link) or _is_of_a_blocking_flavor(link.call.caller):
             continue  # one that blocks there is repaired for all
+        if is_test(link.call.caller.module.path) and _is_cut_off(program, link):
+            continue
         told.add(way)
         message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(found)} and holds up the loop"
         yield _told(program, link.call, found, message, (link.rest or link).reasons())
@@ -265,12 +309,46 @@ def _is_of_a_blocking_flavor(function: Function) -> bool:
     return any(_BLOCKING.search(name) for name in names)
 
 
+def _has_a_thread(program: Program, function: Function) -> bool:
+    """Whether the function belongs to a thread that runs a loop of its own: nobody else is on it."""
+    owner = function.class_around
+    if owner is None or not owner.facts.bases:
+        return False
+    order = program.classes.order(owner)
+    if not any(isinstance(one, LibraryClass) and one.qualified == "threading.Thread" for one in order):
+        return False
+    methods = (owner.module.function(index).facts for indexes in owner.methods.values() for index in indexes)
+    return any(callee.rpartition(".")[2] in _RUNNING for facts in methods for callee in facts.calls)
+
+
 def _is_told_not_to_wait(program: Program, link: Link) -> bool:
     """`self._poll(blocking=False)` on the way."""
     one: Link | None = link
     while one is not None:
         said = program.text(one.call.caller.module.path).cut(*one.call.at)
         if any(keyword in _WAITING for keyword, _ in one.call.node[3]) and _NOT_WAITING.search(said):
+            return True
+        one = one.rest
+    return False
+
+
+def _is_expected_to_fail(program: Program, call: Call) -> bool:
+    """`with pytest.raises(…)` around the call: it is there to fail before it waits for anybody."""
+    here = standing(program, call.caller.module.path, call.at)
+    return here is not None and any(
+        isinstance(node, ast.With | ast.AsyncWith) and any("aises" in ast.unparse(one) for one in node.items)
+        for node in here.around
+    )
+
+
+def _is_cut_off(program: Program, link: Link) -> bool:
+    """Whether a test has put something else in the place of a function on the way."""
+    caller = link.call.caller
+    said = program.text(caller.module.path).cut(*caller.facts.at)
+    one = link.rest
+    while one is not None:
+        name = re.escape(one.call.text.rpartition(".")[2])
+        if re.search(rf"""\.{name}\s*=[^=]|["'.]{name}["']""", said):
             return True
         one = one.rest
     return False
@@ -392,6 +470,8 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
         return True
     if any(f"{call.text.rpartition('.')[0]}.{question}" in call.caller.facts.calls for question in _SETTLING):
         return True
+    if found.waits_for == "subprocess" and any(c.endswith(".poll") for c in call.caller.facts.awaited):
+        return True
     if call.text.rpartition(".")[2] == "join" and _was_awaited_meanwhile(call):
         return True
     if found.waits_for == "lock" and call.text.endswith(".acquire") and _is_new(call):
@@ -403,6 +483,8 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     if any("socket.socket." in name for name in names_of(call.callee)) and (
         _is_nonblocking(program, call) or _is_datagram(program, call)
     ):
+        return True
+    if any(_FLAGS.search(ast.unparse(value)) for value in given.values() if not isinstance(value, ast.Constant)):
         return True
     off = [value.value for name, value in given.items() if name in found.unless and isinstance(value, ast.Constant)]
     last = given.get("3")

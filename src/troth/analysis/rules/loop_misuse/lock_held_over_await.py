@@ -127,6 +127,8 @@ def _named(value: Value | None) -> str:
     else:
         name = value.path.removesuffix("()") if isinstance(value, External) else ""
     last = name.rpartition(".")[2]
+    if name.startswith("multiprocessing.dummy."):
+        name = f"threading.{last}"  # which only hands on those of threads
     is_lock = last in _LOCKS or name in {"_thread.lock", "_thread.allocate_lock"}
     return name if is_lock and name.partition(".")[0] in _HOMES else ""
 

@@ -1,6 +1,6 @@
 """`await` without the call.
 
-What it finds: `await f` where `f` is a coroutine function.
+What it finds: `await f` where `f` is a coroutine function, and `asyncio.create_task(f)`, `gather(f, g())` and their like.
 Why it matters: a function cannot be awaited; the line raises `TypeError` and `f` never runs.
 How sure the fix is: `await f()` is likely right where the function of the project needs no arguments; else nothing is
 offered.
@@ -36,6 +36,18 @@ CASES = [
         fixed="class A:\n    async def f(self, n=1): ...\n    async def main(self):\n        return (await self.f()).n  # here\n",
     ),
     Case("that needs arguments", bad="async def f(n): ...\nasync def main():\n    await f  # here\n"),
+    Case(
+        "given to somebody who wants a coroutine",
+        bad="import asyncio\nasync def f(): ...\nasync def main(kept):\n    await asyncio.shield(f)  # here\n",
+    ),
+    Case(
+        "one of several",
+        bad="import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather(f(), f)  # here\n",
+    ),
+    Case(
+        "given to somebody who calls it",
+        good="import asyncio, anyio\nasync def f(): ...\nasync def main(tasks: anyio.abc.TaskGroup):\n    tasks.start_soon(f)\n    await asyncio.gather(*map(f, [1]))\n",
+    ),
     Case("called", good="async def f(): ...\nasync def main():\n    await f()\n"),
 ]
 
@@ -46,6 +58,8 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in program.incidents_of("not called"):
         name = incident.site.target_name
         message = f"`{name}` is awaited without being called: `await` raises TypeError here and `{name}` never runs"
+        if incident.detail:
+            message = f"`{incident.detail}` wants a coroutine and gets the function `{name}`, which was not called: it raises TypeError here and `{name}` never runs"
         yield tell(program, "T118", "await-without-call", incident, message, fix=_called(program, incident))
 
 

@@ -1,15 +1,20 @@
 """Coroutine given to something that never awaits it.
 
 What it finds: a coroutine as an argument of a function whose parameter is annotated as something else, whose body never
-awaits nor keeps it, or which is known not to (`len`, `list`, `int`, …).
+awaits nor keeps it, or which is known not to (`len`, `list`, `int`, …); and one in the place of a function that somebody
+is to call: `Thread(target=work())`, `tasks.add_task(work())`.
 Why it matters: the function works on a coroutine object, and the call never runs.
-How sure the fix is: sure where the callee is certain.
+How sure the fix is: sure where the callee is certain; in the place of a function, leaving out the parentheses is likely
+right where there is nothing between them and whoever calls it can await, else none is offered.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.findings import Edit, Fix
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program.ledger import TAKES_A_FUNCTION
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
 
     from troth.analysis.findings import Finding
     from troth.analysis.program import Program
+    from troth.analysis.program.sites import Incident
 
 CASES = [
     Case(
@@ -30,6 +36,23 @@ CASES = [
         bad="async def load(): ...\ndef show(x):\n    print(x)\nasync def main():\n    show(load())  # here\n",
     ),
     Case("len", bad="async def load(): ...\nasync def main():\n    return len(load())  # here\n"),
+    Case(
+        "in the place of a function",
+        bad="from starlette.background import BackgroundTasks\nasync def load(): ...\ndef main(tasks: BackgroundTasks):\n    tasks.add_task(load())  # here\n",
+        fixed="from starlette.background import BackgroundTasks\nasync def load(): ...\ndef main(tasks: BackgroundTasks):\n    tasks.add_task(load)  # here\n",
+    ),
+    Case(
+        "in the place of a thread's function",
+        bad="import threading\nasync def load(n): ...\ndef main():\n    threading.Thread(target=load(1)).start()  # here\n",
+    ),
+    Case(
+        "in the place of a callback",
+        bad="import asyncio\nasync def load(): ...\nasync def main():\n    asyncio.get_running_loop().call_later(1, load())  # here\n",
+    ),
+    Case(
+        "behind the function",
+        good="import asyncio\nasync def load(): ...\nasync def main():\n    loop = asyncio.get_running_loop()\n    loop.call_soon(asyncio.ensure_future, load())\n    loop.call_soon(asyncio.create_task, load())\n",
+    ),
     Case(
         "a body that awaits it",
         good="async def load(): ...\nasync def show(x):\n    print(await x)\nasync def main():\n    await show(load())\n",
@@ -70,5 +93,20 @@ def check(program: Program) -> Iterator[Finding]:
         if incident.kind == "returned inside":
             incident.detail = "whoever gets the collection of results"
         message = f"`{call}` is given as a coroutine to {incident.detail}: `{incident.site.target_name}` never runs"
-        fix = await_fix(program, incident)
+        takes_a_function = incident.detail.endswith(TAKES_A_FUNCTION)
+        fix = _uncalled(program, incident) if takes_a_function else await_fix(program, incident)
         yield tell(program, "T108", "coroutine-as-argument", incident, message, fix=fix)
+
+
+def _uncalled(program: Program, incident: Incident) -> Fix | None:
+    """The function itself, without its parentheses, for somebody who awaits what it gives."""
+    name = incident.detail.split("`")[1]
+    known = semantics()
+    wants = set(known.slots[name].wants.values()) if name in known.slots else {known.spawners[name].takes}
+    site = incident.site
+    path = site.function.module.path
+    source = program.text(path)
+    if wants & {"plain"} or path.endswith(".ipynb") or not source.cut(*site.at).endswith("()"):
+        return None
+    end = source.offset(*site.at[2:])
+    return Fix("give the function itself", "likely", (Edit(path, end - 2, end, ""),))

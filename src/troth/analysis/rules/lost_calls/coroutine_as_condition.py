@@ -32,6 +32,20 @@ CASES = [
         "in a comprehension",
         bad="async def ready(x): ...\nasync def main(xs):\n    return [x for x in xs if ready(x)]  # here\n",
     ),
+    Case(
+        "one by one",
+        bad="async def ready(x): ...\nasync def main(xs):\n    return any([ready(x) for x in xs])  # here\n",
+        fixed="async def ready(x): ...\nasync def main(xs):\n    return any([await ready(x) for x in xs])  # here\n",
+    ),
+    Case(
+        "one by one out of a generator",
+        bad="async def ready(x): ...\nasync def main(xs):\n    return all(ready(x) for x in xs)  # here\n",
+        fixed="async def ready(x): ...\nasync def main(xs):\n    return all([await ready(x) for x in xs])  # here\n",
+    ),
+    Case(
+        "tasks asked one by one",
+        good="import asyncio\nasync def ready(x): ...\nasync def main(xs):\n    tasks = [asyncio.create_task(ready(x)) for x in xs]\n    return all(task.done() for task in tasks)\n",
+    ),
     Case("awaited", good="async def ready(): ...\nasync def main():\n    if await ready():\n        return 1\n"),
     Case(
         "perhaps None",

@@ -58,6 +58,11 @@ CASES = [
         + "    async def on(self, kind, m):\n        await getattr(self, f'handle_{kind}')(m)\n",
     ),
     Case(
+        "empty ones, for whoever derives",
+        good="class Bot:\n    async def handle_a(self, m):\n        pass\n    async def handle_b(self, m):\n        pass\n    async def handle_c(self, m):\n        pass\n"
+        "    async def on(self, kind, m):\n        await getattr(self, f'handle_{kind}')(m)\n",
+    ),
+    Case(
         "too few to speak of",
         good="class Bot:\n    async def handle_a(self, m):\n        print(m)\n    async def on(self, kind, m):\n        await getattr(self, f'handle_{kind}')(m)\n",
     ),
@@ -74,7 +79,8 @@ def check(program: Program) -> Iterator[Finding]:
         for handler in dispatcher.handlers:
             by_handler[handler].add(dispatcher.call.at)
     for dispatcher in here:
-        idle = [one for one in dispatcher.handlers if one in idle_ones]
+        # One with an empty body is there to be overridden, or does nothing on purpose: nothing made it async.
+        idle = [one for one in dispatcher.handlers if one in idle_ones and not one.is_abstract]
         if len(idle) < _FEWEST or is_test(dispatcher.call.caller.module.path):
             continue
         call = dispatcher.call

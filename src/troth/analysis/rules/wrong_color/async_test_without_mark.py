@@ -6,8 +6,9 @@ warning, or fails, and not one line of it has run.
 How to repair: mark it as the others are, or the whole file: `pytestmark = pytest.mark.asyncio`.
 How sure the fix is: the mark of the nearest marked test of the file, put above it, is likely right.
 
-Whether a plugin takes on every async test is set where Python is not read. So the tests themselves are asked: at least
-five must be marked, and for each that is not ten that are; and no `conftest.py` may mark tests by itself.
+Where the settings of pytest say `asyncio_mode = auto` no test needs a mark. They may stand elsewhere, or on the command
+line; so the tests themselves are asked too: at least five must be marked, and for each that is not ten that are; and no
+`conftest.py` may mark tests by itself.
 """
 
 from __future__ import annotations
@@ -85,17 +86,24 @@ _Tests = tuple[int, tuple[int, ...], bool]
 def check(program: Program) -> Iterator[Finding]:
     """Async tests that no plugin takes on."""
     for path in program.asked:
+        if _runs_by_itself(program, path):
+            continue
         mine = _tests_in(program.module(path).facts) if _is_test_file(path) else None
         if mine is None or not mine[0] or not mine[1]:
             continue
         every: Mapping[str, _Tests] = program.said("async tests")
-        tests = [one for place, one in every.items() if _is_test_file(place)]
+        tests = [one for place, one in every.items() if _is_test_file(place) and not _runs_by_itself(program, place)]
         marked, unmarked = sum(one[0] for one in tests), sum(len(one[1]) for one in tests)
         has_hook = any(one[2] for place, one in every.items() if place.endswith("conftest.py"))
         if has_hook or marked < max(_ENOUGH, _FOR_EACH * unmarked):
             return
         for index in mine[1]:
             yield _told(program, program.module(path).function(index))
+
+
+def _runs_by_itself(program: Program, path: str) -> bool:
+    """Whether the settings of pytest that hold for a file ask for no mark."""
+    return any(not folder or path.startswith(f"{folder}/") for folder in program.self_running)
 
 
 def _is_test_file(path: str) -> bool:

@@ -50,6 +50,11 @@ CASES = [
         + "class Store:\n    async def load(self): ...\nasync def test():\n    store = MagicMock(spec=Store)\n    await store.load()\n",
     ),
     Case(
+        "filled in by somebody",
+        good=_IMPORT
+        + "def wire(conn):\n    async def send(): ...\n    conn.send = send\nasync def test():\n    conn = MagicMock()\n    wire(conn)\n    await conn.send()\n",
+    ),
+    Case(
         "expected to fail",
         good=_IMPORT
         + "import pytest\nasync def test():\n    m = Mock()\n    with pytest.raises(TypeError):\n        await m()\n",
