@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node, Param
     from troth.analysis.program.calling import Call
     from troth.analysis.program.chains import Chains
+    from troth.analysis.program.counting import Holders
     from troth.analysis.program.installed import Installed
     from troth.analysis.program.library import LibraryClass
     from troth.analysis.program.tables import Tables
@@ -610,7 +611,15 @@ class Program:
             )
             for number, versions in tables.since.items()
         }
-        return recounted(self.evidence.holders(), then, changed, self.places)  # type: ignore[arg-type]
+
+        def saying(word: str) -> dict[str, Holders] | None:
+            numbers = tables.saying(word)
+            if numbers is None:
+                return None
+            facts = {self.paths[number]: self._facts_of(self.paths[number]) for number in numbers}
+            return {path: counted(path, one.functions).holders() for path, one in facts.items() if one is not None}
+
+        return recounted(self.evidence.holders(), then, changed, self.places, saying)  # type: ignore[arg-type]
 
     def names_found(self, question: str) -> Collection[str]:
         """Names that are worked out for the whole project (`program.parts`), and may be known from an earlier run."""
