@@ -103,7 +103,7 @@ class Effects:
             return "coroutine"
         if name == "coroutine" and effect in {"plain", "iterator"}:
             return "coroutine" if self._is_of_python(function, node) else "unknown"
-        value = self._program.static(function.module, function.parent).value(node)
+        value = self._program.decorator(function, node)
         if isinstance(value, FunctionValue) and isinstance(value.function, Function):
             return self._through_own(value.function, effect, called=called)
         if name in _TO_OBJECT or (effect == "coroutine" and _SAYS_PLAIN.search(name)):
@@ -211,14 +211,19 @@ class Effects:
             made = self._program.static(decorator.module, decorator).value(callee)
             if isinstance(made, FunctionValue) and isinstance(made.function, Function):
                 return "" if made.function is decorator else self.wrapper(made.function)
-            if not node[2] or isinstance(made, ClassObject | Instance):
+            is_partial = isinstance(made, ClassObject) and made.cls.name in _FIRST_OF
+            if not node[2] or (isinstance(made, ClassObject | Instance) and not is_partial):
                 return ""
-            last = callee[1] if callee[0] == "name" else callee[2] if callee[0] == "attr" else ""
+            last = "partial" if is_partial else last_name(callee)
             node = node[2][0] if last in _FIRST_OF else node[2][-1]
         if node[0] != "name":
             return ""
         if node[1] not in inner:
-            return "same" if node[1] in params else ""
+            if node[1] in params:
+                return "same"
+            other = self._program.static(decorator.module, decorator).value(node)  # `return partial(decorate, name)`
+            made_by = other.function if isinstance(other, FunctionValue) else None
+            return self.wrapper(made_by) if isinstance(made_by, Function) and made_by is not decorator else ""
         wrapper = inner[node[1]]
         takes = [p for p in wrapper.facts.params if p[3] in {"", "/"}]
         has_inner = bool(decorator.module.functions_in(wrapper.index))

@@ -276,6 +276,12 @@ class Program:
 
     # -- scopes --------------------------------------------------------------------------------------------------------
 
+    def decorator(self, function: Function, node: Node) -> Value | None:
+        """What a decorator of `function` stands for: a function beside it in the class body, or what its scope has."""
+        if function.owner is not None and node[0] == "name" and node[1] in function.owner.methods:
+            return FunctionValue(function.module.function(function.owner.methods[node[1]][0]))
+        return self.static(function.module, function.parent).value(node)
+
     def static(self, module: Module, function: Function | None = None, owner: Class | None = None) -> Evaluator:
         """An evaluator that looks at expressions in that scope."""
         return Plain(self, module, function, owner)

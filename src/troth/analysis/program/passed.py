@@ -129,7 +129,7 @@ class Passed:
         for node in function.facts.decorators:
             if decorator_name(node) == decorator.name:
                 callee = node[1] if node[0] == "call" else node
-                value = self._program.static(function.module, function.parent).value(callee)
+                value = self._program.decorator(function, callee)
                 if isinstance(value, FunctionValue) and value.function is decorator:
                     return True
         return False
