@@ -37,6 +37,7 @@ def test_the_newest_version_that_is_allowed(name: str, text: str, allowed: dict[
 
 
 SEND = "import telegram\ndef main():\n    bot = telegram.Bot(token='x')\n    bot.sendMessage(1, 'hello')\n"
+OTHER = "async def other(bot: telegram.Bot):\n    await bot.getMe()\n"
 AWAITS = "async def other(bot: telegram.Bot):\n    await bot.sendMessage(1, 'hello')\n"
 
 
@@ -46,6 +47,7 @@ AWAITS = "async def other(bot: telegram.Bot):\n    await bot.sendMessage(1, 'hel
         pytest.param("", SEND, ["T101"], id="any version"),
         pytest.param("python-telegram-bot>=20\n", SEND, ["T101"], id="one that is async"),
         pytest.param("python-telegram-bot==13.15\n", SEND, [], id="one that was plain"),
+        pytest.param("python-telegram-bot==13.15\n", SEND + OTHER, [], id="of which something else is awaited"),
         pytest.param("python-telegram-bot==13.15\n", SEND + AWAITS, ["T101"], id="whoever awaits it means another one"),
     ],
 )

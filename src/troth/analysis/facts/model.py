@@ -22,6 +22,7 @@ The body of a function is kept as marshalled bytes and read only when somebody a
 import marshal
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from troth.analysis.facts.seal import opened, sealed
@@ -42,6 +43,7 @@ __all__ = [
     "Param",
     "assignments",
     "body_of",
+    "declares_scope",
     "speaks_of",
     "without_places",
 ]
@@ -187,7 +189,19 @@ def without_places(value: object) -> str:
 def speaks_of(function: FunctionFacts, names: Iterable[str]) -> bool:
     """Whether one of `names` stands somewhere in the body of `function`; it is not read for that."""
     body = function.body
-    return any(name.encode() in body for name in names)  # marshal writes every name once as it is
+    return any(_written(name) in body for name in names)
+
+
+def declares_scope(function: FunctionFacts) -> bool:
+    """Whether a `global` or `nonlocal` may stand in `function`; its body is not read for that."""
+    return _written("scope") in function.body
+
+
+@cache
+def _written(name: str) -> bytes:
+    """A name as marshal writes it, once in a body: behind its length, so that it is not found in a longer one."""
+    data = name.encode()
+    return bytes((len(data),)) + data if name.isascii() and len(data) < 256 else data
 
 
 def body_of(function: FunctionFacts) -> tuple[Node, ...]:

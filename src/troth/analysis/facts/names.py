@@ -5,12 +5,20 @@ from collections.abc import Iterable
 
 from troth.analysis.facts.model import FileFacts, Node
 
-__all__ = ["class_keys", "decorator_name", "function_keys", "last_name"]
+__all__ = ["class_keys", "decorator_name", "dotted", "function_keys", "last_name"]
 
 
 def last_name(node: Node) -> str:
     """The last name of a name or an attribute; empty for anything else."""
     return str(node[1]) if node[0] == "name" else str(node[2]) if node[0] == "attr" else ""
+
+
+def dotted(node: Node) -> str:
+    """`self.store.db` as text; empty for anything but names and attributes of names."""
+    if node[0] == "name":
+        return str(node[1])
+    base = dotted(node[1]) if node[0] == "attr" else ""
+    return f"{base}.{node[2]}" if base else ""
 
 
 def decorator_name(node: Node) -> str:

@@ -56,7 +56,8 @@ def _find(function: Function) -> Iterator[AwaitedParameter]:
     inside = [one for found in module.inner(function.index).values() for one in found if not isinstance(one, Class)]
     every = [function, *inside]
     around = [one.facts for one in every]
-    called = params & {callee for f in around for callee in (*f.awaited, *_given_on(f))}
+    called = {callee for f in around for callee in f.awaited if callee in params}
+    called |= {callee for f in around for callee in f.calls if callee in params and _gives_on(f)}
     if called and not any(_asks(f.calls) for f in around):
         for name in sorted(called):
             uses = [use for one in every for use in _uses(one.body(), ("name", name), "", [])]
@@ -64,11 +65,9 @@ def _find(function: Function) -> Iterator[AwaitedParameter]:
                 yield AwaitedParameter(function, name, module.path, uses[0][1])
 
 
-def _given_on(facts: FunctionFacts) -> tuple[str, ...]:
-    """The callees of a function whose results somebody may await whom it calls."""
-    if any(callee.rpartition(".")[2] in _AWAITING for callee in (*facts.calls, *facts.awaited)):
-        return facts.calls
-    return ()
+def _gives_on(facts: FunctionFacts) -> bool:
+    """Whether somebody whom a function calls may await the results of what else it calls."""
+    return any(callee.rpartition(".")[2] in _AWAITING for callee in (*facts.calls, *facts.awaited))
 
 
 def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:

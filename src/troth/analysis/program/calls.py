@@ -83,7 +83,7 @@ class Calls:
     def call(self, func: Value | None, node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         """What calling `func` at `node` gives."""
         if func is None:
-            return self._program.evidence.call(node, scope)
+            return self._program.evidence.call(node, scope) or _asked_for(node, values, scope)
         if isinstance(func, Union):
             return self._one_of(func, node, values, scope)
         if isinstance(func, FunctionValue):
@@ -98,12 +98,12 @@ class Calls:
         if isinstance(func, Lambda):
             return self._fresh(func.evaluate(), node, scope, "a lambda that returns it")
         if isinstance(func, CallableType):
-            return None if _decorates(node, values) else self._annotated(func, node, scope)
+            return None if _decorates(node, values, scope) else self._annotated(func, node, scope)
         if isinstance(func, External):
             if func.path.rpartition(".")[2] in TO_COROUTINE and values:
                 return self._made_async(values[0][1])
             promise = self._program.evidence.call(node, scope, external=func.path)
-            return promise if promise is not None else External(f"{func.path}()")
+            return promise or _asked_for(node, values, scope) or External(f"{func.path}()")
         return None
 
     def _made_async(self, plain: Value | None) -> Value:
@@ -151,6 +151,9 @@ class Calls:
             is_plain = scope.function is not None and not scope.function.is_async
             if is_plain and _guessed(receiver) and program.evidence.colors(function.name)[1]:
                 return None  # a plain function more likely means the plain namesake
+            is_doubtful = program.effects.is_doubtful(function)
+            if is_plain and is_doubtful and not self._is_awaited_somewhere(function):
+                return None  # who calls it plainly knows what the decorator made of it
             at, text = node[-1], callee_text(node[1])
             promise: Promise = _PROMISES[effect]
             sure = not _guessed(receiver) and not is_doubtful
@@ -167,9 +170,34 @@ class Calls:
             return Builtin("iterator", (result,))
         if result is None:
             result = self._by_type_argument(function, values)
-        if program.overridden_otherwise(function, receiver) or (result is not None and scope.is_patched(node[1])):
+        if program.overridden_otherwise(function, receiver):
+            return self._overridden(func, function, node, scope)
+        if result is not None and scope.is_patched(node[1]):
             return None
         return self._fresh(result, node, scope, "", function)
+
+    def _is_awaited_somewhere(self, function: Function) -> bool:
+        """Whether a function is awaited: one inside another there, any other one wherever its name is."""
+        around = function.parent
+        if around is None or around.index == 0 or function.owner is not None:
+            return self._program.evidence.siblings.is_awaited(function.name)
+        inside = [f for _, f in function.module.functions_in(around.index)]
+        return any(function.name in facts.awaited for facts in (around.facts, *inside))
+
+    def _overridden(self, func: FunctionValue, function: Function, node: Node, scope: Evaluator) -> Value | None:
+        """What calling a plain method gives that says nothing, where all who implement it made it `async def`."""
+        if not isinstance(func.receiver, Instance):
+            return None
+        others = self._program.async_implementations(function, func.receiver.cls)
+        if not others:
+            return None
+        real = FunctionValue(others[0], Instance(others[0].owner)) if others[0].owner is not None else func
+
+        def reasons() -> tuple[Reason, ...]:
+            return self._program.reasons.of_own(real, others[0])
+
+        site = scope.site(others[0], node[-1], callee_text(node[1]), "coroutine", reasons, sure=False)
+        return Coroutine(site, lambda: self.result(real))
 
     def _declared_by_decorator(self, function: Function) -> Value | None:
         """What the outermost decorator says that the function gives: `-> Callable[P, Run[R]]`."""
@@ -292,8 +320,14 @@ class Calls:
         if "a" in flags:
             if is_plain_here(name.partition(".")[0], function.name, self._program.allowed):
                 return None
-            site = scope.site(function, at, text, "coroutine", reasons, sure=not _guessed(func.receiver))
-            return Coroutine(site, lambda: self._awaited_library(function, func, values))
+            sure = not _guessed(func.receiver)
+            behind = self._program.majors_behind(name.partition(".")[0])
+            if behind > 1 or (behind == 1 and not library.is_called_async(name)):
+                if not self._program.evidence.siblings.is_awaited(function.name):
+                    return None  # in the version that is asked for it may be plain
+                sure = False
+            site = scope.site(function, at, text, "coroutine", reasons, sure=sure)
+            return Coroutine(site, lambda: self._awaited_library(function, func, values, scope))
         result = self._library_result(function, func)
         spawner = semantics().spawners.get(name) if isinstance(result, Awaitable) else None
         if spawner is not None and spawner.gives == "task" and spawner.keeper == "callee":
@@ -352,7 +386,9 @@ class Calls:
             return self._program.types.annotated(node[2][0], scope.module, scope.function)
         return value
 
-    def _awaited_library(self, function: LibraryFunction, func: FunctionValue, values: Arguments) -> Value | None:
+    def _awaited_library(
+        self, function: LibraryFunction, func: FunctionValue, values: Arguments, scope: Evaluator
+    ) -> Value | None:
         if function.name in {"wait_for", "shield", "to_thread", "wait_for_first", "run_sync"} and values:
             first = values[0][1]
             if isinstance(first, Coroutine):
@@ -361,6 +397,8 @@ class Calls:
                 return first.result
             if isinstance(first, FunctionValue):
                 return self.result(first)
+            if isinstance(first, Instance) and function.name in {"wait_for", "shield"}:
+                return scope.awaited(first)  # `wait_for(websockets.connect(url), 5)`: an object that is awaited
         return self._library_result(function, func)
 
     def _library_result(self, function: LibraryFunction, func: FunctionValue) -> Value | None:
@@ -597,9 +635,32 @@ def _is_all_its_own(name: str, values: Arguments) -> bool:
     return top not in sys.stdlib_module_names and all(isinstance(v, Builtin | Table | Nothing) for _, v in values)
 
 
-def _decorates(node: Node, values: Arguments) -> bool:
-    """Whether the call applies a decorator, as in `app.get("/")(handler)`: which gives a function back."""
-    return node[1][0] == "call" and len(values) == 1 and isinstance(values[0][1], FunctionValue | Lambda)
+def _asked_for(node: Node, values: Arguments, scope: Evaluator) -> Value | None:
+    """An object of the class that a container, a screen or an injector of nobody knows what kind is asked for."""
+    callee = node[1]
+    if callee[0] != "attr" or callee[2] not in _ASKING or len(values) != 1 or values[0][0] is not None:
+        return None
+    asked = values[0][1]
+    if not isinstance(asked, ClassObject) or not isinstance(asked.cls, Class):
+        return None
+    why = (f"`{callee_text(callee)}` is asked for a `{asked.cls.name}`", scope.module.path, node[-1][0])
+    return Instance(asked.cls, (), why, guess=True)
+
+
+_ASKING = frozenset({"resolve", "get", "query_one", "get_instance", "get_service", "inject", "provide", "require"})
+
+
+def _decorates(node: Node, values: Arguments, scope: Evaluator) -> bool:
+    """Whether the call applies a decorator, as in `app.get("/")(handler)`: which gives a function back.
+
+    What is given to it may be unknown; then it is the decorator of a library, which was told something first.
+    """
+    if node[1][0] != "call" or len(values) != 1 or values[0][0] is not None:
+        return False
+    if isinstance(values[0][1], FunctionValue | Lambda):
+        return True
+    maker = scope.value(node[1][1]) if values[0][1] is None and node[1][2] else None
+    return isinstance(maker, FunctionValue) and isinstance(maker.function, LibraryFunction)
 
 
 def _guessed(receiver: Value | None) -> bool:

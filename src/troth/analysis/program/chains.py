@@ -130,16 +130,15 @@ class Chains:
             self._packages_of_all = {package for packages in said.values() for package in packages}
         return self._packages_of_all
 
-    def _async_functions(self) -> Iterator[Function]:
-        for path in self._program.asked:
-            module = self._program.module(path)
-            for index, facts in enumerate(module.facts.functions):
-                if facts.flags & 1 and index:
-                    yield module.function(index)
+    def _async_functions(self, calling: Collection[str]) -> Iterator[Function]:
+        """The async functions of the asked files that call something of these last names."""
+        for function in self._program.calling.asked_naming(calling):
+            if function.is_async and function.index:
+                yield function
 
     def direct(self) -> Iterator[Call]:
         """The calls of that kind that stand in an async function itself."""
-        for function in self._async_functions():
+        for function in self._async_functions({*self._whoever, *self._packages}):
             if not self._may_end(function):
                 continue
             for call in self._program.calling.of(function):
@@ -148,8 +147,9 @@ class Chains:
 
     def indirect(self) -> Iterator[Link]:
         """The calls in async functions that lead to one of that kind, with the way from the call on."""
-        for function in self._async_functions():
-            if self._stops(function) or not self._leads_on(function, _LONGEST):
+        reaching = self._program.names_found(f"reaching {self._kind}")
+        for function in self._async_functions(reaching):
+            if not self._leads_on(function, _LONGEST) or self._stops(function):
                 continue
             for call in self._program.calling.of(function):
                 target = plain_target(call, self._program)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryFunction
@@ -21,7 +21,9 @@ from troth.analysis.program.values import (
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
+    from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
+    from troth.analysis.program.values import Value
 
 __all__ = ["Effect", "Effects"]
 
@@ -33,7 +35,10 @@ _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper f
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
 # Decorators of libraries, at hand or not, that by their name make a plain function of an async one.
-_SAYS_PLAIN = re.compile(r"^(?:(?:run|to|as|make|force|ensure)_sync|sync|syncify|run_async|run_in_loop|asyncio_run)$")
+_SAYS_PLAIN = re.compile(
+    r"^(?:(?:run|to|as|make|force|ensure)_sync|sync|syncify|run_async|run_in_loop|asyncio_run"
+    r"|(?:\w+_)?blocking|synchroni[sz]ed?(?:_\w+)?)$"
+)
 
 # Decorators of libraries that make an object of a function, which is called by somebody else or runs it by itself.
 _TO_OBJECT = frozenset(
@@ -51,6 +56,7 @@ class Effects:
         self._known: dict[Function, Effect] = program.answers()
         self._wrappers: dict[Function, str] = program.answers()
         self._doubtful: dict[Function, bool] = program.answers()
+        self._decorators: dict[tuple[Module, str], Value | None] = program.answers()
 
     def of(self, function: Function) -> Effect:
         """What calling `function` gives."""
@@ -75,19 +81,34 @@ class Effects:
 
     def dropped_by(self, function: Function) -> Function | None:
         """The decorator of the project that throws the coroutine of `function` away, if one does."""
-        effect = _written(function)
+        inside: list[Node] = []
         for decorator in reversed(function.facts.decorators):
-            node = decorator[1] if decorator[0] == "call" else decorator
-            value = self._program.static(function.module, function.parent).value(node)
+            value = self.decorator(function, decorator)
             if (
-                effect == "coroutine"
-                and isinstance(value, FunctionValue)
+                isinstance(value, FunctionValue)
                 and isinstance(value.function, Function)
                 and self.wrapper(value.function) == "dropped"
             ):
-                return value.function
-            effect = self._through(function, decorator, effect)
+                effect = _written(function)
+                for one in inside:
+                    effect = self._through(function, one, effect)
+                if effect == "coroutine":
+                    return value.function
+            inside.append(decorator)
         return None
+
+    def decorator(self, function: Function, decorator: Node) -> Value | None:
+        """What stands above `function` with an `@`, or what is called there; one name means one thing in a file."""
+        node = decorator[1] if decorator[0] == "call" else decorator
+        if function.owner is not None and node[0] == "name" and node[1] in function.owner.methods:
+            return FunctionValue(function.module.function(function.owner.methods[node[1]][0]))  # beside it in the class
+        text = dotted(node) if function.parent is None else ""
+        if not text:
+            return self._program.static(function.module, function.parent).value(node)
+        key = (function.module, text)
+        if key not in self._decorators:
+            self._decorators[key] = self._program.static(function.module).value(node)
+        return self._decorators[key]
 
     def _through(self, function: Function, decorator: Node, effect: Effect) -> Effect:
         called = decorator[0] == "call"
@@ -103,7 +124,7 @@ class Effects:
             return "coroutine"
         if name == "coroutine" and effect in {"plain", "iterator"}:
             return "coroutine" if self._is_of_python(function, node) else "unknown"
-        value = self._program.decorator(function, node)
+        value = self.decorator(function, decorator)
         if isinstance(value, FunctionValue) and isinstance(value.function, Function):
             return self._through_own(value.function, effect, called=called)
         if name in _TO_OBJECT or (effect == "coroutine" and _SAYS_PLAIN.search(name)):
@@ -134,9 +155,7 @@ class Effects:
             return False
         known = self._doubtful.get(function)
         if known is None:
-            static = self._program.static(function.module, function.parent)
-            nodes = [d[1] if d[0] == "call" else d for d in function.facts.decorators]
-            values = (static.value(node) for node in nodes)
+            values = (self.decorator(function, one) for one in function.facts.decorators)
             known = self._doubtful[function] = any(
                 isinstance(one, External) and one.path not in semantics().decorators for one in values
             )

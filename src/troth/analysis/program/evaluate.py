@@ -254,7 +254,7 @@ class Evaluator:
                 return FunctionValue(_builtin_method(whole, name), whole)
             members = [m for m in base.members if not isinstance(m, Nothing)]
             having = [m for m in members if not self._certainly_lacks(m, name)] or members
-            found = union([self.attribute(m, name, at, base_node) for m in having])
+            found = union([self._of_one(m, name, at, base_node) for m in having])
             if len(having) > 1:
                 self.unmet = None  # another of them may have it
             return found
@@ -303,6 +303,18 @@ class Evaluator:
         ):
             self.misuse(base, "attribute", at, name)
         return None
+
+    def _of_one(self, base: Value | None, name: str, at: At, base_node: Node | None) -> Value | None:
+        """The attribute of one of several; of a class with nothing async in it a plain method, listed or not."""
+        found = self.attribute(base, name, at, base_node)
+        if found is not None or not isinstance(base, Instance) or not isinstance(base.cls, LibraryClass):
+            return found
+        full = base.cls.qualified
+        return (
+            FunctionValue(LibraryFunction(f"{full}.{name}", ("", "", {}), base.cls), base)
+            if library.is_plain(full)
+            else None
+        )
 
     def _certainly_lacks(self, value: Value | None, name: str) -> bool:
         """Whether an alternative cannot be meant, because its class, known as a whole, has no such attribute."""

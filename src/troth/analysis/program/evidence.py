@@ -46,6 +46,7 @@ class Evidence:
         self._plain: Counter[str] = Counter()
         self._overriding: dict[str, bool] = {} if program is None else program.answers()
         self._adding: dict[str, bool] = {} if program is None else program.answers()
+        self._async_users: dict[tuple[str, str], bool] = {} if program is None else program.answers()
         self._derived: dict[tuple[object, str], bool] = {} if program is None else program.answers()
         self._wrapped: dict[str, bool] = {} if program is None else program.answers()
         self._places: dict[str, tuple[str, int]] = {}
@@ -286,14 +287,29 @@ class Evidence:
         """
         if name in GENERIC or len(name) < _TELLING or any(self.colors(name)) or self._is_plain_elsewhere(name, asking):
             return None
+        if name.startswith("_"):
+            return None  # of what is private the tables know little
         if _OF_A_CLASS.search(external):
             return None  # a class that the table leaves out has nothing async in it
         for top in [external.partition(".")[0]] if external else sorted(self._program.module(asking).packages):
             if name in library.async_methods(top) and not self._program.is_older(top):
                 if is_plain_here(top, name, self._program.allowed):
                     return None
+                if name in library.methods_of_async_twins(top) and not self._asks_for_async(top, asking):
+                    continue  # it has plain clients as well, and one of these may be meant
                 return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")
         return None
+
+    def _asks_for_async(self, top: str, asking: str) -> bool:
+        """Whether a file has something of a package whose name says that it is async."""
+        known = self._async_users.get((top, asking))
+        if known is None:
+            file = self._program.module(asking).facts
+            imported = (f"{i.module}.{i.name or ''}" for i in file.imports if i.module.partition(".")[0] == top)
+            named = (name for f in file.functions for name in (*f.calls, *f.awaited) if name.startswith(f"{top}."))
+            known = any(map(library.is_called_async, (*imported, *named)))
+            self._async_users[top, asking] = known
+        return known
 
     def _is_async_twin(self, name: str) -> bool:
         """Whether a method is called as async twins are, and nothing in the project is called so otherwise."""

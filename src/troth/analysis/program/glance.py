@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.link import Program
     from troth.analysis.program.values import Value
 
-__all__ = ["Glance", "binds"]
+__all__ = ["Glance", "binds", "node_of"]
 
 _NOWHERE = (0, 0, 0, 0)
 _UNNAMED = frozenset({"?", "[]", "()", ""})
@@ -52,11 +52,16 @@ class Glance:
             return function.module
         return None
 
+    def known(self, function: Function, callee: str) -> Value | None:
+        """What `callee` stands for; None where that is unknown, or only a walk can tell."""
+        scope = self.scope(function, callee)
+        return None if scope is None else self.value(function, callee, scope)
+
     def value(self, function: Function, callee: str, scope: object) -> Value | None:
         """What `callee` stands for in that `scope` of the function."""
         key = (scope, callee)
         if key not in self._seen:
-            self._seen[key] = self._look(function, callee, _node(callee))
+            self._seen[key] = self._look(function, callee, node_of(callee))
         return self._seen[key]
 
     def _look(self, function: Function, callee: str, node: Node) -> Value | None:
@@ -75,7 +80,7 @@ class Glance:
             origin = function.origins[name]
             if origin.endswith("()"):
                 how, _, callee = origin.removesuffix("()").rpartition(" ")
-                node: Node = ("call", _node(callee), (), (), _NOWHERE)
+                node: Node = ("call", node_of(callee), (), (), _NOWHERE)
                 if how == "await":
                     node = ("await", node, _NOWHERE)
                 elif how:
@@ -86,7 +91,8 @@ class Glance:
         return self._made[key]
 
 
-def _node(callee: str) -> Node:
+def node_of(callee: str) -> Node:
+    """A callee as written, with no place."""
     first, *others = callee.split(".")
     node: Node = ("name", first)
     for name in others:

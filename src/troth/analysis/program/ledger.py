@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from troth.analysis.facts.names import dotted
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.calling import Call, names_of
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
 
-__all__ = ["LOOKING_INSIDE", "TAKES_A_FUNCTION", "Ledger", "State", "dotted", "last_part"]
+__all__ = ["LOOKING_INSIDE", "TAKES_A_FUNCTION", "Ledger", "State", "last_part"]
 
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
@@ -160,12 +161,26 @@ class Ledger(Evaluator):
             site = promise.site
             if site is None or site.promise == "task":
                 continue
+            if self._is_made_on_the_spot(site):
+                self.keep(promise)
+                continue
             if site in self.pending:
                 if not self.pending[site] & (KEPT | AWAITED):
                     self.pending[site] |= WEAK
                     self.misuses.setdefault(site, []).append(Misuse("handed over", at or site.at, text))
             elif isinstance(promise, Coroutine):
                 self.incident("handed over", site, detail=text, sure=False)
+
+    def _is_made_on_the_spot(self, site: Site) -> bool:
+        """Whether the promise is that of a function inside this one which nobody awaits: made for who is given it."""
+        target = site.target
+        return (
+            isinstance(target, Function)
+            and target.parent is not None
+            and target.parent.index > 0
+            and target.owner is None
+            and not self.program.evidence.siblings.is_awaited(target.name)
+        )
 
     def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
         if value is None or type(value) in NEVER:
@@ -285,7 +300,7 @@ class Ledger(Evaluator):
     def as_key(self, node: Node) -> None:
         """A future is a key as good as any, and so is what a variable holds; a call in brackets is for its result."""
         key = self.value(node)
-        if is_future(key) or (node[0] in {"name", "attr"} and is_promise(key)):
+        if is_future(key) or (node[0] in {"name", "attr"} and holds_promise(key)):
             self.keep(key)
         else:
             self.misuse(key, "subscript", _at_of(node))
@@ -492,6 +507,8 @@ class Ledger(Evaluator):
         returns = self.function.facts.returns
         if returns is not None and not mentions_awaitable(returns):
             return True
+        if self.function.parent is not None and _gives_away(self.function.parent.body(), self.function.name):
+            return False  # made for somebody who may await what he gets
         return value.site is not None and self.program.evidence.is_awaited_elsewhere(value.site)
 
     def on_walrus(self, node: Node) -> Value | None:
@@ -499,6 +516,17 @@ class Ledger(Evaluator):
         self.env[node[1]] = value
         self._hold(node[1], value)
         return value
+
+
+def _gives_away(node: Any, name: str) -> bool:
+    """Whether what calling `name` gives is given to somebody as an argument."""
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "call" and len(node) == 5:
+        given = (*node[2], *(value for _, value in node[3]))
+        if any(one[0] == "call" and one[1] == ("name", name) for one in given):
+            return True
+    return any(_gives_away(part, name) for part in node)
 
 
 def _yields_a_result(node: Any) -> bool:
@@ -554,14 +582,6 @@ def _reads(node: Any, variable: str, module: Module) -> bool:
     if node[0] == "def" and type(node[1]) is int:  # a function inside the closure reads what the closure can read
         return _reads(module.function(node[1]).body(), variable, module)
     return any(_reads(part, variable, module) for part in node)
-
-
-def dotted(node: Node) -> str:
-    """`self.store.db` as text; empty for anything but names and attributes of names."""
-    if node[0] == "name":
-        return str(node[1])
-    base = dotted(node[1]) if node[0] == "attr" else ""
-    return f"{base}.{node[2]}" if base else ""
 
 
 def last_part(callee: str) -> str:

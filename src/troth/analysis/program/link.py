@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager, nullcontext
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -276,12 +277,6 @@ class Program:
 
     # -- scopes --------------------------------------------------------------------------------------------------------
 
-    def decorator(self, function: Function, node: Node) -> Value | None:
-        """What a decorator of `function` stands for: a function beside it in the class body, or what its scope has."""
-        if function.owner is not None and node[0] == "name" and node[1] in function.owner.methods:
-            return FunctionValue(function.module.function(function.owner.methods[node[1]][0]))
-        return self.static(function.module, function.parent).value(node)
-
     def static(self, module: Module, function: Function | None = None, owner: Class | None = None) -> Evaluator:
         """An evaluator that looks at expressions in that scope."""
         return Plain(self, module, function, owner)
@@ -464,6 +459,15 @@ class Program:
         """The names of which something async is known, in the project or in what it imports."""
         return set() if self._suspicion is None else self._suspicion.names
 
+    def majors_behind(self, top: str) -> int:
+        """By how many major versions what the project asks of a library is older than what the tables know."""
+        allowed = self.allowed
+        if not allowed:
+            return 0
+        return max(
+            (version - allowed.get(normalized(name), version) for name, version in library.sources(top)), default=0
+        )
+
     def is_older(self, top: str) -> bool:
         """Whether the project asks for an older version of a library than the tables know, and never awaits near it.
 
@@ -471,8 +475,7 @@ class Program:
         """
         known = self._older.get(top)
         if known is None:
-            asks = [self.allowed.get(normalized(name), version) < version for name, version in library.sources(top)]
-            known = self._older[top] = any(asks) and not any(
+            known = self._older[top] = self.majors_behind(top) > 0 and not any(
                 f.awaited
                 for module in self.own_modules()
                 if any(one.module.partition(".")[0] == top for one in module.facts.imports if not one.level)
@@ -552,6 +555,27 @@ class Program:
                 if other is not function and self.effects.of(other) != mine:
                     return True
         return False
+
+    def implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
+        """The methods of that name in the classes that derive from `cls`, without those that say nothing either."""
+        if not isinstance(cls, Class):
+            return []
+        found = [
+            child.module.function(child.methods[function.name][-1])
+            for child in self.classes.children(cls)
+            if function.name in child.methods
+        ]
+        return [one for one in found if not one.is_abstract]
+
+    def async_implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
+        """Those of a method without a body, where all of them are async: it is async in all but name.
+
+        One alone may as well be the one that breaks the contract, unless somebody awaits it.
+        """
+        others = self.implementations(function, cls) if function.is_abstract else []
+        if any(self.effects.of(one) != "coroutine" for one in others):
+            return []
+        return others if len(others) > 1 or self.evidence.siblings.sites_of(function.name)[0] else []
 
     def overridden_at_all(self, function: Function, receiver: Value | None) -> bool:
         """Whether the call might run another body than this one."""
@@ -690,8 +714,23 @@ class Program:
     def incidents_of(self, *kinds: str) -> Iterator[Incident]:
         """The incidents of these kinds."""
         for incident in self.incidents():
-            if incident.kind in kinds and not incident.site.by_siblings:
+            if (
+                incident.kind in kinds
+                and not incident.site.by_siblings
+                and not self._is_of_several_classes(incident.site)
+            ):
                 yield incident
+
+    def _is_of_several_classes(self, site: Site) -> bool:
+        """Whether a plain function calls an attribute whose class the file asks for: `isinstance(self.stack, …)`.
+
+        One of its classes is the plain one, which a function that cannot await is more likely to mean.
+        """
+        receiver = site.callee.rpartition(".")[0]
+        if site.function.is_async or not receiver.startswith("self."):
+            return False
+        text = self.text(site.function.module.path).value
+        return re.search(rf"\bisinstance\(\s*{re.escape(receiver)}\s*,", text) is not None
 
     def incidents_by_siblings(self) -> Iterator[Incident]:
         """The incidents of which only other sites of the same callee speak."""

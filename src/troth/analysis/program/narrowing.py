@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION
@@ -14,7 +14,7 @@ from troth.analysis.program.holding import (
     is_promise,
     promises,
 )
-from troth.analysis.program.ledger import Ledger, dotted
+from troth.analysis.program.ledger import Ledger
 from troth.analysis.program.sites import MAYBE, PENDING
 from troth.analysis.program.values import (
     Builtin,
@@ -172,8 +172,9 @@ class Narrowing(Ledger):
                 instances.append(None)
         known = self.env.get(name)
         if holds_promise(known):
-            if any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
-                self.known(known)
+            is_guess = any(promise.site is not None and promise.site.by_siblings for promise in promises(known))
+            if is_guess or any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
+                self.known(known)  # whoever says what it is knows better than its siblings do
                 return
             for promise in promises(known):
                 if promise.site in self.pending:  # what is of that class is no promise: none is held on this path

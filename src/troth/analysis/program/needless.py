@@ -182,7 +182,7 @@ def _freed(
             takers = [one for relative in families[function] for one in given.get(relative, ())]
             if all(one.need != "unknown" for one in takers):
                 free.append(function)
-    sites, unknown = _sites(program, {function.name for function in free})
+    sites, unknown = _sites(program, {function.name for function in free}, {o for f in free for o in families[f]})
     for function in free:
         family, because = families[function], through.get(function, ())
         calls = tuple(dict.fromkeys(call for one in family for call in sites.get(one, ())))
@@ -355,13 +355,17 @@ def _is_of_one_shape(program: Program, one: Class, other: Class) -> bool:
     return shared >= 3 and shared * 2 >= min(len(mine), len(theirs))
 
 
-def _sites(program: Program, names: set[str]) -> tuple[dict[Function, list[Call]], dict[str, int]]:
-    """The calls of each function, and how many calls of each name nobody can tell the target of."""
+def _sites(
+    program: Program, names: set[str], wanted: Collection[Function]
+) -> tuple[dict[Function, list[Call]], dict[str, int]]:
+    """The calls of each wanted function, and how many calls of each name nobody can tell the target of."""
     sites: dict[Function, list[Call]] = defaultdict(list)
     unknown: dict[str, int] = defaultdict(int)
     if not names:
         return sites, unknown
     for caller in program.calling.functions_naming(names):
+        if not _may_call(program, caller, names, wanted):
+            continue
         for call in program.calling.of(caller):
             last = call.text.rpartition(".")[2]
             if last not in names:
@@ -373,3 +377,17 @@ def _sites(program: Program, names: set[str]) -> tuple[dict[Function, list[Call]
             if not targets and not isinstance(call.callee, External | ClassObject):
                 unknown[last] += 1
     return sites, unknown
+
+
+def _may_call(program: Program, caller: Function, names: set[str], wanted: Collection[Function]) -> bool:
+    """Whether a callee of these last names is one of the wanted functions, or cannot be told at a glance."""
+    for callee in (*caller.facts.calls, *caller.facts.awaited):
+        text = callee.rpartition(" ")[2]
+        if text.rpartition(".")[2] in names:
+            known = program.glance.known(caller, text)
+            targets = [one.function for one in members_of(known) if isinstance(one, FunctionValue)]
+            if any(one in wanted for one in targets) or not (targets or isinstance(known, External | ClassObject)):
+                return True
+            if None in members_of(known):
+                return True
+    return False

@@ -47,8 +47,7 @@ def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
 
 def keeps_color(program: Program, function: Function, decorator: Node) -> bool:
     """Whether a library is known to have a decorator that leaves the color of a function alone."""
-    node = decorator[1] if decorator[0] == "call" else decorator
-    value = program.static(function.module, function.parent).value(node)
+    value = program.effects.decorator(function, decorator)
     if isinstance(value, FunctionValue) and not isinstance(value.function, Function):
         return semantics().decorators.get(value.function.qualname) == "keeps"
     return False

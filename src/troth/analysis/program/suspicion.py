@@ -223,6 +223,8 @@ class Suspicion:
                 )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
+            if called.is_abstract and self._program.evidence.colors(called.name)[0]:
+                return False  # those who implement it may have made it async
             if self._program.evidence.speaks_for("", callee, function) or self._gives_awaitable(value, name):
                 return False  # what a plain function gives may be awaitable all the same
             returns = called.facts.returns

@@ -86,8 +86,9 @@ def tree_of(program: Program, function: Function) -> ast.AST:
     first, column, last, _ = function.facts.at
     body = "".join(text.line(number) for number in range(first, last + 1))
     if not column:
-        return ast.increment_lineno(ast.parse(body), first - 1)
-    return ast.increment_lineno(ast.parse(f"if True:\n{body}"), first - 2)  # an indented function cannot stand alone
+        return ast.parse("\n" * (first - 1) + body)
+    above = "\n" * (first - 2)
+    return ast.parse(f"{above}if True:\n{body}")  # an indented function cannot stand alone
 
 
 def mock_uses(program: Program, function: Function) -> list[MockUse]:

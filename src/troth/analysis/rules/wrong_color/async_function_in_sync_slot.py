@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
@@ -24,7 +24,7 @@ from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutin
 from troth.analysis.program.consumers import looks_like_keeper
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.results import is_harmless
-from troth.analysis.program.values import ClassObject, External, FunctionValue
+from troth.analysis.program.values import ClassObject, External, FunctionValue, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -153,7 +153,7 @@ def check(program: Program) -> Iterator[Finding]:
         module = function.module
         if module not in hands_over:
             hands_over[module] = any(n == "lambda" or program.evidence.colors(n)[0] for n in module.facts.mentions)
-        if hands_over[module] and _may_hand_over(program, function.body()):
+        if hands_over[module] and _may_hand_over(program, function, function.body()):
             for call in program.calling.of(function):
                 yield from _judge(program, call)
     for path in program.asked:
@@ -178,16 +178,23 @@ def _names() -> frozenset[str]:
     return frozenset(name.rpartition(".")[2] for name, wants in _slots().items() if "plain" in wants.values())
 
 
-def _may_hand_over(program: Program, node: Any) -> bool:
+def _may_hand_over(program: Program, function: Function, node: Any) -> bool:
     """Whether a call of such a name is given a lambda, or something called like an async function."""
     if node and node[0] == "call" and len(node) == 5 and last_name(node[1]) in _names():
         given = [*node[2], *(value for _, value in node[3])]
-        if any(_could_be_async(program, one) for one in given):
+        if any(_could_be_async(program, one) for one in given) and _may_be_slot(program, function, node[1]):
             return True
     for part in node:  # noqa: SIM110  a generator for every node would take twice the time
-        if part.__class__ is tuple and _may_hand_over(program, part):
+        if part.__class__ is tuple and _may_hand_over(program, function, part):
             return True
     return False
+
+
+def _may_be_slot(program: Program, function: Function, callee: Node) -> bool:
+    """Whether a callee is one of those slots, as far as a glance tells."""
+    text = dotted(callee)
+    known = program.glance.known(function, text) if text else None
+    return None in members_of(known) or _slot(known) is not None
 
 
 def _could_be_async(program: Program, node: Node) -> bool:
@@ -202,22 +209,24 @@ def _could_be_async(program: Program, node: Node) -> bool:
 def _judge(program: Program, call: Call) -> Iterator[Finding]:
     if call.text.rpartition(".")[2] not in _names():
         return
-    names = tuple(names_of(call.callee))
-    if call.callee is None and call.text.rpartition(".")[2] in _BY_NAME:
-        names = (_BY_NAME[call.text.rpartition(".")[2]],)
-    known = _slots()
-    found = next((name for name in names if name in known), None) or _of_unknown_maker(call.callee)
+    found = _BY_NAME.get(call.text.rpartition(".")[2]) if call.callee is None else _slot(call.callee)
     if found is None or found in _HANDING_ON:
         return
     if found in _MAPPING and not _is_taken_for_results(program, call):
         return  # a list of coroutines, which somebody may gather
     if call.is_awaited and _is_awaited_after_all(call.caller.body(), call):
         return  # the thread gives the coroutine back
-    wants = known[found]
+    wants = _slots()[found]
     for slot, node, value in arguments_of(call):
         if wants.get(slot) == "plain" and calling_makes_a_coroutine(program, value):
             yield _told(program, call, node, value, found)
             return
+
+
+def _slot(callee: Value | None) -> str | None:
+    """The slot that a callee is, by its full name."""
+    known = _slots()
+    return next((name for name in names_of(callee) if name in known), None) or _of_unknown_maker(callee)
 
 
 def _of_unknown_maker(callee: Value | None) -> str | None:
@@ -292,17 +301,15 @@ def _is_told_how(scope: Evaluator, decorator: Node) -> bool:
 
 def _decorated(program: Program, module: Module, function: Function) -> Iterator[Finding]:
     """A decorator that wants a plain function, above an async one that nothing below made plain."""
-    scope = program.static(module, function.parent)
     for decorator in reversed(function.facts.decorators):
         node = decorator[1] if decorator[0] == "call" else decorator
-        value = scope.value(node)
-        if _is_told_how(scope, decorator):
-            return
-        names = tuple(names_of(value))
+        names = tuple(names_of(program.effects.decorator(function, decorator)))
         wanted = next((n for n in names if semantics().decorators.get(n) == "wants_plain"), None)
         if wanted is None and _is_of_a_group(program, module, function, node):
             wanted = "click.command"
         if wanted is not None and wanted not in _HANDING_ON and last_name(node) not in _PASSING:
+            if _is_told_how(program.static(module, function.parent), decorator):
+                return
             line, column = function.facts.at[:2]
             message = f"`{last_name(node)}` calls `{function.qualname}` and never awaits its coroutine, so its body never runs"
             reasons = (

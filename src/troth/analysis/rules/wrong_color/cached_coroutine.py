@@ -98,11 +98,10 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 def _decorated(program: Program, function: Function) -> Iterator[Finding]:
-    scope = program.static(function.module, function.parent)
+    known = semantics().decorators
     for decorator in reversed(function.facts.decorators):
-        node = decorator[1] if decorator[0] == "call" else decorator
-        known = semantics().decorators
-        cache = next((name for name in names_of(scope.value(node)) if known.get(name) == "caches"), None)
+        value = program.effects.decorator(function, decorator)
+        cache = next((name for name in names_of(value) if known.get(name) == "caches"), None)
         if cache is not None:
             line, column = function.facts.at[:2]
             message = f"`{cache}` keeps the coroutine of `{function.qualname}`, not its result: the second caller to await it gets an error"

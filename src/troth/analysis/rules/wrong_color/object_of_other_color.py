@@ -10,7 +10,7 @@ How sure the fix is: none is offered; the class may be in use elsewhere as it is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import ASYNC
@@ -22,7 +22,7 @@ from troth.analysis.program.parts import part, question
 from troth.analysis.program.required import is_protocol, says_protocol
 from troth.analysis.program.results import gives_no_promise
 from troth.analysis.program.taking import called_body
-from troth.analysis.program.values import Instance
+from troth.analysis.program.values import Instance, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -79,10 +79,32 @@ def check(program: Program) -> Iterator[Finding]:
     mine = {name for name in program.calling.names_asked() if name in names}
     takers = _takers(program) if mine else {}
     for caller in program.calling.asked_naming(mine):
+        if not any(_may_take(program, caller, callee, mine, takers) for callee in _callees(caller)):
+            continue
         for call in program.calling.of(caller):
             target = called_body(program, call.callee) if call.callee is not None else None
             if target is not None and target[0] in takers:
                 yield from _judge(program, call, target, takers[target[0]])
+
+
+def _callees(function: Function) -> Iterator[str]:
+    """What the function calls, as written."""
+    yield from function.facts.calls
+    for callee in function.facts.awaited:
+        yield callee.rpartition(" ")[2]
+
+
+def _may_take(
+    program: Program, caller: Function, callee: str, names: Collection[str], takers: Collection[Function]
+) -> bool:
+    """Whether a callee is one of the takers, as far as a glance tells."""
+    if callee.rpartition(".")[2] not in names:
+        return False
+    known = program.glance.known(caller, callee)
+    if None in members_of(known):
+        return True
+    target = called_body(program, known)
+    return target is not None and target[0] in takers
 
 
 def _protocols(program: Program) -> dict[str, Class]:

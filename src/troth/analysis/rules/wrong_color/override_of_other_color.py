@@ -1,8 +1,9 @@
 """Override of the other color.
 
 What it finds: a method that overrides one of the other color, where somebody calls it through the base: plain where the
-base's is awaited, `async def` where the base's is called plainly. Also a hook of a library's base class: `async def run`
-in a `threading.Thread`, a plain `dispatch` in a Starlette middleware.
+base's is awaited, `async def` where the base's is called plainly. Or one of an abstract method or a protocol, which says
+the color for all. Also a hook of a library's base class: `async def run` in a `threading.Thread`, a plain `dispatch` in
+a Starlette middleware.
 Why it matters: the caller knows the base only. It awaits a plain result and raises TypeError, or calls a coroutine
 function, gets a coroutine and drops it: the override never runs.
 How to repair: give the override the color of the base, or the base and all others that of the override (`troth recolor`).
@@ -20,7 +21,9 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.required import is_protocol
 from troth.analysis.program.results import gives_no_promise, is_harmless
 from troth.analysis.program.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
 from troth.analysis.rules.registry import Case, rule
@@ -44,6 +47,19 @@ CASES = [
         bad="class Base:\n    def stop(self):\n        print(1)\n    def run(self):\n        self.stop()\nclass Remote(Base):\n    async def stop(self):  # here\n        await self.close()\n",
     ),
     Case(
+        "plain where the contract is async",
+        bad="import abc\nclass Store(abc.ABC):\n    @abc.abstractmethod\n    async def load(self) -> int: ...\nclass Memory(Store):\n    def load(self) -> int:  # here\n        return 1\n",
+        fixed="import abc\nclass Store(abc.ABC):\n    @abc.abstractmethod\n    async def load(self) -> int: ...\nclass Memory(Store):\n    async def load(self) -> int:  # here\n        return 1\n",
+    ),
+    Case(
+        "async where the contract is plain",
+        bad="from typing import Protocol\nclass Store(Protocol):\n    def close(self) -> None: ...\nclass Remote(Store):\n    async def close(self) -> None:  # here\n        await self.say('bye')\n    async def say(self, word): ...\n",
+    ),
+    Case(
+        "a contract that callers of this one do not hold to",
+        good="import abc\nclass Store(abc.ABC):\n    @abc.abstractmethod\n    async def load(self) -> int: ...\nclass Memory(Store):\n    def load(self) -> int:\n        return 1\ndef main():\n    print(Memory().load())\n",
+    ),
+    Case(
         "a thread",
         bad="import threading\nclass Worker(threading.Thread):\n    async def run(self):  # here\n        await self.work()\n",
     ),
@@ -54,7 +70,7 @@ CASES = [
     Case(
         "beside the hooks, called by the class itself",
         good="from agents import RunHooks\nclass Log(RunHooks):\n    def on_run_start(self, context) -> None:\n        print(context)\n"
-        "    async def on_agent_start(self, context, agent):\n        self.on_run_start(context)\n",
+        "def start(log: Log):\n    log.on_run_start(1)\n",
     ),
     Case(
         "of one color",
@@ -80,6 +96,22 @@ CASES = [
         "a base that promises either",
         good="from typing import Awaitable, TypeVar, Union\nT = TypeVar('T')\nMaybe = Union[T, Awaitable[T]]\nclass Base:\n    def stop(self) -> Maybe[None]:\n        return None\n"
         "    def run(self):\n        self.stop()\nclass Remote(Base):\n    async def stop(self):\n        await self.close()\n",
+    ),
+    Case(
+        "all overrides have the other color",
+        bad="from abc import ABC, abstractmethod\nclass Channel(ABC):\n    @abstractmethod\n    def close(self): ...\nclass Mail(Channel):\n"
+        "    async def close(self):  # here\n        await self.flush()\nasync def stop(channel: Channel):\n    channel.close()\n",
+    ),
+    Case(
+        "overrides of both colors, which somebody keeps apart",
+        good="from abc import ABC, abstractmethod\nclass Channel(ABC):\n    @abstractmethod\n    def close(self): ...\n"
+        "class Console(Channel):\n    def close(self):\n        print(1)\nclass Mail(Channel):\n    async def close(self):\n        await self.flush()\n"
+        "def stop(channel: Channel):\n    channel.close()\n",
+    ),
+    Case(
+        "called where only what is overridden leads",
+        good="class Base:\n    def stop(self):\n        print(1)\n    def serve(self):\n        self._serve_again()\n    def _serve_again(self):\n        self.stop()\n"
+        "class Embedded(Base):\n    async def stop(self):\n        await self.close()\n    async def serve(self):\n        await self.stop()\n",
     ),
     Case(
         "called on an object of a class that does not override it",
@@ -151,7 +183,7 @@ def _overridden(program: Program, cls: Class, function: Function) -> Function | 
 def _called_through_base(program: Program, pairs: dict[Function, Function]) -> Iterator[Finding]:
     by_base: dict[Function, list[Function]] = {}
     for function, base in pairs.items():
-        if not base.is_async and _promises_either(program, base):
+        if not base.is_async and (_promises_either(program, base) or _is_async_in_all_but_name(program, base)):
             continue
         if any(
             not is_harmless(program, one, d) and not one.decorated_with("abstractmethod")
@@ -190,12 +222,27 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
                 (
                     call
                     for call in calls.get(base, ())
-                    if _may_reach(program, call, function) and not _is_a_twin(program, call, function)
+                    if _may_reach(program, call, function, base) and not _is_a_twin(program, call, function)
                 ),
                 None,
             )
             if seen is not None:
                 yield _told(program, function, base, seen)
+            elif base not in calls and _breaks_a_contract(program, function, base):
+                yield _told_of_contract(program, function, base)
+
+
+def _breaks_a_contract(program: Program, function: Function, base: Function) -> bool:
+    """Whether the base declares the method for others to fill in, and nobody treats it as the override does."""
+    is_declared = base.decorated_with("abstractmethod") or (base.owner is not None and is_protocol(base.owner))
+    if not is_declared or is_test(function.module.path):
+        return False
+    owner = function.owner
+    assert owner is not None
+    awaited, bare = program.evidence.siblings.sites_of(function.name)
+    return not (awaited if function.is_async else bare) and not any(
+        word in owner.name for word in ("Async", "Aio", "Sync")
+    )
 
 
 def _returned_calls(node: Any, *, is_returned: bool = False) -> Iterator[At]:
@@ -209,12 +256,43 @@ def _returned_calls(node: Any, *, is_returned: bool = False) -> Iterator[At]:
         yield from _returned_calls(part, is_returned=is_returned)
 
 
-def _may_reach(program: Program, call: Call, function: Function) -> bool:
-    """Whether the object may be of the class that overrides: one of a sibling class never is."""
+def _may_reach(program: Program, call: Call, function: Function, base: Function) -> bool:
+    """Whether the object may be of the class that overrides: one of a sibling class never is.
+
+    What the base calls on itself, it calls on each. A function that takes any object of the base is a proof only where
+    nobody implements the method in the color of the base: else there are two kinds of objects, which are kept apart.
+    """
+    assert function.owner is not None
+    is_own = _is_on_itself(call) and call.caller.class_around in program.classes.order(function.owner)
+    if not is_own and _is_implemented(program, base):
+        return False
     receivers = [one.receiver for one in members_of(call.callee) if isinstance(one, FunctionValue)]
     known = [one.cls for one in receivers if isinstance(one, Instance)]
-    assert function.owner is not None
     return not known or any(cls in program.classes.order(function.owner) for cls in known)
+
+
+def _is_implemented(program: Program, base: Function) -> bool:
+    """Whether the method is there in the color of the base: in itself, or in another class below."""
+    assert base.owner is not None
+    if not base.is_abstract:
+        return True
+    below = [child for child in program.classes.children(base.owner) if base.name in child.methods]
+    overrides = [child.module.function(child.methods[base.name][-1]) for child in below]
+    return any(one.is_async == base.is_async and not one.is_abstract for one in overrides)
+
+
+def _is_on_itself(call: Call) -> bool:
+    """`self.stop()`."""
+    callee, around = call.node[1], call.caller
+    while around.owner is None and around.parent is not None:
+        around = around.parent
+    params = around.facts.params
+    return bool(callee[0] == "attr" and around.owner is not None and params and callee[1] == ("name", params[0][0]))
+
+
+def _is_async_in_all_but_name(program: Program, base: Function) -> bool:
+    """A method without a body that all who implement it make async: whoever calls it bare is told there."""
+    return base.owner is not None and bool(program.async_implementations(base, base.owner))
 
 
 def _promises_either(program: Program, base: Function) -> bool:
@@ -283,11 +361,33 @@ def _is_a_twin(program: Program, call: Call, function: Function) -> bool:
         return True
     order = program.classes.order(owner)
     first = next((one for one in order if isinstance(one, Class) and call.caller.name in one.methods), None)
-    return calling is not None and (call.caller.name in owner.methods or (calling in order and first is not calling))
+    return calling is not None and (
+        call.caller.name in owner.methods
+        or (calling in order and first is not calling)
+        or not _is_reached(program, owner, call.caller)
+    )
+
+
+def _is_reached(program: Program, owner: Class, method: Function) -> bool:
+    """Whether a private method of a base may be called on an object of the class, which has some of its callers anew."""
+    if not method.name.startswith("_") or method.name.startswith("__") or method.owner is None:
+        return True
+    hidden: set[str] = {method.name}
+    for one in program.classes.order(owner):
+        if isinstance(one, Class):
+            callers = [one.module.function(one.methods[name][-1]) for name in one.methods.keys() - hidden]
+            if any(_speaks_of(caller, method.name) for caller in callers):
+                return True
+            hidden |= one.methods.keys()
+    return False
+
+
+def _speaks_of(function: Function, name: str) -> bool:
+    return any(node[2] == name for node in _nodes(function.body(), "attr"))
 
 
 def _told(program: Program, function: Function, base: Function, call: Call) -> Finding:
-    who = f"`{call.caller.qualname}`"
+    who = f"`{call.caller.qualname or call.caller.module.path}`"
     if base.is_async:
         message = f"`{function.qualname}` is plain and overrides an async method that {who} awaits: it runs, then `await` raises TypeError"
     else:
@@ -297,6 +397,16 @@ def _told(program: Program, function: Function, base: Function, call: Call) -> F
         Reason(f"`{base.qualname}` is `{'async def' if base.is_async else 'def'}`", *base.place),
         Reason(f"{who} {does} it through the base", call.caller.module.path, call.at[0]),
     )
+    return _finding(program, function, message, reasons, sure=False)
+
+
+def _told_of_contract(program: Program, function: Function, base: Function) -> Finding:
+    if base.is_async:
+        message = f"`{function.qualname}` is plain, and the method it stands for is declared async: whoever awaits it gets TypeError"
+    else:
+        message = f"`{function.qualname}` is async, and the method it stands for is declared plain: whoever calls it drops a coroutine"
+    kind = "async def" if base.is_async else "def"
+    reasons = (Reason(f"`{base.qualname}` is declared as `{kind}`", *base.place),)
     return _finding(program, function, message, reasons, sure=False)
 
 
@@ -322,6 +432,8 @@ def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]
     base = _library_base(program, cls)
     if not base or base in _SHAPELESS or function.name.startswith("test") or function.facts.decorators:
         return
+    if function.is_abstract:
+        return  # what only says that it is not there is lost on nobody
     verb = semantics().hook(base, function.name)
     if base.startswith("unittest"):
         return  # the rule about tests tells of these
