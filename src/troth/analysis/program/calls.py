@@ -147,7 +147,6 @@ class Calls:
         if effect in {"coroutine", "generator", "context"}:
             if program.overridden_otherwise(function, receiver):
                 return None
-            is_doubtful = program.effects.is_doubtful(function)
             is_plain = scope.function is not None and not scope.function.is_async
             if is_plain and _guessed(receiver) and program.evidence.colors(function.name)[1]:
                 return None  # a plain function more likely means the plain namesake
@@ -173,6 +172,8 @@ class Calls:
         if program.overridden_otherwise(function, receiver):
             return self._overridden(func, function, node, scope)
         if result is not None and scope.is_patched(node[1]):
+            return None
+        if isinstance(result, Coroutine | Awaitable) and program.works_otherwise(function, receiver):
             return None
         return self._fresh(result, node, scope, "", function)
 

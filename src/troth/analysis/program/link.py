@@ -558,6 +558,28 @@ class Program:
                     return True
         return False
 
+    def works_otherwise(self, function: Function, receiver: Value | None) -> bool:
+        """Whether the receiver's class gives another color to a method that the plain `function` of a base hands on to.
+
+        `Redis.get` returns what `self.execute` gives, a promise; that of a `Pipeline` only notes the command down.
+        """
+        cls = receiver.cls if isinstance(receiver, Instance) else None
+        if not isinstance(cls, Class) or function.owner is None or cls is function.owner:
+            return False
+        for callee in function.facts.calls:
+            name = callee.removeprefix("self.")
+            if name == callee or not self.evidence.has_shapes(name):
+                continue
+            mine, theirs = (
+                next((one for one in self.classes.order(c) if isinstance(one, Class) and name in one.methods), None)
+                for c in (function.owner, cls)
+            )
+            if mine is not None and theirs is not None and mine is not theirs:
+                one, other = (c.module.function(c.methods[name][-1]) for c in (mine, theirs))
+                if one.is_async != other.is_async:
+                    return True
+        return False
+
     def implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
         """The methods of that name in the classes that derive from `cls`, without those that say nothing either."""
         if not isinstance(cls, Class):

@@ -184,7 +184,9 @@ class Siblings:
         fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
         if name in GENERIC:
             if not _is_telling(key) or (text == key and _is_local(text, function)):
-                return None
+                if count.bare > 1:
+                    return None  # some objects of that name are others
+                fewest = _FEWEST_OF_ALL
             fewest = max(fewest, _FEWEST_OF_GENERIC)
         if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(name):
             fewest = 1  # the class is called async, and somebody awaits this method of it
@@ -290,6 +292,7 @@ _FEWEST_ANYWHERE = 3
 _FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
 _FEWEST_OF_GENERIC = 4
 _FEWEST_OF_NAME = 3
+_FEWEST_OF_ALL = 12  # `conn.execute` all over a project, and never without `await`
 _SOME, _FEW, _VERY_FEW = 4, 6, 10  # of so many that await, one may do otherwise
 _SHORTEST = 3  # letters of a variable that is called the same because it is the same
 _TELLING = 5  # letters; shorter names mean many things
