@@ -36,6 +36,50 @@ SILENT = {
     "futures as keys": "import asyncio\nclass Regexes:\n    def start(self, f):\n        return asyncio.get_running_loop().run_in_executor(None, f)\n"
     "    async def all(self, named):\n        names = {}\n        def add(name, f):\n            future = self.start(f)\n            names[future] = name\n"
     "        for name, f in named:\n            add(name, f)\n        await asyncio.wait(names)\n",
+    "a client of a library that has plain ones too": "import chromadb\nasync def main():\n    client = make_client(chromadb)\n"
+    "    return client.get_or_create_collection('x').name\n",
+    "a private method of a library": "import aiohttp\ndef recorded(request):\n    async def new(self, headers):\n"
+    "        headers = self._prepare_headers(headers)\n        return headers.pop('x')\n    return new\n",
+    "what a class wraps under its own names": "class Bus:\n    async def get_interface(self, name):\n        await self.connect()\n"
+    "        return self.bus.proxy(name).get_interface(name)\n    async def get_interfaces(self, names):\n        proxy = self.bus.proxy(names)\n"
+    "        found = []\n        for name in names:\n            one = proxy.get_interface(name)\n            found.append(one)\n        return found\n"
+    + "".join(f"async def use{n}(bus{n}):\n    return await bus{n}.get_interface('x')\n" for n in range(5)),
+    "a class whose methods a decorator makes plain": "import asyncio, inspect\ndef run_all(cls):\n    for name, f in inspect.getmembers(cls):\n"
+    "        if inspect.iscoroutinefunction(f):\n            setattr(cls, name, lambda *a: asyncio.run(f(*a)))\n    return cls\n"
+    "class Client:\n    @classmethod\n    async def create(cls): ...\n@run_all\nclass Plain(Client): ...\ndef main():\n    return Plain.create().name\n",
+    "a function that a library makes plain": "import synchronicity\nsynchronizer = synchronicity.Synchronizer()\n@synchronizer.create_blocking\n"
+    "async def forward(): ...\nclass Entry:\n    def enter(self):\n        self.manager = forward()\n        self.manager.stop()\n",
+    "options that somebody awaits one of": "class Query:\n    async def key(self, value): ...\n    def options(self, value):\n"
+    "        return build(value)\n    async def run(self, value):\n        found = build(value)\n        found['partition'] = self.key(value)\n"
+    "        return await self.fetch(found)\n    async def fetch(self, found):\n        found['partition'] = await found['partition']\n        return found\n",
+    "options that somebody takes out and awaits": "class Query:\n    async def key(self, value): ...\n    async def run(self, value):\n"
+    "        found = {'a': 1}\n        found['partition'] = self.key(value)\n        if 'b' not in found:\n            return await self.fetch(found)\n"
+    "    async def fetch(self, options: dict[str, int]):\n        return await options.pop('partition')\n",
+    "an announced promise in a pair": "from typing import Awaitable\nasync def answer(): ...\nasync def run(x) -> tuple[dict, Awaitable[str]]:\n"
+    "    return {}, answer()\nasync def main():\n    info, later = await run(1)\n    return await later\n",
+    "a function made for the caller in a pair": "async def run(x):\n    async def answer():\n        return x\n    return {'a': 1}, answer()\n"
+    "async def main():\n    info, later = await run(1)\n    return await later\n",
+    "a callback that may be a coroutine": "from typing import Callable, Coroutine\nclass Config:\n"
+    "    def __init__(self, started: Callable | Coroutine):\n        self.started = started\n"
+    "async def on_start(): ...\nasync def main(run):\n    await run(Config(started=on_start()))\n",
+    "what a decorator is told, beside the function": "def cached(cache):\n    def decorator(method):\n        async def wrapper(self, key):\n"
+    "            kept = cache(self)\n            if key not in kept:\n                kept[key] = await method(self, key)\n            return kept[key]\n"
+    "        return wrapper\n    return decorator\nclass Names:\n    @cached(lambda self: self.names)\n    async def find(self, key): ...\n",
+    "a queue of either kind": "import asyncio, queue\nfrom typing import Union\nasync def main(plain):\n"
+    "    out: Union[queue.Queue, asyncio.Queue]\n    if plain:\n        out = queue.Queue()\n        def items():\n            while True:\n"
+    "                item = out.get()\n                if item is main:\n                    break\n                yield item\n        return items()\n    out = asyncio.Queue()\n    return await out.get()\n",
+    "a route that is given an unknown view": "from sanic import Sanic\nasync def main(view, inject):\n    app = Sanic('x')\n"
+    "    app.get('/')(inject(view))\n    app.get('/b')(view)\n",
+    "callbacks that are given as coroutines": "import election\nasync def main(lock):\n    async def started(): ...\n    async def stopped(): ...\n"
+    "    config = election.Config(lock, on_started_leading=started(), on_stopped_leading=stopped())\n    await config.enter()\n",
+    "a result whose class is asserted, where siblings are awaited": "from client import Completion\n"
+    + "".join(f"async def test_{n}(raw):\n    return await raw.parse_whole()\n" for n in range(5))
+    + "async def test_plain(raw):\n    done = raw.parse_whole()\n    assert isinstance(done, Completion)\n    return done.text\n",
+    "a key that may be a coroutine": "async def value(x): ...\nasync def main(keys, gather_dict):\n    found = {}\n    for k in keys:\n"
+    "        key = value(k) if k else 'none'\n        found[key] = 1\n    return await gather_dict(found)\n",
+    "a function that a library runs elsewhere": "from pytest_pyodide import run_in_pyodide\nasync def main(page):\n    return await page.run()\n"
+    "def test_it(browser):\n    @run_in_pyodide\n    async def run(browser, host):\n        return [host]\n    result = run(browser, 'x')\n"
+    "    assert result[0] == 'x'\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",
@@ -48,6 +92,17 @@ def test_the_frame_around_a_call_is_understood(text: str) -> None:
     assert told({"app.py": text}) == []
 
 
+def test_an_object_of_another_library_than_those_that_are_awaited() -> None:
+    """What the methods of one library give says nothing of their namesakes in another."""
+    pages = [f"async def page{n}():\n    return await request.get_json()\n" for n in range(12)]
+    extract = "async def extract(req: func.HttpRequest):\n    return req.get_json().get('values')\n"
+    files = {
+        "app.py": "from quart import request\n" + "".join(pages),
+        "jobs.py": "import azure.functions as func\n" + extract,
+    }
+    assert told(files) == []
+
+
 SEEN = {
     "the side that runs": "class Connection:\n    async def set_deferrable(self, value): ...\n    def set(self, value):\n"
     "        if True:\n            self.set_deferrable(value)  # T101\n        else:\n            raise AttributeError\n",
@@ -55,6 +110,14 @@ SEEN = {
     "    pages = items.by_page()  # T114\n    return pages.continuation_token\n",
     "a coroutine that is closed like a file": "async def fetch(): ...\nasync def main():\n    file = fetch()  # T102\n"
     "    print(file.size)\n    file.close()\n",
+    "an untyped client, where the file asks for an async one": "import chromadb\nasync def connect():\n"
+    "    return await chromadb.AsyncHttpClient()\nasync def main(client):\n    client.get_or_create_collection('x')  # T101\n",
+    "a future that all others wait for": "import asyncio\nclass Loop:\n    def in_thread(self, f):\n"
+    "        return asyncio.get_running_loop().run_in_executor(None, f)\n"
+    + "".join(f"async def read{n}(loop: Loop, f):\n    return await loop.in_thread(f)\n" for n in range(3))
+    + "async def write(loop: Loop, f):\n    loop.in_thread(f)  # T112\n",
+    "a decorated function that others await": "from somewhere import traced\n@traced\nasync def job(): ...\nasync def main():\n    await job()\n"
+    "def stop():\n    job()  # T101\n",
     "a call as a key": "async def name(): ...\nasync def main(sizes):\n    return sizes[name()]  # T106\n",
 }
 

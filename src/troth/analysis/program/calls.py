@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.conventions import PAIRS
+from troth.analysis.program.editions import is_plain_here
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
@@ -97,7 +98,7 @@ class Calls:
         if isinstance(func, Lambda):
             return self._fresh(func.evaluate(), node, scope, "a lambda that returns it")
         if isinstance(func, CallableType):
-            return None if _decorates(node, values) else self._annotated(func, node, scope)
+            return None if _decorates(node, values, scope) else self._annotated(func, node, scope)
         if isinstance(func, External):
             if func.path.rpartition(".")[2] in TO_COROUTINE and values:
                 return self._made_async(values[0][1])
@@ -150,6 +151,9 @@ class Calls:
             is_plain = scope.function is not None and not scope.function.is_async
             if is_plain and _guessed(receiver) and program.evidence.colors(function.name)[1]:
                 return None  # a plain function more likely means the plain namesake
+            is_doubtful = program.effects.is_doubtful(function)
+            if is_plain and is_doubtful and not self._is_awaited_somewhere(function):
+                return None  # who calls it plainly knows what the decorator made of it
             at, text = node[-1], callee_text(node[1])
             promise: Promise = _PROMISES[effect]
             sure = not _guessed(receiver) and not is_doubtful
@@ -171,6 +175,14 @@ class Calls:
         if result is not None and scope.is_patched(node[1]):
             return None
         return self._fresh(result, node, scope, "", function)
+
+    def _is_awaited_somewhere(self, function: Function) -> bool:
+        """Whether a function is awaited: one inside another there, any other one wherever its name is."""
+        around = function.parent
+        if around is None or around.index == 0 or function.owner is not None:
+            return self._program.evidence.siblings.is_awaited(function.name)
+        inside = [f for _, f in function.module.functions_in(around.index)]
+        return any(function.name in facts.awaited for facts in (around.facts, *inside))
 
     def _overridden(self, func: FunctionValue, function: Function, node: Node, scope: Evaluator) -> Value | None:
         """What calling a plain method gives that says nothing, where all who implement it made it `async def`."""
@@ -306,7 +318,15 @@ class Calls:
             return self._program.reasons.of_library(func, function)
 
         if "a" in flags:
-            site = scope.site(function, at, text, "coroutine", reasons, sure=not _guessed(func.receiver))
+            if is_plain_here(name.partition(".")[0], function.name, self._program.allowed):
+                return None
+            sure = not _guessed(func.receiver)
+            behind = self._program.majors_behind(name.partition(".")[0])
+            if behind > 1 or (behind == 1 and not library.is_called_async(name)):
+                if not self._program.evidence.siblings.is_awaited(function.name):
+                    return None  # in the version that is asked for it may be plain
+                sure = False
+            site = scope.site(function, at, text, "coroutine", reasons, sure=sure)
             return Coroutine(site, lambda: self._awaited_library(function, func, values, scope))
         result = self._library_result(function, func)
         spawner = semantics().spawners.get(name) if isinstance(result, Awaitable) else None
@@ -630,9 +650,17 @@ def _asked_for(node: Node, values: Arguments, scope: Evaluator) -> Value | None:
 _ASKING = frozenset({"resolve", "get", "query_one", "get_instance", "get_service", "inject", "provide", "require"})
 
 
-def _decorates(node: Node, values: Arguments) -> bool:
-    """Whether the call applies a decorator, as in `app.get("/")(handler)`: which gives a function back."""
-    return node[1][0] == "call" and len(values) == 1 and isinstance(values[0][1], FunctionValue | Lambda)
+def _decorates(node: Node, values: Arguments, scope: Evaluator) -> bool:
+    """Whether the call applies a decorator, as in `app.get("/")(handler)`: which gives a function back.
+
+    What is given to it may be unknown; then it is the decorator of a library, which was told something first.
+    """
+    if node[1][0] != "call" or len(values) != 1 or values[0][0] is not None:
+        return False
+    if isinstance(values[0][1], FunctionValue | Lambda):
+        return True
+    maker = scope.value(node[1][1]) if values[0][1] is None and node[1][2] else None
+    return isinstance(maker, FunctionValue) and isinstance(maker.function, LibraryFunction)
 
 
 def _guessed(receiver: Value | None) -> bool:

@@ -40,6 +40,7 @@ class Classes:
         self._asking: set[tuple[Class, str]] = set()
         self._children: dict[Class, list[Class]] = program.answers()
         self._generic: dict[Class, tuple[str, ...]] = {}
+        self._remade: dict[Class, bool] = program.answers()
 
     def order(self, cls: Class) -> tuple[Class | LibraryClass | None, ...]:
         """The class and its ancestors in the order Python looks through them; None stands for an unknown base."""
@@ -82,6 +83,7 @@ class Classes:
         if isinstance(cls, LibraryClass):
             return self._library_member(cls, name, receiver)
         waiting = after is not None
+        is_remade = False
         for ancestor in self.order(cls):
             if waiting:
                 waiting = ancestor is not after
@@ -93,12 +95,31 @@ class Classes:
                 if found is not None:
                     return found
                 continue
+            is_remade = is_remade or self._is_remade(ancestor)
             if name in ancestor.methods:
-                return self._method(ancestor, name, receiver)
+                return None if is_remade else self._method(ancestor, name, receiver)
             known = self._attribute(ancestor, name, receiver)
             if known is not _MISSING:
                 return known  # type: ignore[return-value]
         return None
+
+    def _is_remade(self, cls: Class) -> bool:
+        """Whether a decorator of the project goes through the methods of a class, and sets others in their place."""
+        if not cls.facts.decorators:
+            return False
+        if cls not in self._remade:
+            self._remade[cls] = False  # while it is being found out
+            scope = self._program.static(
+                cls.module, cls.module.function(cls.facts.parent) if cls.facts.parent else None
+            )
+            values = [scope.value(node[1] if node[0] == "call" else node) for node in cls.facts.decorators]
+            self._remade[cls] = any(
+                isinstance(value, FunctionValue)
+                and isinstance(value.function, Function)
+                and _sets_methods(value.function)
+                for value in values
+            )
+        return self._remade[cls]
 
     def is_method(self, cls: Class | LibraryClass, name: str) -> bool:
         """Whether a name is that of a method or property, not only of an attribute that somebody sets."""
@@ -335,6 +356,13 @@ class Classes:
         return self._children[cls]
 
 
+def _sets_methods(decorator: Function) -> bool:
+    """Whether a function, or one inside it, looks at all attributes of something and sets some."""
+    inside = [f for f in decorator.module.facts.functions if f.qualname.startswith(f"{decorator.qualname}.")]
+    called = {callee.rpartition(".")[2] for f in (decorator.facts, *inside) for callee in f.calls}
+    return "setattr" in called and not called.isdisjoint(_LISTING)
+
+
 def _is_of_asyncio(cls: Class, node: Node) -> bool:
     """`asyncio.Protocol` is no protocol of types."""
     if node[0] == "attr":
@@ -343,6 +371,7 @@ def _is_of_asyncio(cls: Class, node: Node) -> bool:
 
 
 _MISSING = object()
+_LISTING = frozenset({"getmembers", "vars", "dir", "items", "iscoroutinefunction"})
 _FIELDS = frozenset({"field", "Field", "ib", "attrib", "PrivateAttr"})
 # Bases that add no members: what is not found in them is not there.
 _SHAPELESS = frozenset({"object", "Generic", "Protocol", "ABC", "NamedTuple", "TypedDict"})

@@ -222,6 +222,8 @@ class Consumers:
                 param = _param(list(function.facts.params)[1:], position, keyword)
                 if keyword is None if param is None else looks_like_keeper(param[0]):
                     return True
+                if param is not None and param[1] is not None and mentions_awaitable(param[1], _AWAITABLES):
+                    return True
         return False
 
     def _awaits_values(self, cls: Class) -> bool:
@@ -381,6 +383,7 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
     return False
 
 
+_AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
 _COLLECTIONS = frozenset({"list", "set", "frozenset", "dict", "tuple", "deque", "iterator"})
 _AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|promise|result|response|query|run|job")
 

@@ -35,7 +35,10 @@ _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper f
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
 # Decorators of libraries, at hand or not, that by their name make a plain function of an async one.
-_SAYS_PLAIN = re.compile(r"^(?:(?:run|to|as|make|force|ensure)_sync|sync|syncify|run_async|run_in_loop|asyncio_run)$")
+_SAYS_PLAIN = re.compile(
+    r"^(?:(?:run|to|as|make|force|ensure)_sync|sync|syncify|run_async|run_in_loop|asyncio_run"
+    r"|(?:\w+_)?blocking|synchroni[sz]ed?(?:_\w+)?)$"
+)
 
 # Decorators of libraries that make an object of a function, which is called by somebody else or runs it by itself.
 _TO_OBJECT = frozenset(

@@ -254,7 +254,7 @@ class Evaluator:
                 return FunctionValue(_builtin_method(whole, name), whole)
             members = [m for m in base.members if not isinstance(m, Nothing)]
             having = [m for m in members if not self._certainly_lacks(m, name)] or members
-            found = union([self.attribute(m, name, at, base_node) for m in having])
+            found = union([self._of_one(m, name, at, base_node) for m in having])
             if len(having) > 1:
                 self.unmet = None  # another of them may have it
             return found
@@ -304,6 +304,18 @@ class Evaluator:
             self.misuse(base, "attribute", at, name)
         return None
 
+    def _of_one(self, base: Value | None, name: str, at: At, base_node: Node | None) -> Value | None:
+        """The attribute of one of several; of a class with nothing async in it a plain method, listed or not."""
+        found = self.attribute(base, name, at, base_node)
+        if found is not None or not isinstance(base, Instance) or not isinstance(base.cls, LibraryClass):
+            return found
+        full = base.cls.qualified
+        return (
+            FunctionValue(LibraryFunction(f"{full}.{name}", ("", "", {}), base.cls), base)
+            if library.is_plain(full)
+            else None
+        )
+
     def _certainly_lacks(self, value: Value | None, name: str) -> bool:
         """Whether an alternative cannot be meant, because its class, known as a whole, has no such attribute."""
         if isinstance(value, Builtin) and value.name in _BUILTIN_TYPES:
@@ -346,10 +358,12 @@ class Evaluator:
         if func_node == ("name", "super") and "super" not in self.env:
             return self._super()
         func = self.value(func_node)
+        unmet = self.unmet
         values: list[tuple[str | None, Value | None]] = [
             ("*", self.value(arg[1])) if arg[0] == "star" else (None, self.value(arg)) for arg in node[2]
         ]
         values += [("**" if name is None else name, self.value(arg)) for name, arg in node[3]]
+        self.unmet = unmet  # what the arguments lack says nothing of the callee
         self.arguments(func, node, values)
         return self.program.calls.call(func, node, values, self)
 

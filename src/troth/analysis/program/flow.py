@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import declares_scope
 from troth.analysis.facts.names import dotted, last_name
+from troth.analysis.program.awaited_values import is_awaited_from
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
 from troth.analysis.program.conventions import response_of
@@ -95,6 +96,7 @@ _PLAINEST = {
 # What `gather` and `shield` are called for is to wait; a plain function may start something in an executor and go on.
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
 _RUNNING = frozenset({"run_until_complete", "run_forever", "run_coroutine_threadsafe", "asyncio.run", "anyio.run"})
+_FEW_OTHERS = 4  # of so many who wait, one may hand it on
 _LOST_IN_ASYNC = frozenset({"run_in_executor", "wrap_future"})
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
@@ -215,8 +217,19 @@ class Flow(Narrowing):
                 self.incident(kind, member.site)
             elif isinstance(member, Awaitable) and member.site is not None and member.kind == "lazy":
                 self.incident("dropped", member.site)
-            elif isinstance(member, Awaitable) and member.site is not None and _is_lost_when_dropped(member.site):
+            elif (
+                isinstance(member, Awaitable)
+                and member.site is not None
+                and (_is_lost_when_dropped(member.site) or self._is_awaited_by_all_others(member.site))
+            ):
                 self.incident("dropped task", member.site, sure=False)
+
+    def _is_awaited_by_all_others(self, site: Site) -> bool:
+        """Whether a function of the project gives a future that others wait for: here nobody hears of its errors."""
+        if site.promise != "future" or not self.function.is_async or not isinstance(site.target, Function):
+            return False
+        awaited, bare = self.program.evidence.siblings.sites_of(last_part(site.callee))
+        return awaited > 1 and awaited >= _FEW_OTHERS * (bare - 1)
 
     def s_assign(self, statement: Node) -> None:
         value = self.value(statement[2])
@@ -249,6 +262,7 @@ class Flow(Narrowing):
                 or target[2] in {"side_effect", "return_value"}  # of a mock
                 or not (base is None or isinstance(base, Instance | ModuleValue))
                 or is_test(self.module.path)  # a stand-in is told what to give
+                or is_awaited_from(self.program, target)
             ):
                 self.keep(value)
             else:
@@ -266,10 +280,15 @@ class Flow(Narrowing):
         elif kind == "index":
             base = self.value(target[1])
             self.as_key(target[2])
-            if target[1][0] == "name" and target[1][1] in self.env and isinstance(base, Builtin | Table):
+            is_put = holds_promise(value)
+            if is_put and is_awaited_from(self.program, target):
+                self.keep(value)
+            elif target[1][0] == "name" and target[1][1] in self.env and isinstance(base, Builtin | Table):
                 old = base.args[-1:] if isinstance(base, Builtin) else base.values
                 self.env[target[1][1]] = Builtin("dict", (Builtin("str"), union([*old, value])))
                 self._hold(target[1][1], value)
+            elif not is_put:
+                return
             elif (
                 looks_like_keeper(callee_text(target[1]))
                 or self._fills_for_caller(target[1])
@@ -391,7 +410,7 @@ class Flow(Narrowing):
         if not holds_promise(value):
             return
         members = [m for m in members_of(value) if not isinstance(m, Nothing)]
-        if any(map(is_promise, members)):
+        if any(map(is_promise, members)) or self._is_made_for_caller(value):
             self.keep(value)
         elif self._declared_otherwise():
             for promise in promises(value):
@@ -402,6 +421,20 @@ class Flow(Narrowing):
             self.hand_over(value, "a collection that is returned", statement[2])
         else:
             self.keep(value)
+
+    def _is_made_for_caller(self, value: Value) -> bool:
+        """Whether a promise in what is returned is announced, or is that of a function made on the spot for it."""
+        returns = self.function.facts.returns
+        if returns is not None:
+            return mentions_awaitable(returns, ("Awaitable", "Coroutine", "Future", "Task"))
+        sites = [promise.site for promise in promises(value)]
+        return all(
+            site is not None
+            and isinstance(site.target, Function)
+            and site.target.parent is self.function
+            and not self.program.evidence.siblings.is_awaited(site.target.name)
+            for site in sites
+        )
 
     def _promises_results(self) -> bool:
         """Whether the annotation of the result says nothing of promises, though not what its items are."""

@@ -161,12 +161,26 @@ class Ledger(Evaluator):
             site = promise.site
             if site is None or site.promise == "task":
                 continue
+            if self._is_made_on_the_spot(site):
+                self.keep(promise)
+                continue
             if site in self.pending:
                 if not self.pending[site] & (KEPT | AWAITED):
                     self.pending[site] |= WEAK
                     self.misuses.setdefault(site, []).append(Misuse("handed over", at or site.at, text))
             elif isinstance(promise, Coroutine):
                 self.incident("handed over", site, detail=text, sure=False)
+
+    def _is_made_on_the_spot(self, site: Site) -> bool:
+        """Whether the promise is that of a function inside this one which nobody awaits: made for who is given it."""
+        target = site.target
+        return (
+            isinstance(target, Function)
+            and target.parent is not None
+            and target.parent.index > 0
+            and target.owner is None
+            and not self.program.evidence.siblings.is_awaited(target.name)
+        )
 
     def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
         if value is None or type(value) in NEVER:
@@ -286,7 +300,7 @@ class Ledger(Evaluator):
     def as_key(self, node: Node) -> None:
         """A future is a key as good as any, and so is what a variable holds; a call in brackets is for its result."""
         key = self.value(node)
-        if is_future(key) or (node[0] in {"name", "attr"} and is_promise(key)):
+        if is_future(key) or (node[0] in {"name", "attr"} and holds_promise(key)):
             self.keep(key)
         else:
             self.misuse(key, "subscript", _at_of(node))

@@ -80,32 +80,58 @@ def has_members(qualified: str) -> bool:
 
 
 @cache
+def is_plain(qualified: str) -> bool:
+    """Whether the tables know a class as one that has nothing async in it; its methods are left out of them."""
+    found = find(qualified)
+    return found is not None and found.kind == "class" and bool(_tables().class_(found.name).get("s"))
+
+
+@cache
 def async_methods(top_level: str) -> frozenset[str]:
     """The methods that the classes of a package have as coroutine functions and in no other color."""
     tables = _tables()
     table = None if tables is None else tables.load(top_level)
     if table is None:
         return frozenset()
-    # The methods of a class with nothing async in it are left out of the table: `Models` beside `AsyncModels`. Where a
-    # package has such pairs, the plain half of one more pair may be left out altogether.
+    # The methods of a class with nothing async in it are left out of the table: `Models` beside `AsyncModels`.
     plain = {cls for module in table.modules.values() for cls, known in module.get("c", {}).items() if known.get("s")}
-    said = {
-        (path, cls): _SAYS_ASYNC.search(f"{path}.{cls}") is not None
-        for path, module in table.modules.items()
-        for cls in module.get("c", {})
-    }
-    has_pairs = any(is_said and _SAYS_ASYNC.sub("", cls) in plain for (_, cls), is_said in said.items())
     names = {
         name
         for path, module in table.modules.items()
         for cls, known in module.get("c", {}).items()
-        if not (has_pairs and said[path, cls])
+        if not (_SAYS_ASYNC.search(f"{path}.{cls}") and _SAYS_ASYNC.sub("", cls) in plain)
         for name, sig in known.get("m", {}).items()
         if "a" in sig[0] and "p" not in sig[0]
     }
     return frozenset(names - plain_methods(top_level))
 
 
+@cache
+def methods_of_async_twins(top_level: str) -> frozenset[str]:
+    """Those of them that only classes have which are called async: the package has plain ones beside them.
+
+    The plain `Client` of an `AsyncClient` is mostly not in the table, and has methods of the same names.
+    """
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    if table is None:
+        return frozenset()
+    native = {
+        name
+        for path, module in table.modules.items()
+        for cls, known in module.get("c", {}).items()
+        if not is_called_async(f"{path}.{cls}")
+        for name in known.get("m", ())
+    }
+    return async_methods(top_level) - native
+
+
+def is_called_async(qualified: str) -> bool:
+    """Whether the name of something in a package says that it is async: `AsyncClient`, `redis.asyncio`."""
+    return _CALLED_ASYNC.search(qualified.partition(".")[2]) is not None
+
+
+_CALLED_ASYNC = re.compile(r"Async(?![a-z])|Aio(?=[A-Z])|(?:^|[._])(?:async|asyncio|aio)(?:[._]|$)")
 _SAYS_ASYNC = re.compile(r"(?i)\b_?(?:async|asyncio|aio)(?=[A-Z.]|\b)|(?:Async|Aio)\b")
 
 

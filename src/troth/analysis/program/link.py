@@ -459,6 +459,15 @@ class Program:
         """The names of which something async is known, in the project or in what it imports."""
         return set() if self._suspicion is None else self._suspicion.names
 
+    def majors_behind(self, top: str) -> int:
+        """By how many major versions what the project asks of a library is older than what the tables know."""
+        allowed = self.allowed
+        if not allowed:
+            return 0
+        return max(
+            (version - allowed.get(normalized(name), version) for name, version in library.sources(top)), default=0
+        )
+
     def is_older(self, top: str) -> bool:
         """Whether the project asks for an older version of a library than the tables know, and never awaits near it.
 
@@ -466,8 +475,7 @@ class Program:
         """
         known = self._older.get(top)
         if known is None:
-            asks = [self.allowed.get(normalized(name), version) < version for name, version in library.sources(top)]
-            known = self._older[top] = any(asks) and not any(
+            known = self._older[top] = self.majors_behind(top) > 0 and not any(
                 f.awaited
                 for module in self.own_modules()
                 if any(one.module.partition(".")[0] == top for one in module.facts.imports if not one.level)

@@ -120,14 +120,20 @@ class Passed:
         if not params or params[0][0] != name:
             return None
         decorator = function.parent or function
-        decorated = [f for f in self._program.index.decorated_with(decorator.name) if self._is_put_on(decorator, f)]
+        is_outer = decorator is function
+        decorated = [
+            f
+            for f in self._program.index.decorated_with(decorator.name)
+            if self._is_put_on(decorator, f, is_outer=is_outer)
+        ]
         if not decorated or not all(f.is_async and not f.is_generator for f in decorated):
             return None
         return CallableType(Awaitable(None), f"every function that `{decorator.name}` decorates is `async def`")
 
-    def _is_put_on(self, decorator: Function, function: Function) -> bool:
+    def _is_put_on(self, decorator: Function, function: Function, *, is_outer: bool) -> bool:
+        """Whether it decorates the function; the outer one gets it only where it is not given something else first."""
         for node in function.facts.decorators:
-            if decorator_name(node) == decorator.name:
+            if decorator_name(node) == decorator.name and not (is_outer and node[0] == "call" and node[2]):
                 callee = node[1] if node[0] == "call" else node
                 value = self._program.static(function.module, function.parent).value(callee)
                 if isinstance(value, FunctionValue) and value.function is decorator:

@@ -127,7 +127,7 @@ def gives_a_result_sometimes(program: Program, function: Function) -> bool:
 
 def library_gives_no_promise(program: Program, function: LibraryFunction) -> bool:
     """Whether a function of a library gives a builtin object, or nothing, or its whole module knows no promises."""
-    if _PROMISING & set(function.flags):
+    if _PROMISING & set(function.flags) or program.majors_behind(function.qualname.partition(".")[0]) > 0:
         return False
     if not function.returns:
         top, _, rest = function.qualname.partition(".")

@@ -201,7 +201,10 @@ class Siblings:
         return Witness(_told(text, count.awaited, "in this project", place), False)
 
     def _by_name(self, text: str, name: str, function: Function, external: str) -> Witness | None:
-        """A method whose name is telling, on whatever receivers: all await it, and nobody does otherwise."""
+        """A method whose name is telling, on whatever receivers: all await it, and nobody does otherwise.
+
+        Not of an object that is known to come from a library: those that are awaited may be of another one.
+        """
         if "." not in text or name in GENERIC or name.startswith("__"):
             return None
         if len(name) < _TELLING or ("_" not in name.strip("_") and len(name) < _TWO_WORDS):
@@ -213,6 +216,9 @@ class Siblings:
             return None
         if name == function.name:
             return None  # a wrapper that hands the call on: its own color says nothing of the other's
+        around = function.class_around
+        if around is not None and name in around.methods and not text.startswith(("self.", "cls.")):
+            return None  # a class that wraps another object has methods called like that one's
         if self._program.evidence.colors(name)[0] and not self._is_known_receiver(text, named, function):
             return None  # they await the project's own; this may be the namesake of a library
         if not _is_imported_there(external, named.packages.get(_ANY)):

@@ -91,6 +91,25 @@ CASES = [
         + "    def all(self, xs):\n        return [self.run(x) for x in xs]\n"
         + _AWAITS,
     ),
+    Case(
+        "one that hands on to the side that is called",
+        good=_BASE
+        + "class Search(Tool):\n    async def arun(self, x):\n        return self.run(x)\n"
+        + "def main(tool: Tool):\n    return tool.run(1)\n",
+    ),
+    Case(
+        "a class below has the side that is called",
+        good=_BASE
+        + "class Waiting(Tool):\n    async def arun(self, x):\n        return await self.wait(x)\n"
+        + "class Search(Waiting):\n    def run(self, x):\n        return find(x)\n"
+        + "def main(tool: Tool):\n    return tool.run(1)\n",
+    ),
+    Case(
+        "called on who knows what",
+        good=_BASE
+        + "class Search(Tool):\n    async def arun(self, x):\n        return await self.wait(x)\n"
+        + "def main(process):\n    return process.run(1)\n",
+    ),
     Case("nobody calls either", good=_BASE + _PLAIN.format(mark="")),
     Case(
         "a plain way to the async side",
@@ -144,9 +163,13 @@ def _judge(program: Program, cls: Class, override: Function, name: str) -> Itera
             or _is_used_within(program, cls, name)
         ):
             continue
-        if any(twin in one.methods for one in _between(program, cls, base)) or any(_calls(program, cls, name)):
+        if twin in _own_attributes(override.body()):
+            continue  # it hands on to the side that is called, for whoever asks in the other color
+        if any(twin in one.methods for one in (*_between(program, cls, base), *program.classes.children(cls))):
             continue
-        calls = (call for call in _calls(program, cls, twin) if call.caller.name != name)
+        if any(_calls(program, cls, name)):
+            continue
+        calls = (call for call in _calls(program, cls, twin) if call.caller.name != name and call.callee is not None)
         seen = [call for call in calls if not is_test(call.caller.module.path)]
         if seen and not any(name in _attributes(call.caller.body()) for call in seen):
             yield _told(program, override, other, seen[0])  # nobody chooses between the two

@@ -24,6 +24,7 @@ from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains, Link, chains_of
 from troth.analysis.program.evidence import is_test
+from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.parts import question
 from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio, waits_otherwise
 from troth.analysis.rules.loop_misuse.waiting_for_own_loop import waits_for_own_loop
@@ -38,6 +39,17 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
 
 CASES = [
+    Case(
+        "a thread with a loop of its own",
+        good="import asyncio, threading\nclass Heartbeat(threading.Thread):\n    def run(self):\n        asyncio.run(self.beat())\n"
+        "    async def beat(self):\n        self.gone = threading.Event()\n        self.gone.wait(1)\n",
+    ),
+    Case(
+        "a program whose end was awaited",
+        good="import subprocess\nclass Child:\n    def __init__(self):\n        self.process = subprocess.Popen(['ls'])\n"
+        "    async def poll(self):\n        return self.process.poll()\n    async def wait(self):\n        while await self.poll() is None:\n"
+        "            await self.pause()\n        return self.process.wait()\n",
+    ),
     Case(
         "sleep",
         bad="import asyncio\nimport time\nasync def main():\n    time.sleep(1)  # here\n",
@@ -243,6 +255,7 @@ _FLAGS = re.compile(r"\b(?:\w+\.)?\w*(?:NOHANG|DONTWAIT|NONBLOCK|LOCK_NB|NOWAIT)
 _NOT_WAITING = re.compile(r"\b(?:wait|block|blocking)\s*=\s*False\b")
 _LONGEST = 60  # letters of a callee that a message can bear
 _SETTLING = ("empty", "qsize", "kill", "is_alive", "poll")  # who asks or says so first does not wait afterwards
+_RUNNING = frozenset({"run_until_complete", "run_forever", "run"})
 _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
 
@@ -252,7 +265,11 @@ def check(program: Program) -> Iterator[Finding]:
     connections: set[tuple[Function, str]] = set()
     in_tests: set[tuple[str, str]] = set()
     for call in _direct(program).direct():
-        if not call.is_awaited and not _is_of_a_blocking_flavor(call.caller):
+        if (
+            not call.is_awaited
+            and not _is_of_a_blocking_flavor(call.caller)
+            and not _has_a_thread(program, call.caller)
+        ):
             found = _kind(program, call)
             assert found is not None
             if found.waits_for == "database":
@@ -290,6 +307,18 @@ def _is_of_a_blocking_flavor(function: Function) -> bool:
     owner = function.class_around
     names = (function.module.path.rpartition("/")[2], owner.name if owner is not None else "", function.name)
     return any(_BLOCKING.search(name) for name in names)
+
+
+def _has_a_thread(program: Program, function: Function) -> bool:
+    """Whether the function belongs to a thread that runs a loop of its own: nobody else is on it."""
+    owner = function.class_around
+    if owner is None or not owner.facts.bases:
+        return False
+    order = program.classes.order(owner)
+    if not any(isinstance(one, LibraryClass) and one.qualified == "threading.Thread" for one in order):
+        return False
+    methods = (owner.module.function(index).facts for indexes in owner.methods.values() for index in indexes)
+    return any(callee.rpartition(".")[2] in _RUNNING for facts in methods for callee in facts.calls)
 
 
 def _is_told_not_to_wait(program: Program, link: Link) -> bool:
@@ -440,6 +469,8 @@ def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     if call.text.rpartition(".")[2] in _LOOKUPS and any(_is_numeric(value) for value in given.values()):
         return True
     if any(f"{call.text.rpartition('.')[0]}.{question}" in call.caller.facts.calls for question in _SETTLING):
+        return True
+    if found.waits_for == "subprocess" and any(c.endswith(".poll") for c in call.caller.facts.awaited):
         return True
     if call.text.rpartition(".")[2] == "join" and _was_awaited_meanwhile(call):
         return True

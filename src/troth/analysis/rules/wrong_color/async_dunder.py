@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.program.results import gives_no_promise
+from troth.analysis.program.results import gives_no_promise, is_harmless
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
 
 CASES = [
+    Case(
+        "made a generator by a decorator",
+        good="from async_generator import async_generator, yield_\nclass Body:\n    @async_generator\n    async def __aiter__(self):\n        await yield_(1)\n",
+    ),
     Case(
         "a constructor",
         bad="class Store:\n    async def __init__(self):  # here\n        self.pool = await connect()\n",
@@ -51,6 +55,10 @@ CASES = [
     Case(
         "awaited ones",
         good="class Store:\n    async def __aenter__(self):\n        return self\n    async def __aexit__(self, *e): ...\n",
+    ),
+    Case(
+        "a class that users have through another one",
+        good="import wrapping\nclass _Dict:\n    async def __setitem__(self, key, value):\n        await self.put(key, value)\nDict = wrapping.plain(_Dict)\n",
     ),
     Case("a callable object", good="class Store:\n    async def __call__(self): ...\n"),
     Case("an async generator", good="class Pages:\n    async def __aiter__(self):\n        yield 1\n"),
@@ -129,12 +137,30 @@ def check(program: Program) -> Iterator[Finding]:
             function = module.function(index)
             if facts.flags & 1:
                 if facts.name in _FAILING or facts.name in _LOSING:
-                    yield from _async(program, function)
+                    is_its_own = all(is_harmless(program, function, one) for one in facts.decorators)
+                    if is_its_own and not _is_wrapped(program, function):
+                        yield from _async(program, function)
                 elif facts.decorators and function.decorated_with("setter", "deleter"):
                     yield _told(program, function, "Python runs a setter and never awaits it, so the coroutine is lost")
             elif facts.name in _AWAITED and has_async and gives_no_promise(program, function):
                 line = f"Python awaits what `{facts.name}` returns, and a plain result cannot be awaited: it raises TypeError"
                 yield _told(program, function, line, fix=False)
+
+
+def _is_wrapped(program: Program, function: Function) -> bool:
+    """`Dict = synchronize(_Dict)`: what users have is made of the class, and calls its methods in its own way.
+
+    A stub beside a file only repeats what that says.
+    """
+    module, cls = function.module, function.owner
+    assert cls is not None
+    if module.path.endswith(".pyi") and module.path[:-1] in program.paths:
+        return True
+    own = ("name", cls.name)
+    return any(
+        value is not None and value[0] == "call" and own in (*value[2], *(given for _, given in value[3]))
+        for _, _, value in module.facts.variables
+    )
 
 
 def _async(program: Program, function: Function) -> Iterator[Finding]:

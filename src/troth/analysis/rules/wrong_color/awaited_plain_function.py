@@ -17,6 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import ASYNC
+from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
@@ -48,8 +49,27 @@ CASES = [
         fixed="class Log:\n    def add(self, text):\n        self.texts.append(text)\nasync def main(log: Log):\n    log.add('x')  # here\n",
     ),
     Case(
-        "the only one of that name",
-        bad="class Purge:\n    def start_purge(self, room) -> str:\n        return 'id'\nasync def main(handler):\n    await handler.start_purge('r')  # here\n",
+        "the only one of that name, which others call",
+        bad="class Purge:\n    def start_purge(self, room) -> str:\n        return 'id'\nasync def main(handler):\n    await handler.start_purge('r')  # here\n"
+        "async def again(handler):\n    return handler.start_purge('s')\n",
+    ),
+    Case(
+        "the only one of that name, on an object that is called like its class",
+        bad="class RoomPurge:\n    def start_purge(self, room) -> str:\n        return 'id'\nasync def main(room_purge):\n    await room_purge.start_purge('r')  # here\n",
+    ),
+    Case(
+        "the only one of that name, on an object of who knows where",
+        good="class Purge:\n    def start_purge(self, room) -> str:\n        return 'id'\nasync def main(actor_ref):\n    await actor_ref.start_purge('r')\n",
+    ),
+    Case(
+        "what several functions await",
+        good="class Client:\n    def append_message(self, text) -> str:\n        return text\ndef ask(client):\n    return client.append_message('x')\n"
+        "async def main(chat):\n    await chat.append_message('r')\nasync def other(chat):\n    await chat.append_message('s')\n",
+    ),
+    Case(
+        "a name that another class gives to what a function makes",
+        good="class Client:\n    def kernel_info(self) -> str:\n        return 'x'\nclass Waiting(Client):\n    kernel_info = waiting_for(Client.kernel_info)\n"
+        "def ask(client):\n    return client.kernel_info()\nasync def main(client):\n    await client.kernel_info()\n",
     ),
     Case(
         "others await it too",
@@ -138,6 +158,7 @@ CASES = [
 ]
 
 _TAKING_MANY = frozenset({"wait", "as_completed"})  # a collection of promises, which a plain function may well give
+_TELLING = 4  # letters of a receiver's name that says which class is meant
 _ASKING = ASKS_FOR_FUNCTION | {"isawaitable", "iscoroutine", "maybe_await", "raises", "assertRaises"}
 
 
@@ -295,7 +316,9 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     real = [function for function in defined if not function.is_abstract]
     if len(defined) != plain or not real or not all(_gives_a_result(program, one) for one in real):
         return None
-    if any(_hands_on(one) for one in real) or not _is_confirmed(program, call, real):
+    if any(_hands_on(one) for one in real) or not _is_seconded(program, call, name, real):
+        return None
+    if name in _made_attributes(program):
         return None
     which = "the only definition" if len(real) == 1 else f"all {len(real)} definitions"
     return Reason(
@@ -303,25 +326,40 @@ def _by_name(program: Program, call: Call) -> Reason | None:
     )
 
 
+def _is_seconded(program: Program, call: Call, name: str, defined: list[Function]) -> bool:
+    """Whether more than its name says that one of these methods is meant.
+
+    Somebody else calls it without awaiting, or the object is called like the class. What several functions await is
+    no slip: it belongs to a library, or to the other side of a wire.
+    """
+    others = [f for f in program.calling.functions_naming({name}) if f is not call.caller and f.name != name]
+    if any(callee.rpartition(".")[2] == name for other in others for callee in other.facts.awaited):
+        return False
+    if any(callee.rpartition(".")[2] == name for other in others for callee in other.facts.calls):
+        return True
+    receiver = last_name(call.node[1][1]).replace("_", "").lower()
+    owners = {function.owner.name.lower() for function in defined if function.owner is not None}
+    return len(receiver) >= _TELLING and any(receiver in owner for owner in owners)
+
+
+def _made_attributes(program: Program) -> frozenset[str]:
+    known: dict[str, frozenset[str]] = program.answers_to("made attributes")
+    if "" not in known:
+        known[""] = frozenset().union(*program.said("made attributes").values())
+    return known[""]
+
+
+@part("made attributes")
+def _set_in_classes(file: FileFacts) -> frozenset[str]:
+    """The attributes that classes set to what a call gives, which may be a function of any color."""
+    return frozenset(name for cls in file.classes for name, value in cls.values if value[0] == "call")
+
+
 def _hands_on(function: Function) -> bool:
     """Whether a method wraps one of the same name of another object, which may be of a library that has it async too."""
     return any(
         callee.rpartition(".")[2] == function.name and not callee.startswith("?.") for callee in function.facts.calls
     )
-
-
-def _is_confirmed(program: Program, call: Call, defined: list[Function]) -> bool:
-    """Whether more than a name says that one of these is meant: whoever writes `await` mostly knows why.
-
-    The receiver is called like a class that has it, or nobody else awaits it, or as many call it without.
-    """
-    receiver = call.node[1][1]
-    word = str(receiver[-1] if receiver[0] == "name" else receiver[2] if receiver[0] == "attr" else "")
-    plain = word.replace("_", "").lower()
-    if len(plain) > 3 and any(one.owner is not None and plain in one.owner.name.lower() for one in defined):
-        return True
-    awaited, bare = program.evidence.siblings.sites_of(call.node[1][2])
-    return bare >= awaited or awaited == 1
 
 
 def _gives_a_result(program: Program, function: Function) -> bool:

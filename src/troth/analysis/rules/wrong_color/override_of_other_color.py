@@ -98,6 +98,22 @@ CASES = [
         "    def run(self):\n        self.stop()\nclass Remote(Base):\n    async def stop(self):\n        await self.close()\n",
     ),
     Case(
+        "all overrides have the other color",
+        bad="from abc import ABC, abstractmethod\nclass Channel(ABC):\n    @abstractmethod\n    def close(self): ...\nclass Mail(Channel):\n"
+        "    async def close(self):  # here\n        await self.flush()\nasync def stop(channel: Channel):\n    channel.close()\n",
+    ),
+    Case(
+        "overrides of both colors, which somebody keeps apart",
+        good="from abc import ABC, abstractmethod\nclass Channel(ABC):\n    @abstractmethod\n    def close(self): ...\n"
+        "class Console(Channel):\n    def close(self):\n        print(1)\nclass Mail(Channel):\n    async def close(self):\n        await self.flush()\n"
+        "def stop(channel: Channel):\n    channel.close()\n",
+    ),
+    Case(
+        "called where only what is overridden leads",
+        good="class Base:\n    def stop(self):\n        print(1)\n    def serve(self):\n        self._serve_again()\n    def _serve_again(self):\n        self.stop()\n"
+        "class Embedded(Base):\n    async def stop(self):\n        await self.close()\n    async def serve(self):\n        await self.stop()\n",
+    ),
+    Case(
         "called on an object of a class that does not override it",
         good="class Base:\n    def stop(self):\n        print(1)\nclass Plain(Base):\n    pass\nclass Remote(Base):\n    async def stop(self):\n        await self.close()\n"
         "def test():\n    plain = Plain()\n    plain.stop()\n",
@@ -206,7 +222,7 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
                 (
                     call
                     for call in calls.get(base, ())
-                    if _may_reach(program, call, function) and not _is_a_twin(program, call, function)
+                    if _may_reach(program, call, function, base) and not _is_a_twin(program, call, function)
                 ),
                 None,
             )
@@ -240,12 +256,38 @@ def _returned_calls(node: Any, *, is_returned: bool = False) -> Iterator[At]:
         yield from _returned_calls(part, is_returned=is_returned)
 
 
-def _may_reach(program: Program, call: Call, function: Function) -> bool:
-    """Whether the object may be of the class that overrides: one of a sibling class never is."""
+def _may_reach(program: Program, call: Call, function: Function, base: Function) -> bool:
+    """Whether the object may be of the class that overrides: one of a sibling class never is.
+
+    What the base calls on itself, it calls on each. A function that takes any object of the base is a proof only where
+    nobody implements the method in the color of the base: else there are two kinds of objects, which are kept apart.
+    """
+    assert function.owner is not None
+    is_own = _is_on_itself(call) and call.caller.class_around in program.classes.order(function.owner)
+    if not is_own and _is_implemented(program, base):
+        return False
     receivers = [one.receiver for one in members_of(call.callee) if isinstance(one, FunctionValue)]
     known = [one.cls for one in receivers if isinstance(one, Instance)]
-    assert function.owner is not None
     return not known or any(cls in program.classes.order(function.owner) for cls in known)
+
+
+def _is_implemented(program: Program, base: Function) -> bool:
+    """Whether the method is there in the color of the base: in itself, or in another class below."""
+    assert base.owner is not None
+    if not base.is_abstract:
+        return True
+    below = [child for child in program.classes.children(base.owner) if base.name in child.methods]
+    overrides = [child.module.function(child.methods[base.name][-1]) for child in below]
+    return any(one.is_async == base.is_async and not one.is_abstract for one in overrides)
+
+
+def _is_on_itself(call: Call) -> bool:
+    """`self.stop()`."""
+    callee, around = call.node[1], call.caller
+    while around.owner is None and around.parent is not None:
+        around = around.parent
+    params = around.facts.params
+    return bool(callee[0] == "attr" and around.owner is not None and params and callee[1] == ("name", params[0][0]))
 
 
 def _is_async_in_all_but_name(program: Program, base: Function) -> bool:
@@ -319,11 +361,33 @@ def _is_a_twin(program: Program, call: Call, function: Function) -> bool:
         return True
     order = program.classes.order(owner)
     first = next((one for one in order if isinstance(one, Class) and call.caller.name in one.methods), None)
-    return calling is not None and (call.caller.name in owner.methods or (calling in order and first is not calling))
+    return calling is not None and (
+        call.caller.name in owner.methods
+        or (calling in order and first is not calling)
+        or not _is_reached(program, owner, call.caller)
+    )
+
+
+def _is_reached(program: Program, owner: Class, method: Function) -> bool:
+    """Whether a private method of a base may be called on an object of the class, which has some of its callers anew."""
+    if not method.name.startswith("_") or method.name.startswith("__") or method.owner is None:
+        return True
+    hidden: set[str] = {method.name}
+    for one in program.classes.order(owner):
+        if isinstance(one, Class):
+            callers = [one.module.function(one.methods[name][-1]) for name in one.methods.keys() - hidden]
+            if any(_speaks_of(caller, method.name) for caller in callers):
+                return True
+            hidden |= one.methods.keys()
+    return False
+
+
+def _speaks_of(function: Function, name: str) -> bool:
+    return any(node[2] == name for node in _nodes(function.body(), "attr"))
 
 
 def _told(program: Program, function: Function, base: Function, call: Call) -> Finding:
-    who = f"`{call.caller.qualname}`"
+    who = f"`{call.caller.qualname or call.caller.module.path}`"
     if base.is_async:
         message = f"`{function.qualname}` is plain and overrides an async method that {who} awaits: it runs, then `await` raises TypeError"
     else:
