@@ -80,6 +80,9 @@ SILENT = {
     "a function that a library runs elsewhere": "from pytest_pyodide import run_in_pyodide\nasync def main(page):\n    return await page.run()\n"
     "def test_it(browser):\n    @run_in_pyodide\n    async def run(browser, host):\n        return [host]\n    result = run(browser, 'x')\n"
     "    assert result[0] == 'x'\n",
+    "one of several that a closure was made with": "class Memory:\n    async def read(self, n): ...\nclass Upload:\n    async def copy(self, small, name):\n"
+    "        if small:\n            f = Memory()\n            self._read = f.read\n            return self\n        f = open_somehow(name)\n"
+    "        async def read(n):\n            return f.read(n)\n        self._read = read\n        return self\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",

@@ -502,7 +502,9 @@ class Program:
                     self._closing_over.add(inner)
                     self._half_seen[inner] = self._half_seen.get(inner, 0) + 1
             return None
-        return self.summary(function).bound.get(name)
+        bound = self.summary(function).bound.get(name)
+        # Of several values, of which one is unknown, that one may be what the function inside was made with.
+        return None if None in members_of(bound) else bound
 
     def assigned_in(self, function: Function, name: str, value: Node) -> Value | None:
         """What `self.name = value` in a method assigns."""
