@@ -83,6 +83,12 @@ SILENT = {
     "one of several that a closure was made with": "class Memory:\n    async def read(self, n): ...\nclass Upload:\n    async def copy(self, small, name):\n"
     "        if small:\n            f = Memory()\n            self._read = f.read\n            return self\n        f = open_somehow(name)\n"
     "        async def read(n):\n            return f.read(n)\n        self._read = read\n        return self\n",
+    "a decorator that runs it or hands it on": "import asyncio\ndef runner(f):\n    def inner(self, *a):\n        if self.mode == 'async':\n"
+    "            return f(self, *a)\n        result = self.loop.run_until_complete(f(self, *a))\n        return result\n    return inner\n"
+    "class Client:\n    @runner\n    async def close(self): ...\n    def __exit__(self, *e):\n        self.close()\n",
+    "a method that gives a coroutine in one mode": "class Gateway:\n    async def _cleanup(self): ...\n    def close(self):\n"
+    "        if self.asynchronous:\n            return self._cleanup()\n        elif self.loop.running:\n            self.sync(self._cleanup)\n        self.runner.stop()\n"
+    "    def __exit__(self, *e):\n        self.close()\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",
@@ -121,6 +127,7 @@ SEEN = {
     + "async def write(loop: Loop, f):\n    loop.in_thread(f)  # T112\n",
     "a decorated function that others await": "from somewhere import traced\n@traced\nasync def job(): ...\nasync def main():\n    await job()\n"
     "def stop():\n    job()  # T101\n",
+    "trio inside trio": "import trio\nasync def f(): ...\nasync def main():\n    await trio.sleep(1)\n    trio.run(f)  # T601\n",
     "a call as a key": "async def name(): ...\nasync def main(sizes):\n    return sizes[name()]  # T106\n",
 }
 

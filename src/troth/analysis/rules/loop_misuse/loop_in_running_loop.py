@@ -62,6 +62,10 @@ CASES = [
         "where loops may be nested",
         good="import asyncio, nest_asyncio\nnest_asyncio.apply()\nasync def f(): ...\nasync def main():\n    asyncio.run(f())\n",
     ),
+    Case(
+        "trio inside asyncio",
+        good="import asyncio, trio\nasync def f(): ...\nasync def main():\n    await f()\n    trio.run(f)\n",
+    ),
     Case("at the top", good="import asyncio\nasync def f(): ...\ndef main():\n    asyncio.run(f())\n"),
     Case(
         "in a thread",
@@ -95,7 +99,7 @@ def check(program: Program) -> Iterator[Finding]:
         return
     chains = _chains(program)
     for call in chains.direct():
-        if not _looks_whether_one_runs(call.caller):
+        if not _looks_whether_one_runs(call.caller) and not _is_of_another_kind(call):
             message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"
             yield Finding(
                 "T601", "loop-in-running-loop", span(program, call.caller, call.at), message, "certain",
@@ -132,6 +136,12 @@ def _reaching(program: Program) -> set[str]:
 def _looks_whether_one_runs(function: Function) -> bool:
     """In `async def` a loop runs whatever loop is made or fetched; only a branch on `is_running` is never taken."""
     return any(callee.rpartition(".")[2] == "is_running" for callee in function.facts.calls)
+
+
+def _is_of_another_kind(call: Call) -> bool:
+    """`trio.run` refuses to run inside trio; inside asyncio it blocks, and works."""
+    is_trio = any(name.startswith("trio.") for name in names_of(call.callee))
+    return is_trio and not any(callee.startswith("trio.") for callee in call.caller.facts.awaited)
 
 
 def _allows_nesting(program: Program) -> bool:

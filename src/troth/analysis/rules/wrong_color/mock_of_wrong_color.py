@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.objects import objects_set
 from troth.analysis.program.results import gives_no_promise
 from troth.analysis.program.values import ClassObject, FunctionValue, Instance, ModuleValue
@@ -39,6 +40,19 @@ CASES = [
         + "from unittest.mock import AsyncMock, MagicMock\ndef test(store: Store):\n    store.load = MagicMock(return_value=1)  # here\n",
         fixed=_STORE
         + "from unittest.mock import AsyncMock, MagicMock\ndef test(store: Store):\n    store.load = AsyncMock(return_value=1)  # here\n",
+    ),
+    Case(
+        "gathered by who calls it",
+        good=_STORE
+        + "import asyncio\nfrom unittest.mock import MagicMock\nasync def load_all(stores):\n    return await asyncio.gather(*[store.load() for store in stores])\n"
+        + "def test(store: Store):\n    store.load = MagicMock(return_value=1)\n",
+    ),
+    Case(
+        "handed to who takes both",
+        good={
+            "store.py": _STORE + "async def run(store: Store):\n    return await result_of(store.load)\n",
+            "tests/test_store.py": "from store import Store\nfrom unittest.mock import MagicMock\ndef test(store: Store):\n    store.load = MagicMock(return_value=1)\n",
+        },
     ),
     Case(
         "patched in",
@@ -228,10 +242,19 @@ def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iter
     if replaced is None or replaced.decorated_with("property", "cached_property"):
         return
     is_async = _mock_name(mocked.call) == "AsyncMock"
-    if not is_async and program.effects.of(replaced) == "coroutine":
+    if not is_async and program.effects.of(replaced) == "coroutine" and _is_awaited(program, replaced, module.path):
         yield _told(program, around, mocked, replaced, other="AsyncMock", text=text)
     elif is_async and _has_async_neighbours(replaced) and gives_no_promise(program, replaced):
         yield _told(program, around, mocked, replaced, other="MagicMock", text=text)
+
+
+def _is_awaited(program: Program, replaced: Function, test: str) -> bool:
+    """Whether the code under test may await it on the spot: who is only handed the method, or gathers it, looks at it."""
+    name = replaced.name
+    users = [f for f in program.calling.functions_naming({name}) if not is_test(f.module.path)]
+    if any(callee.rpartition(".")[2] == name for user in users for callee in user.facts.awaited):
+        return True
+    return not users and all(is_test(path) or path == test for path in program.index.files_mentioning({name}))
 
 
 def _takes_it_by_hand(program: Program, around: Function, mocked: _Mocked) -> bool:
