@@ -29,6 +29,9 @@ SETUP = 'setup(\n    extras_require={"telegram": ["python-telegram-bot==13.15"]}
             id="bounds",
         ),
         pytest.param("requirements.txt", "a==1\n", {"a": 1}, id="exactly"),
+        pytest.param(
+            "requirements.txt", "py-cord[voice]\na  # b\n", {"py-cord": 999, "a": 999}, id="whatever there is"
+        ),
         pytest.param("notes.txt", "a==1\n", {}, id="in another file"),
     ],
 )
@@ -59,3 +62,23 @@ def test_a_library_of_another_version(requirements: str, source: str, found: lis
     (tmp_path / "requirements.txt").write_text(requirements)
     (tmp_path / "bot.py").write_text(source)
     assert [f.code for f in analyse(Project(tmp_path, ("bot.py",))).findings] == found
+
+
+ADD = "from discord.ext import commands\nasync def main(bot: commands.Bot, cog):\n    bot.add_cog(cog)\n    bot.get_cog('x').bot.add_cog(cog)\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "lines"),
+    [
+        pytest.param("discord.py\n", [3, 4], id="the edition that the tables know"),
+        pytest.param("discord.py==1.7.3\n", [], id="an older one"),
+        pytest.param("py-cord==2.7.0\n", [], id="another one of the same name"),
+        pytest.param("py-cord\n", [], id="another one, in any version"),
+    ],
+)
+def test_an_edition_of_the_same_name(asked: str, lines: list[int], tmp_path: Path) -> None:
+    """What became async in one edition of a library only is believed of that one."""
+    (tmp_path / "requirements.txt").write_text(asked)
+    (tmp_path / "app.py").write_text(ADD)
+    found = analyse(Project(tmp_path, ("app.py",))).findings
+    assert [f.span.line for f in found] == lines

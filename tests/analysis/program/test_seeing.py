@@ -78,6 +78,11 @@ SEEN = {
     "async def main(order_store):\n    order_store.save()  # lost\n",
     "an abstract method that all make async": "from abc import ABC, abstractmethod\nclass Base(ABC):\n    @abstractmethod\n"
     "    def load_all(self): ...\nclass Real(Base):\n    async def load_all(self):\n        return 1\nclass Other(Base):\n    async def load_all(self):\n        return 2\nasync def main(x: Base):\n    x.load_all()  # lost\n",
+    "an object that is waited for with a limit": "import asyncio\nimport websockets\nasync def main(url):\n"
+    "    ws = await asyncio.wait_for(websockets.connect(url), 5)\n    ws.send('x')  # lost\n",
+    "a websocket that a handler is given": "import websockets\nasync def main(ws):\n    ws.send('x')  # lost\n",
+    "a websocket that an object keeps": "from starlette.websockets import WebSocketDisconnect\nclass Input:\n"
+    "    def __init__(self, websocket):\n        self.websocket = websocket\n    async def stop(self):\n        self.websocket.close()  # lost\n",
     "what a container is asked for": f"from unknown import container\n{USE}async def main():\n    container.resolve(Store).save()  # lost\n",
     "the only definition of a telling name": "class A:\n    async def recompute_totals(self): ...\n"
     "async def main(x):\n    x.recompute_totals()  # lost\n",
@@ -122,6 +127,11 @@ SILENT = {
     "gathered out of pairs": "import asyncio\nasync def f(x): ...\nasync def main(xs):\n    jobs = []\n    for x in xs:\n"
     "        jobs.append((f(x), x))\n    done = await asyncio.gather(*(job[0] for job in jobs))\n    ids = [job[1] for job in jobs]\n"
     "    for one, x in zip(done, ids, strict=False):\n        print(x.name, one.name)\n",
+    "one of two classes, in a plain function": "class Live:\n    async def enter_all(self): ...\nclass Plain:\n    def enter(self): ...\n"
+    "class User:\n    @property\n    def stack(self) -> Live:\n        return make()\n    def go(self):\n        a, b = self.stack.enter_all()\n"
+    "    def end(self):\n        if isinstance(self.stack, Plain):\n            self.stack.enter()\n",
+    "yielded to somebody who awaits": "from lib import concurrently\nasync def f(x): ...\nasync def main(xs):\n    async def all_of():\n"
+    "        async for x in xs:\n            yield f(x)\n    async for y in concurrently(all_of()):\n        print(y)\n    await f(1)\n",
     "read by a function inside a function": "import asyncio\nasync def pages():\n    yield 1\nasync def main(self):\n    stream = pages()\n"
     "    async def outer():\n        async def inner():\n            async for p in self.clean(stream):\n                yield p\n"
     "        async for p in inner():\n            print(p)\n    await asyncio.create_task(outer())\n",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.conventions import PAIRS
+from troth.analysis.program.editions import is_plain_here
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
@@ -317,6 +318,8 @@ class Calls:
             return self._program.reasons.of_library(func, function)
 
         if "a" in flags:
+            if is_plain_here(name.partition(".")[0], function.name, self._program.allowed):
+                return None
             sure = not _guessed(func.receiver)
             behind = self._program.majors_behind(name.partition(".")[0])
             if behind > 1 or (behind == 1 and not library.is_called_async(name)):
@@ -324,7 +327,7 @@ class Calls:
                     return None  # in the version that is asked for it may be plain
                 sure = False
             site = scope.site(function, at, text, "coroutine", reasons, sure=sure)
-            return Coroutine(site, lambda: self._awaited_library(function, func, values))
+            return Coroutine(site, lambda: self._awaited_library(function, func, values, scope))
         result = self._library_result(function, func)
         spawner = semantics().spawners.get(name) if isinstance(result, Awaitable) else None
         if spawner is not None and spawner.gives == "task" and spawner.keeper == "callee":
@@ -383,7 +386,9 @@ class Calls:
             return self._program.types.annotated(node[2][0], scope.module, scope.function)
         return value
 
-    def _awaited_library(self, function: LibraryFunction, func: FunctionValue, values: Arguments) -> Value | None:
+    def _awaited_library(
+        self, function: LibraryFunction, func: FunctionValue, values: Arguments, scope: Evaluator
+    ) -> Value | None:
         if function.name in {"wait_for", "shield", "to_thread", "wait_for_first", "run_sync"} and values:
             first = values[0][1]
             if isinstance(first, Coroutine):
@@ -392,6 +397,8 @@ class Calls:
                 return first.result
             if isinstance(first, FunctionValue):
                 return self.result(first)
+            if isinstance(first, Instance) and function.name in {"wait_for", "shield"}:
+                return scope.awaited(first)  # `wait_for(websockets.connect(url), 5)`: an object that is awaited
         return self._library_result(function, func)
 
     def _library_result(self, function: LibraryFunction, func: FunctionValue) -> Value | None:

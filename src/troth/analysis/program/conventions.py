@@ -41,6 +41,9 @@ _HANDLED = (
     ("request", "starlette", "starlette.requests.Request"),
     ("request", "fastapi", "starlette.requests.Request"),
     ("websocket", "fastapi", "starlette.websockets.WebSocket"),
+    ("websocket", "starlette", "starlette.websockets.WebSocket"),
+    ("websocket", "websockets", "websockets.asyncio.client.ClientConnection"),
+    ("ws", "websockets", "websockets.asyncio.client.ClientConnection"),
     ("ctx", "discord", "discord.ext.commands.context.Context"),
     ("interaction", "discord", "discord.interactions.Interaction"),
     ("message", "discord", "discord.message.Message"),
@@ -52,9 +55,12 @@ _HANDLED = (
 
 
 def given_by_framework(function: Function, name: str) -> Value | None:
-    """What a parameter without a type stands for in an `async def`, by its name and that of its neighbors."""
+    """What a parameter without a type stands for in an `async def`, by its name and that of its neighbors.
+
+    A websocket is kept by objects as well, whose `__init__` cannot be async.
+    """
     if not function.is_async:
-        return None
+        return _handled(function, name) if function.name == "__init__" and name == "websocket" else None
     if name == "call_next":
         return CallableType(Awaitable(None), "`call_next` of a middleware gives the response to whoever awaits it")
     if name in {"receive", "send"} and all(one in function.params for one in _ASGI):
@@ -62,11 +68,18 @@ def given_by_framework(function: Function, name: str) -> Value | None:
     if name in {"reader", "writer"} and "reader" in function.params and "writer" in function.params:
         cls = "asyncio.streams.StreamReader" if name == "reader" else "asyncio.streams.StreamWriter"
         return _guess(cls, f"`{name}` of a handler of connections", function)
+    handled = _handled(function, name)
+    if handled is not None:
+        return handled
+    if name == "handler" and "request" in function.params and function.decorated_with("middleware"):
+        return CallableType(Awaitable(None), "the `handler` of a middleware is a coroutine function")
+    return None
+
+
+def _handled(function: Function, name: str) -> Value | None:
     for word, top, qualified in _HANDLED:
         if word == name and top in function.module.packages:
             return _guess(qualified, f"`{name}` of a handler, in a file that imports {top}", function)
-    if name == "handler" and "request" in function.params and function.decorated_with("middleware"):
-        return CallableType(Awaitable(None), "the `handler` of a middleware is a coroutine function")
     return None
 
 

@@ -358,10 +358,12 @@ class Evaluator:
         if func_node == ("name", "super") and "super" not in self.env:
             return self._super()
         func = self.value(func_node)
+        unmet = self.unmet
         values: list[tuple[str | None, Value | None]] = [
             ("*", self.value(arg[1])) if arg[0] == "star" else (None, self.value(arg)) for arg in node[2]
         ]
         values += [("**" if name is None else name, self.value(arg)) for name, arg in node[3]]
+        self.unmet = unmet  # what the arguments lack says nothing of the callee
         self.arguments(func, node, values)
         return self.program.calls.call(func, node, values, self)
 

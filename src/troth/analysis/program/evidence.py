@@ -15,11 +15,12 @@ from troth.analysis.findings import Reason
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.conventions import ASYNC_BY_NAME, is_asgi_call
+from troth.analysis.program.editions import is_plain_here
 from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.siblings import OF_NOBODY, Siblings
-from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, Instance, Value
+from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, External, Instance, Value
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FunctionFacts, Node
@@ -142,7 +143,7 @@ class Evidence:
         if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
         path = scope.module.path
-        if not external and self._is_nobodys(callee, scope):
+        if not external and (self._is_nobodys(callee, scope) or self._is_given_by_default(callee, scope.function)):
             external = OF_NOBODY
         by_definition = callee[0] == "attr" and not external and callee[1][1] not in scope.plainly_entered
         reason = self._by_name(callee[2], path) if by_definition else None
@@ -185,6 +186,18 @@ class Evidence:
                 base.cls in classes.order(one) for owner in owners for one in (owner, *classes.children(owner))
             )
         return not known
+
+    def _is_given_by_default(self, callee: Node, function: Function) -> bool:
+        """Whether the receiver is a parameter with something of a library for a default: `trio.TASK_STATUS_IGNORED`."""
+        if callee[0] != "attr" or callee[1][0] != "name":
+            return False
+        param = function.params.get(callee[1][1])
+        if param is None or param[1] is not None or param[2] is None or param[2][0] != "attr":
+            return False
+        default = self._program.static(function.module, function.parent).value(param[2])
+        return isinstance(default, External) or (
+            isinstance(default, Instance) and isinstance(default.cls, LibraryClass)
+        )
 
     def awaitable_object(self, instance: Instance, node: Node, scope: Evaluator, target: Function | None) -> Value:
         """An object with `__await__`, which may do its work by itself.
@@ -275,6 +288,8 @@ class Evidence:
             return None  # a class that the table leaves out has nothing async in it
         for top in [external.partition(".")[0]] if external else sorted(self._program.module(asking).packages):
             if name in library.async_methods(top) and not self._program.is_older(top):
+                if is_plain_here(top, name, self._program.allowed):
+                    return None
                 if name in library.methods_of_async_twins(top) and not self._asks_for_async(top, asking):
                     continue  # it has plain clients as well, and one of these may be meant
                 return Reason(f"`{name}` of {top} is a coroutine function in every class that has it")

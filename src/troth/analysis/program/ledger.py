@@ -507,6 +507,8 @@ class Ledger(Evaluator):
         returns = self.function.facts.returns
         if returns is not None and not mentions_awaitable(returns):
             return True
+        if self.function.parent is not None and _gives_away(self.function.parent.body(), self.function.name):
+            return False  # made for somebody who may await what he gets
         return value.site is not None and self.program.evidence.is_awaited_elsewhere(value.site)
 
     def on_walrus(self, node: Node) -> Value | None:
@@ -514,6 +516,17 @@ class Ledger(Evaluator):
         self.env[node[1]] = value
         self._hold(node[1], value)
         return value
+
+
+def _gives_away(node: Any, name: str) -> bool:
+    """Whether what calling `name` gives is given to somebody as an argument."""
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "call" and len(node) == 5:
+        given = (*node[2], *(value for _, value in node[3]))
+        if any(one[0] == "call" and one[1] == ("name", name) for one in given):
+            return True
+    return any(_gives_away(part, name) for part in node)
 
 
 def _yields_a_result(node: Any) -> bool:

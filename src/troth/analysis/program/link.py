@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager, nullcontext
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -715,8 +716,23 @@ class Program:
     def incidents_of(self, *kinds: str) -> Iterator[Incident]:
         """The incidents of these kinds."""
         for incident in self.incidents():
-            if incident.kind in kinds and not incident.site.by_siblings:
+            if (
+                incident.kind in kinds
+                and not incident.site.by_siblings
+                and not self._is_of_several_classes(incident.site)
+            ):
                 yield incident
+
+    def _is_of_several_classes(self, site: Site) -> bool:
+        """Whether a plain function calls an attribute whose class the file asks for: `isinstance(self.stack, …)`.
+
+        One of its classes is the plain one, which a function that cannot await is more likely to mean.
+        """
+        receiver = site.callee.rpartition(".")[0]
+        if site.function.is_async or not receiver.startswith("self."):
+            return False
+        text = self.text(site.function.module.path).value
+        return re.search(rf"\bisinstance\(\s*{re.escape(receiver)}\s*,", text) is not None
 
     def incidents_by_siblings(self) -> Iterator[Incident]:
         """The incidents of which only other sites of the same callee speak."""

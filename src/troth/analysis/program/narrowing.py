@@ -176,7 +176,7 @@ class Narrowing(Ledger):
             if is_guess or any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
                 self.known(known)  # whoever says what it is knows better than its siblings do
                 return
-            for promise in promises(known) if isinstance(known, Union) else ():
+            for promise in promises(known):
                 if promise.site in self.pending:  # what is of that class is no promise: none is held on this path
                     self.pending[promise.site] = (self.pending[promise.site] & ~PENDING) | MAYBE
         if "." not in name or None not in instances:

@@ -21,6 +21,12 @@ _OF_POETRY = re.compile(
     re.MULTILINE,
 )
 
+# A name alone allows whatever there is.
+_BARE = re.compile(
+    r"""^[ \t]*["']?(?P<name>[A-Za-z][\w.-]*)(?:\[[^\]\n]*\])?["']?[ \t]*,?[ \t]*(?:[#;].*)?$""", re.MULTILINE
+)
+_ANY = 999
+
 
 def newest_allowed(root: Path) -> Mapping[str, int]:
     """The highest major version that the project's lists of requirements allow, by the library's normalized name."""
@@ -41,6 +47,9 @@ def newest_allowed(root: Path) -> Mapping[str, int]:
             majors = [_highest(bound) for bound in _BOUND.finditer(found["bounds"])]
             if majors:
                 take(found["name"], min(majors))
+        if path.suffix == ".txt":
+            for found in _BARE.finditer(text):
+                take(found["name"], _ANY)
         for found in _OF_POETRY.finditer(text):
             take(found["name"], int(found["major"]))
     return allowed

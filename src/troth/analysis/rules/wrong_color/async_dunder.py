@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.program.results import gives_no_promise
+from troth.analysis.program.results import gives_no_promise, is_harmless
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
 
 CASES = [
+    Case(
+        "made a generator by a decorator",
+        good="from async_generator import async_generator, yield_\nclass Body:\n    @async_generator\n    async def __aiter__(self):\n        await yield_(1)\n",
+    ),
     Case(
         "a constructor",
         bad="class Store:\n    async def __init__(self):  # here\n        self.pool = await connect()\n",
@@ -133,7 +137,8 @@ def check(program: Program) -> Iterator[Finding]:
             function = module.function(index)
             if facts.flags & 1:
                 if facts.name in _FAILING or facts.name in _LOSING:
-                    if not _is_wrapped(program, function):
+                    is_its_own = all(is_harmless(program, function, one) for one in facts.decorators)
+                    if is_its_own and not _is_wrapped(program, function):
                         yield from _async(program, function)
                 elif facts.decorators and function.decorated_with("setter", "deleter"):
                     yield _told(program, function, "Python runs a setter and never awaits it, so the coroutine is lost")

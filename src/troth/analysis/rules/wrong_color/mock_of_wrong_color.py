@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.evidence import is_test
 from troth.analysis.program.objects import objects_set
 from troth.analysis.program.results import gives_no_promise
 from troth.analysis.program.values import ClassObject, FunctionValue, Instance, ModuleValue
@@ -32,14 +31,14 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Module
     from troth.analysis.program.values import Value
 
-_STORE = "class Store:\n    async def load(self):\n        return await self.get()\n    def size(self) -> int:\n        return 1\n"
+_STORE = "class Store:\n    async def load(self):\n        return await self.get()\n    async def fetch(self):\n        return await self.load()\n    def size(self) -> int:\n        return 1\n"
 CASES = [
     Case(
         "a plain mock of an async method",
         bad=_STORE
-        + "from unittest.mock import AsyncMock, MagicMock\ndef test(store: Store):\n    store.load = MagicMock(return_value=1)  # here\n",
+        + "from unittest.mock import AsyncMock, MagicMock\nasync def test(store: Store):\n    store.load = MagicMock(return_value=1)  # here\n    await store.fetch()\n",
         fixed=_STORE
-        + "from unittest.mock import AsyncMock, MagicMock\ndef test(store: Store):\n    store.load = AsyncMock(return_value=1)  # here\n",
+        + "from unittest.mock import AsyncMock, MagicMock\nasync def test(store: Store):\n    store.load = AsyncMock(return_value=1)  # here\n    await store.fetch()\n",
     ),
     Case(
         "gathered by who calls it",
@@ -57,28 +56,28 @@ CASES = [
     Case(
         "patched in",
         bad=_STORE
-        + "from unittest import mock\ndef test():\n    with mock.patch.object(Store, 'load', mock.Mock()):  # here\n        pass\n",
+        + "from unittest import mock\nasync def test():\n    with mock.patch.object(Store, 'load', mock.Mock()):  # here\n        await Store().fetch()\n",
         fixed=_STORE
-        + "from unittest import mock\ndef test():\n    with mock.patch.object(Store, 'load', mock.AsyncMock()):  # here\n        pass\n",
+        + "from unittest import mock\nasync def test():\n    with mock.patch.object(Store, 'load', mock.AsyncMock()):  # here\n        await Store().fetch()\n",
     ),
     Case(
         "patched in by its name",
         bad={
             "mail.py": "async def send():\n    await deliver()\nasync def deliver(): ...\n",
-            "test_mail.py": "from unittest.mock import Mock, patch\nasync def test():\n    with patch('mail.deliver', new=Mock()):  # here\n        pass\n",
+            "test_mail.py": "from unittest.mock import Mock, patch\nasync def test():\n    with patch('mail.deliver', new=Mock()):  # here\n        await send()\n",
         },
     ),
     Case(
         "set by a monkeypatch",
         bad=_STORE
-        + "from unittest.mock import Mock\ndef test(monkeypatch):\n    monkeypatch.setattr(Store, 'load', Mock(return_value=1))  # here\n",
+        + "from unittest.mock import Mock\nasync def test(monkeypatch):\n    monkeypatch.setattr(Store, 'load', Mock(return_value=1))  # here\n    await Store().fetch()\n",
     ),
     Case(
         "of a kind",
         bad=_STORE
-        + "from unittest import mock\ndef test():\n    with mock.patch.object(Store, 'load', new_callable=mock.MagicMock):  # here\n        pass\n",
+        + "from unittest import mock\nasync def test():\n    with mock.patch.object(Store, 'load', new_callable=mock.MagicMock):  # here\n        await Store().fetch()\n",
         fixed=_STORE
-        + "from unittest import mock\ndef test():\n    with mock.patch.object(Store, 'load', new_callable=mock.AsyncMock):  # here\n        pass\n",
+        + "from unittest import mock\nasync def test():\n    with mock.patch.object(Store, 'load', new_callable=mock.AsyncMock):  # here\n        await Store().fetch()\n",
     ),
     Case(
         "patched in and told what to give",
@@ -121,6 +120,11 @@ CASES = [
         "given to a spawner that is a mock too",
         good=_STORE
         + "from unittest.mock import Mock, patch\n@patch('asyncio.create_task')\n@patch.object(Store, 'load', new_callable=Mock)\ndef test(load, spawn):\n    Store().start()\n    spawn.assert_called_once()\n",
+    ),
+    Case(
+        "which nobody whom the test calls awaits",
+        good=_STORE
+        + "from unittest.mock import Mock\ndef test(store: Store):\n    store.load = Mock()\n    store.size()\n    store.load.assert_not_called()\n",
     ),
     Case(
         "of an unknown object",
@@ -242,31 +246,40 @@ def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iter
     if replaced is None or replaced.decorated_with("property", "cached_property"):
         return
     is_async = _mock_name(mocked.call) == "AsyncMock"
-    if not is_async and program.effects.of(replaced) == "coroutine" and _is_awaited(program, replaced, module.path):
+    if not is_async and program.effects.of(replaced) == "coroutine" and _is_reached(program, around, mocked):
         yield _told(program, around, mocked, replaced, other="AsyncMock", text=text)
     elif is_async and _has_async_neighbours(replaced) and gives_no_promise(program, replaced):
         yield _told(program, around, mocked, replaced, other="MagicMock", text=text)
 
 
-def _is_awaited(program: Program, replaced: Function, test: str) -> bool:
-    """Whether the code under test may await it on the spot: who is only handed the method, or gathers it, looks at it."""
-    name = replaced.name
-    users = [f for f in program.calling.functions_naming({name}) if not is_test(f.module.path)]
-    if any(callee.rpartition(".")[2] == name for user in users for callee in user.facts.awaited):
-        return True
-    return not users and all(is_test(path) or path == test for path in program.index.files_mentioning({name}))
+def _is_reached(program: Program, around: Function, mocked: _Mocked) -> bool:
+    """Whether the test calls somebody who awaits what is replaced, or awaits it itself.
+
+    A mock that cannot be awaited fails loudly: in a test that is run, nobody does unless the test says so.
+    """
+    name, text = mocked.name, _test_text(program, around, mocked)
+    awaiting = {
+        function.name
+        for function in program.calling.functions_naming({name})
+        if any(callee.rpartition(".")[2] == name for callee in function.facts.awaited)
+    }
+    return any(re.search(rf"\b{re.escape(one)}\(|\bawait [\w.]*\b{name}\(", text) for one in awaiting)
+
+
+def _test_text(program: Program, around: Function, mocked: _Mocked) -> str:
+    """What the test says that the mock is made for; all of the file where it is made outside of any."""
+    source = program.text(around.module.path)
+    if mocked.decorated is not None:
+        first, last = mocked.decorated
+        return source.cut(first, 0, last + 1, 0)
+    return source.cut(*around.facts.at) if around.index > 0 else source.value
 
 
 def _takes_it_by_hand(program: Program, around: Function, mocked: _Mocked) -> bool:
     """Whether the test says what the mock gives, looks at what it gave, or replaces what would have awaited it."""
-    source = program.text(around.module.path)
-    if mocked.decorated is not None:
-        first, last = mocked.decorated
-        text = source.cut(first, 0, last + 1, 0)
-    elif around.index > 0:
-        text = source.cut(*around.facts.at)
-    else:
+    if mocked.decorated is None and around.index == 0:
         return False
+    text = _test_text(program, around, mocked)
     looks = mocked.is_patch and re.search(r"\.(return_value|side_effect)\b", text) is not None
     return looks or _REPLACED_SPAWNER.search(text) is not None
 

@@ -439,6 +439,8 @@ def _hook(program: Program, cls: Class, function: Function) -> Iterator[Finding]
     base = _library_base(program, cls)
     if not base or base in _SHAPELESS or function.name.startswith("test") or function.facts.decorators:
         return
+    if function.is_abstract:
+        return  # what only says that it is not there is lost on nobody
     verb = semantics().hook(base, function.name)
     if base.startswith("unittest"):
         return  # the rule about tests tells of these

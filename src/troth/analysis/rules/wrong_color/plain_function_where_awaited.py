@@ -22,6 +22,7 @@ from troth.analysis.program.awaited_parameters import awaited_parameters
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_gives_nothing_to_await, definition_of
 from troth.analysis.program.entities import Function
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.taking import called_body
 from troth.analysis.program.values import members_of
 from troth.analysis.rules.both_colors import both_colors
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from troth.analysis.program import Program
     from troth.analysis.program.awaited_parameters import AwaitedParameter
     from troth.analysis.program.calling import Call
-    from troth.analysis.program.entities import Module
     from troth.analysis.program.values import Value
 
 CASES = [
@@ -92,12 +92,24 @@ CASES = [
         good="import pytest\nasync def execute(executor):\n    return await executor()\ndef charge():\n    print('paid')\nasync def test():\n    with pytest.raises(TypeError):\n        await execute(charge)\n",
     ),
     Case(
+        "a lambda in a test that needs one",
+        good={
+            "run.py": "class Runner:\n    def __init__(self, launch):\n        self.launch = launch\n    async def run(self):\n        await self.launch()\n    def size(self):\n        return 1\n",
+            "test_run.py": "from run import Runner\ndef test():\n    assert Runner(launch=lambda: None).size() == 1\n",
+        },
+    ),
+    Case(
+        "a plain handler of aiohttp",
+        good="from aiohttp import web\ndef index(request):\n    return web.Response()\napp = web.Application()\napp.router.add_get('/', index)\n",
+    ),
+    Case(
         "of unknown result",
         good="import lib\nasync def execute(executor):\n    return await executor()\ndef charge():\n    return lib.pay()\nasync def main():\n    await execute(charge)\n",
     ),
 ]
 
 
+_WRAPPING = ("aiohttp.web",)  # a plain handler of a route is made async by it
 _TWICE = 2  # its `def`, and the place where it is handed over
 
 
@@ -111,18 +123,13 @@ def check(program: Program) -> Iterator[Finding]:
     slots = _slots()
     called = program.calling.names_asked()
     names = {name for name in called if name in slots or _awaits_what_it_is_given(program, name)}
-    of_web = {
-        function
-        for function in program.calling.asked_naming(_COMMON)
-        if any(callee.startswith("web.") for callee in function.facts.calls) and _knows_aiohttp(function.module)
-    }
-    for function in dict.fromkeys((*program.calling.asked_naming(names), *of_web)):
+    for function in program.calling.asked_naming(names):
         if any(callee.rpartition(".")[2] in _EXPECTING for callee in function.facts.calls):
             continue  # a test that waits for an error
-        if function not in of_web and not _may_hand_over(program, function, names):
+        if not _may_hand_over(program, function, names):
             continue
         for call in program.calling.of(function):
-            if call.text.rpartition(".")[2] in names or (function in of_web and call.text.startswith("web.")):
+            if call.text.rpartition(".")[2] in names:
                 yield from _own(program, call)
                 yield from _framework(program, call)
 
@@ -152,11 +159,6 @@ def _slots() -> frozenset[str]:
     return frozenset(known) - _COMMON
 
 
-def _knows_aiohttp(module: Module) -> bool:
-    """Whether `web.get` means a route here, and not a request."""
-    return any(one.local == "web" and one.module == "aiohttp" for one in module.facts.imports)
-
-
 def _awaits_what_it_is_given(program: Program, name: str) -> bool:
     """Whether a function or a class of that name has a parameter that it awaits."""
     known: dict[str, bool] = program.answers_to("awaits what it is given")
@@ -182,7 +184,7 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
         found = wanted.get(name)
         if found is not None and any(c.rpartition(".")[2] in _EXPECTING for c in found.function.facts.calls):
             continue  # what it is given shall raise, before there is anything to await
-        if found is not None and calling_gives_nothing_to_await(program, value):
+        if found is not None and calling_gives_nothing_to_await(program, value) and not _is_stand_in(call, node):
             why = Reason(f"{_awaiter(function)} awaits what `{name}` returns", found.path, found.at[0])
             taught = None if _asks_for_awaitable(function, name) else _taught(program, found)
             yield _told(
@@ -199,15 +201,24 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
 def _framework(program: Program, call: Call) -> Iterator[Finding]:
     known = semantics().slots
     found = next((name for name in names_of(call.callee) if name in known), None)
-    if found is None:
+    if found is None or found.startswith(_WRAPPING):
         return
     for slot, node, value in arguments_of(call):
-        if known[found].wants.get(slot) == "async" and calling_gives_nothing_to_await(program, value):
+        if (
+            known[found].wants.get(slot) == "async"
+            and calling_gives_nothing_to_await(program, value)
+            and not _is_stand_in(call, node)
+        ):
             function = definition_of(value)
             if function is not None and function.is_generator:
                 continue  # a context manager written as a generator
             why = Reason(f"`{found}` wants an async function")
             yield _told(program, call, node, value, who=f"`{found}` awaits what it is given", why=why)
+
+
+def _is_stand_in(call: Call, node: Node) -> bool:
+    """A lambda that a test gives where something has to be given: one that was awaited would fail in every run."""
+    return node[0] == "lambda" and is_test(call.caller.module.path)
 
 
 def _asks_for_awaitable(function: Function, param: str) -> bool:
