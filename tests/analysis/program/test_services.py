@@ -89,6 +89,19 @@ SILENT = {
     "a method that gives a coroutine in one mode": "class Gateway:\n    async def _cleanup(self): ...\n    def close(self):\n"
     "        if self.asynchronous:\n            return self._cleanup()\n        elif self.loop.running:\n            self.sync(self._cleanup)\n        self.runner.stop()\n"
     "    def __exit__(self, *e):\n        self.close()\n",
+    "an object that stands for another": "import asyncio, inspect\nclass Users:\n    async def get_by_id(self, n): ...\nclass Services:\n    users: Users\n"
+    "class Adapter:\n    def __init__(self, services):\n        self._services = services\n    def __getattr__(self, name):\n"
+    "        found = getattr(self._services, name)\n        if inspect.iscoroutinefunction(found):\n            return lambda *a: asyncio.run(found(*a))\n        return found\n"
+    "class Layer:\n    def start(self):\n        self._adapter = Adapter(Services())\n    @property\n    def services(self) -> Services:\n        return self._adapter\n"
+    "layer = Layer()\ndef view(n):\n    user = layer.services.users.get_by_id(n)\n    return user.name\n",
+    "awaited or not, as it was asked": "import inspect\nclass Model:\n    async def predict(self, x): ...\n    async def run(self, x):\n"
+    "        found = (await self.predict(x)) if inspect.iscoroutinefunction(self.predict) else self.predict(x)\n        return found.text\n",
+    "sessions of two kinds in one file": "import lib\n"
+    + "".join(f"async def get{n}(r):\n    session = lib.get(r)\n    await session.execute('x')\n" for n in range(12))
+    + "def test_plain(app):\n    async def setup(r):\n        session = app.get(r)\n        session.execute('a')\n"
+    "    async def read(r):\n        session = app.get(r)\n        return session.execute('b').all()\n    app.run(setup, read)\n",
+    "an object of the base itself": "class Repository:\n    def load(self, name):\n        pass\nclass One(Repository):\n    async def load(self, name):\n        await self.x()\n"
+    "class Two(Repository):\n    async def load(self, name):\n        await self.x()\nasync def main():\n    repository = Repository()\n    repository.load('x')\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",

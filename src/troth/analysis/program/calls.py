@@ -12,6 +12,7 @@ from troth.analysis.program.conventions import PAIRS
 from troth.analysis.program.editions import is_plain_here
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
+from troth.analysis.program.stand_ins import gives_a_stand_in
 from troth.analysis.program.values import (
     NONE,
     AsyncContext,
@@ -580,7 +581,9 @@ class Calls:
             self._asking.add(function)
             try:
                 value = self._from_annotation(function, function.owner)
-                if value is None or (type(value) is Awaitable and not value.kind):
+                if isinstance(value, Instance) and gives_a_stand_in(self._program, function, value):
+                    value = None
+                elif value is None or (type(value) is Awaitable and not value.kind):
                     inferred = self._program.inferred(function)
                     value = inferred if value is None or isinstance(inferred, Coroutine) else value
             finally:
