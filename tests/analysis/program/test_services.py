@@ -93,7 +93,8 @@ SILENT = {
     "class Adapter:\n    def __init__(self, services):\n        self._services = services\n    def __getattr__(self, name):\n"
     "        found = getattr(self._services, name)\n        if inspect.iscoroutinefunction(found):\n            return lambda *a: asyncio.run(found(*a))\n        return found\n"
     "class Layer:\n    def start(self):\n        self._adapter = Adapter(Services())\n    @property\n    def services(self) -> Services:\n        return self._adapter\n"
-    "layer = Layer()\ndef view(n):\n    user = layer.services.users.get_by_id(n)\n    return user.name\n",
+    "layer = Layer()\ndef view(n):\n    user = layer.services.users.get_by_id(n)\n    return user.name\n"
+    "def other(n):\n    users = layer.services.users\n    users.get_by_id(n)\n",
     "awaited or not, as it was asked": "import inspect\nclass Model:\n    async def predict(self, x): ...\n    async def run(self, x):\n"
     "        found = (await self.predict(x)) if inspect.iscoroutinefunction(self.predict) else self.predict(x)\n        return found.text\n",
     "sessions of two kinds in one file": "import lib\n"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["gives_a_stand_in"]
+__all__ = ["gives_a_stand_in", "has_stand_ins"]
 
 _MAKING_UP = ("__getattr__", "__getattribute__")
 _CHANGING = frozenset(
@@ -32,11 +32,14 @@ _CHANGING = frozenset(
 )
 
 
+def has_stand_ins(program: Program) -> bool:
+    """Whether the project has any: then a name says little of what a plain function calls."""
+    return bool(program.said("stand-ins"))
+
+
 def gives_a_stand_in(program: Program, function: Function, declared: Instance) -> bool:
     """Whether a function gives an object that only stands for one of the class that it declares."""
-    if not program.said("stand-ins"):
-        return False
-    return any(
+    return has_stand_ins(program) and any(
         isinstance(one, Instance)
         and isinstance(one.cls, Class)
         and declared.cls not in program.classes.order(one.cls)
