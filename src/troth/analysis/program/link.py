@@ -505,7 +505,9 @@ class Program:
                     self._closing_over.add(inner)
                     self._half_seen[inner] = self._half_seen.get(inner, 0) + 1
             return None
-        return self.summary(function).bound.get(name)
+        bound = self.summary(function).bound.get(name)
+        # Of several values, of which one is unknown, that one may be what the function inside was made with.
+        return None if None in members_of(bound) else bound
 
     def assigned_in(self, function: Function, name: str, value: Node) -> Value | None:
         """What `self.name = value` in a method assigns."""
@@ -596,10 +598,18 @@ class Program:
 
         One alone may as well be the one that breaks the contract, unless somebody awaits it.
         """
-        others = self.implementations(function, cls) if function.is_abstract else []
+        others = self.implementations(function, cls) if function.is_abstract and not self._is_made(cls) else []
         if any(self.effects.of(one) != "coroutine" for one in others):
             return []
         return others if len(others) > 1 or self.evidence.siblings.sites_of(function.name)[0] else []
+
+    def _is_made(self, cls: Class | LibraryClass) -> bool:
+        """Whether somebody makes objects of the class itself: then what says nothing does nothing."""
+        known: dict[str, bool] = self.answers_to("classes that are made")
+        if cls.name not in known:
+            users = self.calling.functions_naming({cls.name})
+            known[cls.name] = any(call.rpartition(".")[2] == cls.name for user in users for call in user.facts.calls)
+        return known[cls.name]
 
     def overridden_at_all(self, function: Function, receiver: Value | None) -> bool:
         """Whether the call might run another body than this one."""
