@@ -339,15 +339,14 @@ def _async_properties(file: FileFacts) -> frozenset[str]:
 def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozenset[str]]:
     """The names that suspicion rests on, of all files: those that may make promises, and what kinds of them."""
     own = program.evidence.async_names()
-    names: set[str] = own | _ALWAYS | ASKS_FOR_FUNCTION
+    given: set[str] = set(_ALWAYS | ASKS_FOR_FUNCTION)
     coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
     tops = packages_of(modules)
     for top in tops:
-        names |= library.async_names(top)
-        coroutines |= library.async_names(top, "a")
         in_source = program.installed_async(top)
-        names |= in_source
-        coroutines |= in_source
+        given |= library.async_names(top) | in_source
+        coroutines |= library.async_names(top, "a") | in_source
+    names = own | given
     for module in modules:
         for c in module.facts.classes:
             if _is_entered_async(c):
@@ -371,6 +370,7 @@ def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozense
         "makers": makers,
         "holders": frozenset(name for module in modules for name in held_in(module.facts, makers)),
         "names": frozenset(names),
+        "given": frozenset(given),  # by libraries, whatever the files say
         "coroutines": frozenset(coroutines),
         "generators": frozenset(f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3),
         "own": frozenset(own),
@@ -381,30 +381,61 @@ def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozense
 def restored(program: Program, tables: Tables) -> dict[str, frozenset[str]] | None:
     """What `suspected` would find, from what it found in the last run; None where only a look at all files can tell.
 
-    That is so when a file no longer says what others may say as well, or says something from which more follows: a
-    class, an import, a variable, a decorator.
+    That is so when a file no longer says what many others may say as well, or says something from which more follows:
+    a class, an import, a variable, a decorator.
     """
     sets = {kind: set(names) for kind, names in tables.suspected.items()}
     if not sets:
         return None
     evidence = program.evidence
+    gone: set[str] = set()
     for before, now in tables.lately.values():
         old, new = (_hints(file, sets["slots"], sets["makers"]) for file in (before, now))
-        if old.rest != new.rest or old.generators - new.generators:
+        if old.rest != new.rest:
             return None
+        gone |= old.generators - new.generators
         for name in old.own - new.own:
             if not (evidence.colors(name)[0] or evidence.siblings.is_awaited(name)):
-                return None
+                gone.add(name)
         for name in old.coroutines - new.coroutines:
             if not evidence.colors(name)[0] or name in sets["generators"]:
-                return None
+                gone.add(name)
         if any(program.index.other_names(name) for name in new.own - old.own):
             return None
         sets["own"] |= new.own
         sets["names"] |= new.own
         sets["coroutines"] |= new.coroutines
         sets["generators"] |= new.generators
+    if gone and not _is_settled(program, tables, gone, sets):
+        return None
     return {kind: frozenset(names) for kind, names in sets.items()}
+
+
+_MANY_GONE = 6  # names; then a look at all files takes less time than asking for each
+
+
+def _is_settled(program: Program, tables: Tables, gone: Collection[str], sets: Mapping[str, set[str]]) -> bool:
+    """Take names out of the sets that nobody says any more; False where only a look at all files can tell."""
+    if len(gone) > _MANY_GONE or not sets["given"].isdisjoint(gone):
+        return False
+    changed = [_hints(now, sets["slots"], sets["makers"]) for _, now in tables.since.values()]
+    for name in gone:
+        others = tables.saying(name)
+        if others is None:
+            return False
+        facts = [program.module(program.paths[number])._facts for number in others]
+        hints = [*changed, *(_hints(file, sets["slots"], sets["makers"]) for file in facts)]
+        if any(name in repr(one.rest) for one in hints):
+            return False  # it may be under suspicion for another reason
+        for kind, saying in (
+            ("own", {name for one in hints if name in one.own}),
+            ("names", {name for one in hints if name in one.own}),
+            ("coroutines", {name for one in hints if name in one.coroutines}),
+            ("generators", {name for one in hints if name in one.generators}),
+        ):
+            if not saying:
+                sets[kind].discard(name)
+    return True
 
 
 class _Hints(NamedTuple):

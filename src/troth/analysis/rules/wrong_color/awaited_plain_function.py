@@ -23,6 +23,7 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, BUILTIN_FUNCTIONS
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.parts import part
@@ -317,6 +318,8 @@ def _by_name(program: Program, call: Call) -> Reason | None:
         return None  # the object may be of a library that the file imports, where it is awaited rightly
     defined = [function for function in program.calling.functions_named(name) if function.owner is not None]
     real = [function for function in defined if not function.is_abstract]
+    if not is_test(call.caller.module.path) and all(is_test(one.module.path) for one in real):
+        return None  # what stands for it in tests says nothing of the real one
     if len(defined) != plain or not real or not all(_gives_a_result(program, one) for one in real):
         return None
     if any(_hands_on(one) for one in real) or not _is_seconded(program, call, name, real):

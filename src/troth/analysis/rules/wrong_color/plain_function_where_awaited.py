@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "given to a helper that waits for an error",
+        good="import pytest\nasync def fails(func):\n    with pytest.raises(ValueError):\n        await func()\ndef make(x):\n    return int(x)\n"
+        "async def test():\n    await fails(lambda: make('x'))\n    await fails(make)\n",
+    ),
+    Case(
         "an executor",
         bad="async def execute(step, executor):\n    return await executor()\ndef charge():\n    print('paid')\nasync def main():\n    await execute(1, charge)  # here\n",
         fixed="import inspect\n\n\nasync def execute(step, executor):\n    result = executor()\n    if inspect.isawaitable(result):\n        result = await result\n    return result\n"
@@ -181,6 +186,8 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
         position = int(slot) + shift if slot.isdigit() else -1
         name = places[position] if 0 <= position < len(places) else slot
         found = wanted.get(name)
+        if found is not None and any(c.rpartition(".")[2] in _EXPECTING for c in found.function.facts.calls):
+            continue  # what it is given shall raise, before there is anything to await
         if found is not None and calling_gives_nothing_to_await(program, value) and not _is_stand_in(call, node):
             why = Reason(f"{_awaiter(function)} awaits what `{name}` returns", found.path, found.at[0])
             taught = None if _asks_for_awaitable(function, name) else _taught(program, found)
