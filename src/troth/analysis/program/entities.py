@@ -32,6 +32,7 @@ class Module:
         "_local_imports",
         "_notes",
         "_origins",
+        "_packages",
         "_scopes",
         "_stars",
         "is_package",
@@ -58,6 +59,7 @@ class Module:
         self._stars: tuple[ImportFacts, ...] | None = None
         self._origins: dict[str, str] | None = None
         self._keys: list[str] | None = None
+        self._packages: frozenset[str] | None = None
         self._notes: dict[object, Note] = {}
         self._scopes = self._note("")  # what is noted of whoever looks into the functions of the file
 
@@ -113,11 +115,15 @@ class Module:
         return self._stars
 
     @property
-    def packages(self) -> set[str]:
+    def packages(self) -> frozenset[str]:
         """The first names of all that the file imports, but for what it imports from beside itself."""
         if self.log is not None:
             self.log.append(self._note("."))
-        return {i.module.partition(".")[0] for i in self._facts.imports if not i.level and i.module}
+        if self._packages is None:
+            self._packages = frozenset(
+                i.module.partition(".")[0] for i in self._facts.imports if not i.level and i.module
+            )
+        return self._packages
 
     def mentioned(self, names: Collection[str]) -> set[str]:
         """Those of `names` that stand somewhere as a value."""

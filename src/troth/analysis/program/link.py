@@ -505,7 +505,9 @@ class Program:
                     self._closing_over.add(inner)
                     self._half_seen[inner] = self._half_seen.get(inner, 0) + 1
             return None
-        return self.summary(function).bound.get(name)
+        bound = self.summary(function).bound.get(name)
+        # Of several values, of which one is unknown, that one may be what the function inside was made with.
+        return None if None in members_of(bound) else bound
 
     def assigned_in(self, function: Function, name: str, value: Node) -> Value | None:
         """What `self.name = value` in a method assigns."""
@@ -558,6 +560,28 @@ class Program:
                     return True
         return False
 
+    def works_otherwise(self, function: Function, receiver: Value | None) -> bool:
+        """Whether the receiver's class gives another color to a method that the plain `function` of a base hands on to.
+
+        `Redis.get` returns what `self.execute` gives, a promise; that of a `Pipeline` only notes the command down.
+        """
+        cls = receiver.cls if isinstance(receiver, Instance) else None
+        if not isinstance(cls, Class) or function.owner is None or cls is function.owner:
+            return False
+        for callee in function.facts.calls:
+            name = callee.removeprefix("self.")
+            if name == callee or not self.evidence.has_shapes(name):
+                continue
+            mine, theirs = (
+                next((one for one in self.classes.order(c) if isinstance(one, Class) and name in one.methods), None)
+                for c in (function.owner, cls)
+            )
+            if mine is not None and theirs is not None and mine is not theirs:
+                one, other = (c.module.function(c.methods[name][-1]) for c in (mine, theirs))
+                if one.is_async != other.is_async:
+                    return True
+        return False
+
     def implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
         """The methods of that name in the classes that derive from `cls`, without those that say nothing either."""
         if not isinstance(cls, Class):
@@ -574,10 +598,18 @@ class Program:
 
         One alone may as well be the one that breaks the contract, unless somebody awaits it.
         """
-        others = self.implementations(function, cls) if function.is_abstract else []
+        others = self.implementations(function, cls) if function.is_abstract and not self._is_made(cls) else []
         if any(self.effects.of(one) != "coroutine" for one in others):
             return []
         return others if len(others) > 1 or self.evidence.siblings.sites_of(function.name)[0] else []
+
+    def _is_made(self, cls: Class | LibraryClass) -> bool:
+        """Whether somebody makes objects of the class itself: then what says nothing does nothing."""
+        known: dict[str, bool] = self.answers_to("classes that are made")
+        if cls.name not in known:
+            users = self.calling.functions_naming({cls.name})
+            known[cls.name] = any(call.rpartition(".")[2] == cls.name for user in users for call in user.facts.calls)
+        return known[cls.name]
 
     def overridden_at_all(self, function: Function, receiver: Value | None) -> bool:
         """Whether the call might run another body than this one."""
