@@ -358,6 +358,8 @@ def _fate_of_wrapped(body: tuple[Node, ...], wrapped: set[str]) -> str:
 
     for statement in body:
         walk(statement, "other")
+    if {"same", "plain"} <= fates:
+        return ""  # it runs the coroutine itself, or hands it on: by a mode that only the object knows
     if "same" in fates:
         return "same"
     if fates == {"dropped"}:

@@ -20,6 +20,7 @@ from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.siblings import OF_NOBODY, Siblings
+from troth.analysis.program.stand_ins import has_stand_ins
 from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, External, Instance, Value
 
 if TYPE_CHECKING:
@@ -151,6 +152,8 @@ class Evidence:
             reason = None
         if reason is not None and self.siblings.is_used_plainly(text, scope.function):
             reason = None
+        if reason is not None and not scope.function.is_async and has_stand_ins(self._program):
+            reason = None  # a plain function may well have an object that runs the coroutines itself
         if reason is None and callee[0] == "attr" and scope.function.is_async:
             reason = self._by_library(callee[2], path, "" if self._is_of_unknown_base(external, scope) else external)
         if reason is None and callee[0] == "attr" and scope.function.is_async and self._is_async_twin(callee[2]):

@@ -160,7 +160,7 @@ class Siblings:
         """The same words in the same class, or in the same file."""
         home = _home_of(function, text)
         awaited = self._awaited_here[home, text]
-        if not awaited:
+        if not awaited or _is_of_another_kind(text, function):
             return None
         fewest = _FEWEST_HERE
         if name in GENERIC:
@@ -352,6 +352,16 @@ def _ending(callees: tuple[str, ...], name: str) -> Iterator[str]:
 def _told(text: str, awaited: int, where: str, place: tuple[str, int]) -> Reason:
     functions = "another function" if awaited == 1 else f"{awaited} other functions"
     return Reason(f"`{text}(…)` is awaited in {functions} {where}", *place)
+
+
+def _is_of_another_kind(text: str, function: Function) -> bool:
+    """Whether the functions beside this one, in one around them, all call it without awaiting: another object there."""
+    around = function.parent
+    if around is None or around.index == 0 or text.startswith(("self.", "cls.")):
+        return False
+    beside = [facts for _, facts in function.module.functions_in(around.index)]
+    bare = sum(text in facts.calls for facts in beside)
+    return bare > 1 and not any(text in facts.awaited for facts in beside)
 
 
 def _is_telling(key: str) -> bool:
