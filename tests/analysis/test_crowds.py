@@ -31,6 +31,16 @@ def test_a_crowd_of_one_cause_is_not_certain(tmp_path: Path, names: str, confide
     assert Counter(f.confidence for f in found if f.code == "T101") == confidence
 
 
+def test_a_crowd_of_uses_is_one_of_its_definition(tmp_path: Path) -> None:
+    """What each place does with the promise comes after the definition among the reasons."""
+    files = {
+        f"use{n}.py": f"from store import Store\nasync def f(s: Store):\n    x = s.load()\n    return x.y{n}\n"
+        for n in range(8)
+    }
+    found = analyse(write(tmp_path, {"store.py": STORE, **files})).findings
+    assert {(f.code, f.confidence) for f in found} == {("T102", "likely")}
+
+
 def test_the_fixes_of_a_crowd_wait_to_be_asked_for(tmp_path: Path) -> None:
     """Nobody wants an `await` put in many places because something was not understood."""
     found = analyse(write(tmp_path, calls("save " * 8))).findings

@@ -160,6 +160,20 @@ def test_an_edit_is_answered_as_if_nothing_were_kept(
     assert not analyse(project(root), cache=cache).looked_at
 
 
+def test_a_way_that_comes_into_being_at_a_distance_is_seen(tmp_path: Path) -> None:
+    """A file that calls by a name which led nowhere is asked again when the name leads to a loop."""
+    root, cache = tmp_path / "project", tmp_path / "cache"
+    far = "import asyncio\nasync def work(): ...\ndef inner():\n    {}\n"
+    files = {
+        "near.py": "from between import helper\nasync def main():\n    helper()\n",
+        "between.py": "from far import inner\ndef helper():\n    inner()\n",
+        "far.py": far.format("pass"),
+    }
+    assert not analyse(write(root, files), cache=cache).findings
+    write(root, {"far.py": far.format("asyncio.run(work())")})
+    assert [f.code for f in same(root, cache).findings] == ["T601"]
+
+
 def test_edits_one_after_the_other(tmp_path: Path) -> None:
     """Every run goes on from what the one before left, not from the first."""
     root, cache = tmp_path / "project", tmp_path / "cache"
@@ -328,7 +342,7 @@ KNOWN = frozenset(
         "_tables",
         "_since",
     }
-    | {"finder", "reads", "_library", "_written", "_parsed", "_generic", "_by_file", "arguments"}
+    | {"_noting", "_notes", "finder", "reads", "_library", "_written", "_parsed", "_generic", "_by_file", "arguments"}
 )
 
 

@@ -22,6 +22,12 @@ SETUP = 'setup(\n    extras_require={"telegram": ["python-telegram-bot==13.15"]}
         pytest.param(
             "pyproject.toml", 'a = "^3.1"\nb = {version = "~4", extras = []}\n', {"a": 3, "b": 4}, id="poetry"
         ),
+        pytest.param(
+            "pyproject.toml",
+            'a = ">=1.2,<1.4"\nb = { version = ">=2,<4", extras = [] }\n',
+            {"a": 1, "b": 3},
+            id="bounds",
+        ),
         pytest.param("requirements.txt", "a==1\n", {"a": 1}, id="exactly"),
         pytest.param(
             "requirements.txt", "py-cord[voice]\na  # b\n", {"py-cord": 999, "a": 999}, id="whatever there is"

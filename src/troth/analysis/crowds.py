@@ -29,15 +29,15 @@ def without_crowds(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _causes(finding: Finding) -> list[tuple[object, ...]]:
-    """What the finding may come from: its file, and the definition that its last reason names."""
+    """What the finding may come from: its file, and each place that its reasons name."""
     if finding.confidence != "certain" or finding.code[1] not in "124":
         return []
     causes: list[tuple[object, ...]] = [(finding.code, finding.span.path)]
     if finding.code in _OF_ONE_CAUSE:
         causes.append((finding.code,))
-    if finding.reasons:
-        last = finding.reasons[-1]
-        causes.append(("", last.text) if last.path is None else (last.path, last.line))
+    causes += [(one.path, one.line) for one in finding.reasons if one.path is not None]
+    if finding.reasons and finding.reasons[-1].path is None:
+        causes.append(("", finding.reasons[-1].text))
     return causes
 
 

@@ -284,7 +284,8 @@ def _tables(
         for path in {*kept.since, *changed}
     }
     lately = {places[path]: (_before(kept, path, memory), facts.get(path)) for path in changed}
-    return Tables(kept.base.get, since, trace.sets, lately)
+    packed = {number: then[path] for path, number in places.items() if number not in since and path in then}
+    return Tables(kept.base.get, since, trace.sets, lately, packed)
 
 
 def _outdated(

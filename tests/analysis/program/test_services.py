@@ -80,6 +80,29 @@ SILENT = {
     "a function that a library runs elsewhere": "from pytest_pyodide import run_in_pyodide\nasync def main(page):\n    return await page.run()\n"
     "def test_it(browser):\n    @run_in_pyodide\n    async def run(browser, host):\n        return [host]\n    result = run(browser, 'x')\n"
     "    assert result[0] == 'x'\n",
+    "one of several that a closure was made with": "class Memory:\n    async def read(self, n): ...\nclass Upload:\n    async def copy(self, small, name):\n"
+    "        if small:\n            f = Memory()\n            self._read = f.read\n            return self\n        f = open_somehow(name)\n"
+    "        async def read(n):\n            return f.read(n)\n        self._read = read\n        return self\n",
+    "a decorator that runs it or hands it on": "import asyncio\ndef runner(f):\n    def inner(self, *a):\n        if self.mode == 'async':\n"
+    "            return f(self, *a)\n        result = self.loop.run_until_complete(f(self, *a))\n        return result\n    return inner\n"
+    "class Client:\n    @runner\n    async def close(self): ...\n    def __exit__(self, *e):\n        self.close()\n",
+    "a method that gives a coroutine in one mode": "class Gateway:\n    async def _cleanup(self): ...\n    def close(self):\n"
+    "        if self.asynchronous:\n            return self._cleanup()\n        elif self.loop.running:\n            self.sync(self._cleanup)\n        self.runner.stop()\n"
+    "    def __exit__(self, *e):\n        self.close()\n",
+    "an object that stands for another": "import asyncio, inspect\nclass Users:\n    async def get_by_id(self, n): ...\nclass Services:\n    users: Users\n"
+    "class Adapter:\n    def __init__(self, services):\n        self._services = services\n    def __getattr__(self, name):\n"
+    "        found = getattr(self._services, name)\n        if inspect.iscoroutinefunction(found):\n            return lambda *a: asyncio.run(found(*a))\n        return found\n"
+    "class Layer:\n    def start(self):\n        self._adapter = Adapter(Services())\n    @property\n    def services(self) -> Services:\n        return self._adapter\n"
+    "layer = Layer()\ndef view(n):\n    user = layer.services.users.get_by_id(n)\n    return user.name\n"
+    "def other(n):\n    users = layer.services.users\n    users.get_by_id(n)\n",
+    "awaited or not, as it was asked": "import inspect\nclass Model:\n    async def predict(self, x): ...\n    async def run(self, x):\n"
+    "        found = (await self.predict(x)) if inspect.iscoroutinefunction(self.predict) else self.predict(x)\n        return found.text\n",
+    "sessions of two kinds in one file": "import lib\n"
+    + "".join(f"async def get{n}(r):\n    session = lib.get(r)\n    await session.execute('x')\n" for n in range(12))
+    + "def test_plain(app):\n    async def setup(r):\n        session = app.get(r)\n        session.execute('a')\n"
+    "    async def read(r):\n        session = app.get(r)\n        return session.execute('b').all()\n    app.run(setup, read)\n",
+    "an object of the base itself": "class Repository:\n    def load(self, name):\n        pass\nclass One(Repository):\n    async def load(self, name):\n        await self.x()\n"
+    "class Two(Repository):\n    async def load(self, name):\n        await self.x()\nasync def main():\n    repository = Repository()\n    repository.load('x')\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",
@@ -118,6 +141,7 @@ SEEN = {
     + "async def write(loop: Loop, f):\n    loop.in_thread(f)  # T112\n",
     "a decorated function that others await": "from somewhere import traced\n@traced\nasync def job(): ...\nasync def main():\n    await job()\n"
     "def stop():\n    job()  # T101\n",
+    "trio inside trio": "import trio\nasync def f(): ...\nasync def main():\n    await trio.sleep(1)\n    trio.run(f)  # T601\n",
     "a call as a key": "async def name(): ...\nasync def main(sizes):\n    return sizes[name()]  # T106\n",
 }
 

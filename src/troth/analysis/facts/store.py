@@ -27,6 +27,7 @@ __all__ = ["Base", "Kept", "Stamp", "load", "replaced", "save", "stamp", "unpack
 Stamp = tuple[int, int]  # when it was changed, and how long it is
 _BASE = "facts.bin"
 _SINCE = "since.bin"
+_FORMAT = 2  # of these two files
 _Stored = FileFacts | bytes | Problem
 
 
@@ -71,7 +72,7 @@ class Kept(NamedTuple):
 
 
 def _key(context: str) -> str:
-    return f"{__version__} {FACTS_VERSION} {sys.version_info[:2]} {marshal.version} {context}"
+    return f"{__version__} {FACTS_VERSION} {_FORMAT} {sys.version_info[:2]} {marshal.version} {context}"
 
 
 def load(folder: Path, context: str) -> Kept | None:

@@ -14,6 +14,7 @@ from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.index import called_in
 from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.reads import Words
 from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance, Value, members_of
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class Calling:
             yield from self.functions_naming(names)
             return
         by_name = self._asked_by_name()
+        if isinstance(names, Words):
+            names = names.among(by_name)  # whoever goes through the names themselves is not noted as their reader
         found = {place for name in names for place in by_name.get(name, ())}
         for number, index in sorted(found):
             yield self.program.module(asked[number]).function(index)

@@ -12,6 +12,7 @@ from troth.analysis.program.conventions import PAIRS
 from troth.analysis.program.editions import is_plain_here
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
+from troth.analysis.program.stand_ins import gives_a_stand_in, has_stand_ins
 from troth.analysis.program.values import (
     NONE,
     AsyncContext,
@@ -147,9 +148,12 @@ class Calls:
         if effect in {"coroutine", "generator", "context"}:
             if program.overridden_otherwise(function, receiver) or _lacks_self(function, receiver, values):
                 return None
-            is_doubtful = program.effects.is_doubtful(function)
             is_plain = scope.function is not None and not scope.function.is_async
-            if is_plain and _guessed(receiver) and program.evidence.colors(function.name)[1]:
+            if (
+                is_plain
+                and _guessed(receiver)
+                and (program.evidence.colors(function.name)[1] or has_stand_ins(program))
+            ):
                 return None  # a plain function more likely means the plain namesake
             is_doubtful = program.effects.is_doubtful(function)
             if is_plain and is_doubtful and not self._is_awaited_somewhere(function):
@@ -173,6 +177,8 @@ class Calls:
         if program.overridden_otherwise(function, receiver):
             return self._overridden(func, function, node, scope)
         if result is not None and scope.is_patched(node[1]):
+            return None
+        if isinstance(result, Coroutine | Awaitable) and program.works_otherwise(function, receiver):
             return None
         return self._fresh(result, node, scope, "", function)
 
@@ -580,7 +586,9 @@ class Calls:
             self._asking.add(function)
             try:
                 value = self._from_annotation(function, function.owner)
-                if value is None or (type(value) is Awaitable and not value.kind):
+                if isinstance(value, Instance) and gives_a_stand_in(self._program, function, value):
+                    value = None
+                elif value is None or (type(value) is Awaitable and not value.kind):
                     inferred = self._program.inferred(function)
                     value = inferred if value is None or isinstance(inferred, Coroutine) else value
             finally:

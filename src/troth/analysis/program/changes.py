@@ -15,7 +15,7 @@ from troth.analysis.program.entities import Class, Function, Module
 from troth.analysis.program.evidence import counted
 from troth.analysis.program.index import said
 from troth.analysis.program.parts import PARTS
-from troth.analysis.program.reads import EVERYTHING
+from troth.analysis.program.reads import EVERYTHING, Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -110,46 +110,57 @@ def _is_same(one: FunctionFacts | None, other: FunctionFacts | None) -> bool:
 
 def tokens(readers: Mapping[object, int], bits: Mapping[str, int]) -> dict[Token, int]:
     """What was read, by names that outlast a program, with the files that came to it but for the file itself."""
-    keys: dict[Module, tuple[list[str], list[str]]] = {}
     found: dict[Token, int] = {}
-    for one, every in readers.items():
-        module = _module_of(one)
-        if module is not None and not module.own:
+    named = _Named()
+    for one, mask in readers.items():
+        what = one.what if type(one) is Note else one
+        if type(what) is tuple and type(what[0]) is str and what[0] not in _OF_ONE_FILE:
+            found[what] = found.get(what, 0) | mask  # what all files together say: nobody's own
             continue
-        path = module.path if module is not None else one[1] if one[0] == "text" else ""  # type: ignore[index]
-        mask = every & ~bits.get(path, 0)
-        if not mask:
+        token = named.token(what)
+        if token is None:
             continue
-        token: Token = one  # type: ignore[assignment]
-        if module is not None:
-            if module not in keys:
-                keys[module] = function_keys(module._facts), class_keys(module._facts)
-            token = _token(one, module, *keys[module])
-        found[token] = found.get(token, 0) | mask
-    return found
+        own = bits.get(token[1], 0)
+        if mask != own:  # most is read by nobody else
+            found[token] = found.get(token, 0) | mask & ~own
+    return {token: mask for token, mask in found.items() if mask}
 
 
-def _module_of(one: object) -> Module | None:
-    if isinstance(one, Module):
-        return one
-    if isinstance(one, Function | Class):
-        return one.module
-    assert isinstance(one, tuple)
-    if isinstance(one[0], Module):
-        return one[0]
-    return one[1].module if one[0] == "body" else None
+_OF_ONE_FILE = frozenset({"text", "body"})
 
 
-def _token(one: Any, module: Module, functions: list[str], classes: list[str]) -> Token:
-    if one is module:
-        return ("file", module.path)
-    if isinstance(one, Function):
-        return ("function", module.path, functions[one.index])
-    if isinstance(one, Class):
-        return ("class", module.path, classes[one.index])
-    if one[0] is module:
-        return ("name", module.path, one[1])
-    return ("body", module.path, functions[one[1].index])
+class _Named:
+    """The functions and classes of modules by names that stay the same when others come and go."""
+
+    def __init__(self) -> None:
+        self._functions: dict[Module, list[str]] = {}
+        self._classes: dict[Module, list[str]] = {}
+
+    def token(self, one: Any) -> Token | None:
+        """The name of something read of one file; None where that is a library's."""
+        if type(one) is Function:
+            return self._function("function", one)
+        if type(one) is Class:
+            module = one.module
+            if not module.own:
+                return None
+            if module not in self._classes:
+                self._classes[module] = class_keys(module._facts)
+            return ("class", module.path, self._classes[module][one.index])
+        if type(one) is Module:
+            return ("file", one.path) if one.own else None
+        first, second = one
+        if type(first) is Module:
+            return ("name", first.path, second) if first.own else None
+        return self._function("body", second) if first == "body" else one
+
+    def _function(self, kind: str, one: Function) -> Token | None:
+        module = one.module
+        if not module.own:
+            return None
+        if module not in self._functions:
+            self._functions[module] = function_keys(module._facts)
+        return (kind, module.path, self._functions[module][one.index])
 
 
 def files_of(mask: int, paths: Iterable[str]) -> set[str]:

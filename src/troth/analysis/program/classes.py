@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import last_name
 from troth.analysis.program import library
+from troth.analysis.program.bracketed import told_in_brackets
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
@@ -62,7 +63,7 @@ class Classes:
             if node[0] in {"star", "call"}:
                 met.append(None)
                 continue
-            if last_name(node) in _SHAPELESS and not _is_of_asyncio(cls, node):
+            if last_name(node) in _SHAPELESS and not _is_a_namesake(cls, node):
                 continue
             value = self._program.static(
                 cls.module, cls.module.function(cls.facts.parent) if cls.facts.parent else None
@@ -325,7 +326,7 @@ class Classes:
     def _library_member(self, cls: LibraryClass, name: str, receiver: Value) -> Value | None:
         found = library.member(cls.qualified, name)
         if found is None:
-            return None
+            return told_in_brackets(self._program, cls, name, receiver)
         if found.kind == "attribute":
             return self._program.types.written(found.type)
         function = LibraryFunction(found.name, found.sig, cls)
@@ -363,11 +364,14 @@ def _sets_methods(decorator: Function) -> bool:
     return "setattr" in called and not called.isdisjoint(_LISTING)
 
 
-def _is_of_asyncio(cls: Class, node: Node) -> bool:
-    """`asyncio.Protocol` is no protocol of types."""
+def _is_a_namesake(cls: Class, node: Node) -> bool:
+    """`asyncio.Protocol`, and the `Protocol` of a project's own, are no protocols of types."""
     if node[0] == "attr":
         return bool(node[1] == ("name", "asyncio"))
-    return any(one.module.startswith("asyncio") for one in cls.module.imports_of(node[1]))
+    homes = [one.module.partition(".")[0] for one in cls.module.imports_of(node[1]) if one.name is not None]
+    if homes:
+        return not any(home in _OF_TYPING for home in homes)
+    return any(isinstance(one, Class) and one is not cls for one in cls.module.bindings.get(node[1], ()))
 
 
 _MISSING = object()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from troth.analysis.program.reads import Table, Tally, Words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from troth.analysis.program.reads import Reads
 
@@ -20,6 +20,8 @@ __all__ = ["Holders", "compared", "noted", "plain", "recounted"]
 
 Holders = tuple[tuple[object, tuple[str, ...]], ...]
 """The objects that hold counts, with the attributes that are such."""
+
+_MOST_ASKED = 8  # words that are looked for in all facts; then counting anew takes less time
 
 
 def _each(holders: Holders) -> Iterator[tuple[str, object, str]]:
@@ -63,24 +65,40 @@ def noted(holders: Holders, reads: Reads) -> None:
 
 
 def recounted(
-    holders: Holders, then: Mapping[str, Any], changed: Mapping[str, tuple[Holders, Holders]], places: Mapping[str, int]
+    holders: Holders,
+    then: Mapping[str, Any],
+    changed: Mapping[str, tuple[Holders, Holders]],
+    places: Mapping[str, int],
+    saying: Callable[[str], Mapping[str, Holders] | None],
 ) -> bool:
     """Take the counts of then, less what the changed files said then, and with what they say now.
 
-    False, and nothing is taken, where that cannot be told: one file no longer says what others may say as well.
+    What one file no longer says others may say as well: `saying` tells what those of the unchanged files say in which a
+    word stands. False, and nothing is taken, where these are too many.
     """
     counts = {kind: then[kind] for kind, _, _ in _each(holders)}
+    left: dict[tuple[str, str], None] = {}
     for path, (before, now) in changed.items():
         for (kind, old, name), (_, new, _) in zip(_each(before), _each(now), strict=True):
-            if not _recount(counts[kind], getattr(old, name), getattr(new, name), path, places):
-                return False
+            gone = _recount(counts[kind], getattr(old, name), getattr(new, name), path, places)
+            left.update(dict.fromkeys((kind, key) for key in gone))
+    if len(left) > _MOST_ASKED:
+        return False
+    now_said = {path: now for path, (_, now) in changed.items()}
+    for kind, key in left:
+        word = key.rpartition(".")[2]
+        others = saying(word) if word.isidentifier() else None
+        if others is None:
+            return False
+        _ask(counts[kind], kind, key, {**now_said, **others}, places)
     for kind, holder, name in _each(holders):
         is_counter = isinstance(getattr(holder, name), Counter)
         setattr(holder, name, Counter(counts[kind]) if is_counter else counts[kind])
     return True
 
 
-def _recount(count: Any, old: Any, new: Any, path: str, places: Mapping[str, int]) -> bool:
+def _recount(count: Any, old: Any, new: Any, path: str, places: Mapping[str, int]) -> list[str]:
+    """Bring one kind of counts up to date with what a file said and says; the names of which only others can tell."""
     if isinstance(old, Counter):
         for key in old.keys() | new.keys():
             left = count.get(key, 0) + new[key] - old[key]
@@ -88,19 +106,35 @@ def _recount(count: Any, old: Any, new: Any, path: str, places: Mapping[str, int
                 count[key] = left
             else:
                 count.pop(key, None)
-        return True
+        return []
     if not isinstance(old, dict):
         count |= new
-        return bool(old <= new)
+        return sorted(old - new)
+    gone: list[str] = []
     for key in old.keys() | new.keys():
         one = new.get(key)
         if isinstance(one if one is not None else old[key], tuple):  # the first file that says it
             if key not in count or (one is not None and places[path] <= places[count[key][0]]):
                 count[key] = one
             elif one is None and count[key][0] == path:
-                return False
+                gone.append(key)
         elif one is None or not old.get(key, set()) <= one:
-            return False
+            gone.append(key)
         else:
             count[key] = count.get(key, set()) | one
-    return True
+    return sorted(gone)
+
+
+def _ask(count: Any, kind: str, key: str, files: Mapping[str, Holders], places: Mapping[str, int]) -> None:
+    """Put together anew what files say under one name; nobody else says anything under it."""
+    said: list[Any] = []
+    for path in sorted(files, key=places.__getitem__):
+        known = next(getattr(holder, name) for one, holder, name in _each(files[path]) if one == kind)
+        if key in known:
+            said.append(known[key] if isinstance(known, dict) else True)
+    if not isinstance(count, dict):
+        (count.add if said else count.discard)(key)
+    elif not said:
+        count.pop(key, None)
+    else:
+        count[key] = said[0] if isinstance(said[0], tuple) else set().union(*said)

@@ -100,6 +100,8 @@ class Effects:
     def decorator(self, function: Function, decorator: Node) -> Value | None:
         """What stands above `function` with an `@`, or what is called there; one name means one thing in a file."""
         node = decorator[1] if decorator[0] == "call" else decorator
+        if function.owner is not None and node[0] == "name" and node[1] in function.owner.methods:
+            return FunctionValue(function.module.function(function.owner.methods[node[1]][0]))  # beside it in the class
         text = dotted(node) if function.parent is None else ""
         if not text:
             return self._program.static(function.module, function.parent).value(node)
@@ -228,14 +230,19 @@ class Effects:
             made = self._program.static(decorator.module, decorator).value(callee)
             if isinstance(made, FunctionValue) and isinstance(made.function, Function):
                 return "" if made.function is decorator else self.wrapper(made.function)
-            if not node[2] or isinstance(made, ClassObject | Instance):
+            is_partial = isinstance(made, ClassObject) and made.cls.name in _FIRST_OF
+            if not node[2] or (isinstance(made, ClassObject | Instance) and not is_partial):
                 return ""
-            last = callee[1] if callee[0] == "name" else callee[2] if callee[0] == "attr" else ""
+            last = "partial" if is_partial else last_name(callee)
             node = node[2][0] if last in _FIRST_OF else node[2][-1]
         if node[0] != "name":
             return ""
         if node[1] not in inner:
-            return "same" if node[1] in params else ""
+            if node[1] in params:
+                return "same"
+            other = self._program.static(decorator.module, decorator).value(node)  # `return partial(decorate, name)`
+            made_by = other.function if isinstance(other, FunctionValue) else None
+            return self.wrapper(made_by) if isinstance(made_by, Function) and made_by is not decorator else ""
         wrapper = inner[node[1]]
         takes = [p for p in wrapper.facts.params if p[3] in {"", "/"}]
         has_inner = bool(decorator.module.functions_in(wrapper.index))
@@ -351,6 +358,8 @@ def _fate_of_wrapped(body: tuple[Node, ...], wrapped: set[str]) -> str:
 
     for statement in body:
         walk(statement, "other")
+    if {"same", "plain"} <= fates:
+        return ""  # it runs the coroutine itself, or hands it on: by a mode that only the object knows
     if "same" in fates:
         return "same"
     if fates == {"dropped"}:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import ABSTRACT, ASYNC, GENERATOR, WAITS, body_of
 from troth.analysis.facts.names import function_keys
+from troth.analysis.program.reads import Note
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -29,7 +30,9 @@ class Module:
         "_inner",
         "_keys",
         "_local_imports",
+        "_notes",
         "_origins",
+        "_packages",
         "_scopes",
         "_stars",
         "is_package",
@@ -56,7 +59,16 @@ class Module:
         self._stars: tuple[ImportFacts, ...] | None = None
         self._origins: dict[str, str] | None = None
         self._keys: list[str] | None = None
-        self._scopes = (self, "")  # what is noted of whoever looks into the functions of the file
+        self._packages: frozenset[str] | None = None
+        self._notes: dict[object, Note] = {}
+        self._scopes = self._note("")  # what is noted of whoever looks into the functions of the file
+
+    def _note(self, name: object) -> Note:
+        """What is noted of whoever looks for a name at module level."""
+        known = self._notes.get(name)
+        if known is None:
+            known = self._notes[name] = Note((self, name))
+        return known
 
     @property
     def facts(self) -> FileFacts:
@@ -67,11 +79,16 @@ class Module:
 
     def function(self, index: int) -> Function:
         """The function with this number."""
+        found = self.own_function(index)
+        if self.log is not None:
+            self.log.append(found)
+        return found
+
+    def own_function(self, index: int) -> Function:
+        """The function with this number, asked for the sake of the file itself, which needs no note."""
         found = self._functions.get(index)
         if found is None:
             found = self._functions[index] = Function(self, index)
-        if self.log is not None:
-            self.log.append(found)
         return found
 
     def cls(self, index: int) -> Class:
@@ -94,15 +111,19 @@ class Module:
         if self._stars is None:
             self._stars = tuple(i for i in self._facts.imports if i.name == "*" and i.scope == 0)
         if self.log is not None:
-            self.log.append((self, "*"))
+            self.log.append(self._note("*"))
         return self._stars
 
     @property
-    def packages(self) -> set[str]:
+    def packages(self) -> frozenset[str]:
         """The first names of all that the file imports, but for what it imports from beside itself."""
         if self.log is not None:
-            self.log.append((self, "."))
-        return {i.module.partition(".")[0] for i in self._facts.imports if not i.level and i.module}
+            self.log.append(self._note("."))
+        if self._packages is None:
+            self._packages = frozenset(
+                i.module.partition(".")[0] for i in self._facts.imports if not i.level and i.module
+            )
+        return self._packages
 
     def mentioned(self, names: Collection[str]) -> set[str]:
         """Those of `names` that stand somewhere as a value."""
@@ -114,7 +135,7 @@ class Module:
     def exports(self) -> tuple[str, ...] | None:
         """`__all__`, where it is a plain list."""
         if self.log is not None:
-            self.log.append((self, "*"))
+            self.log.append(self._note("*"))
         return self._facts.exports
 
     @property
@@ -143,13 +164,13 @@ class Module:
     def binds_anywhere(self, name: str) -> bool:
         """Whether an import, be it inside a function, or a variable of the module has that name."""
         if self.log is not None:
-            self.log += ((self, name), self._scopes)
+            self.log += (self._note(name), self._scopes)
         return any(i.local == name for i in self._facts.imports) or any(v[0] == name for v in self._facts.variables)
 
     def imports_somewhere(self, name: str) -> bool:
         """Whether an import, be it inside a function, has that name."""
         if self.log is not None:
-            self.log += ((self, name), self._scopes)
+            self.log += (self._note(name), self._scopes)
         return any(i.local == name for i in self._facts.imports)
 
     def imports_module(self, name: str) -> bool:
@@ -162,13 +183,13 @@ class Module:
     def imports_of(self, name: str) -> list[ImportFacts]:
         """The imports, be they inside a function, that have that name."""
         if self.log is not None:
-            self.log += ((self, name), self._scopes)
+            self.log += (self._note(name), self._scopes)
         return [i for i in self._facts.imports if i.local == name]
 
     def origin(self, name: str) -> str | None:
         """The full name of what a file imports at its top under that name; from beside itself, by its folders."""
         if self.log is not None:
-            self.log.append((self, name))
+            self.log.append(self._note(name))
         if self._origins is None:
             folders = self.path.split("/")
             self._origins = {}
@@ -234,9 +255,9 @@ class _Bindings(dict[str, list[object]]):
         self._module = module
 
     def _note(self, name: object) -> None:
-        log = self._module.log
-        if log is not None:
-            log.append((self._module, name))
+        module = self._module
+        if module.log is not None:
+            module.log.append(module._notes.get(name) or module._note(name))
 
     def __contains__(self, name: object) -> bool:
         self._note(name)
@@ -261,7 +282,7 @@ class _Bindings(dict[str, list[object]]):
 class Function:
     """A function or method of the project."""
 
-    __slots__ = ("_origins", "_params", "facts", "index", "module")
+    __slots__ = ("_note", "_origins", "_params", "facts", "index", "module")
 
     def __init__(self, module: Module, index: int) -> None:
         self.module = module
@@ -269,6 +290,7 @@ class Function:
         self.facts: FunctionFacts = module._facts.functions[index]
         self._params: dict[str, Param] | None = None
         self._origins: dict[str, str] | None = None
+        self._note: Note | None = None
 
     @property
     def origins(self) -> dict[str, str]:
@@ -285,7 +307,9 @@ class Function:
     def body(self) -> tuple[Node, ...]:
         """Its statements."""
         if self.module.log is not None:
-            self.module.log.append(("body", self))
+            if self._note is None:
+                self._note = Note(("body", self))
+            self.module.log.append(self._note)
         return body_of(self.facts)
 
     @property

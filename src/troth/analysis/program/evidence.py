@@ -20,6 +20,7 @@ from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.siblings import OF_NOBODY, Siblings
+from troth.analysis.program.stand_ins import has_stand_ins
 from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, External, Instance, Value
 
 if TYPE_CHECKING:
@@ -151,8 +152,10 @@ class Evidence:
             reason = None
         if reason is not None and self.siblings.is_used_plainly(text, scope.function):
             reason = None
+        if reason is not None and not scope.function.is_async and has_stand_ins(self._program):
+            reason = None  # a plain function may well have an object that runs the coroutines itself
         if reason is None and callee[0] == "attr" and scope.function.is_async:
-            reason = self._by_library(callee[2], path, external)
+            reason = self._by_library(callee[2], path, "" if self._is_of_unknown_base(external, scope) else external)
         if reason is None and callee[0] == "attr" and scope.function.is_async and self._is_async_twin(callee[2]):
             reason = Reason(f"`{callee[2]}` is how the async twin of a method is called")
         witness = None
@@ -186,6 +189,11 @@ class Evidence:
                 base.cls in classes.order(one) for owner in owners for one in (owner, *classes.children(owner))
             )
         return not known
+
+    def _is_of_unknown_base(self, external: str, scope: Evaluator) -> bool:
+        """Whether only a base that nobody knows can bring the method with it: that of a library the file imports."""
+        base = scope.unmet[1].cls if external == OF_NOBODY and scope.unmet is not None else None
+        return isinstance(base, Class) and None in self._program.classes.order(base)
 
     def _is_given_by_default(self, callee: Node, function: Function) -> bool:
         """Whether the receiver is a parameter with something of a library for a default: `trio.TASK_STATUS_IGNORED`."""

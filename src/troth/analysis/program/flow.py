@@ -365,6 +365,8 @@ class Flow(Narrowing):
     def s_return(self, statement: Node) -> None:
         value = None if statement[1] is None else self.value(statement[1])
         self.returns.append(value)
+        if self._knows_mode and not self.function.is_async:
+            self.returns.append(None)  # in the other mode something else comes back
         if value is not None:
             if self.function.is_async and not self.function.is_generator:
                 self._returned(value, statement)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
-from troth.analysis.program.values import Builtin
+from troth.analysis.program.values import Builtin, members_of
+from troth.analysis.program.variables import OpenError, Variables
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
@@ -31,6 +32,7 @@ class Glance:
         self._program = program
         self._seen: dict[tuple[object, str], Value | None] = program.answers()
         self._made: dict[tuple[Function, str], Value | None] = program.answers()
+        self._last: Variables | None = None
 
     def scope(self, function: Function, callee: str) -> object | None:
         """Where the first name of `callee` gets its meaning; None where only a walk can tell."""
@@ -52,10 +54,29 @@ class Glance:
             return function.module
         return None
 
-    def known(self, function: Function, callee: str) -> Value | None:
-        """What `callee` stands for; None where that is unknown, or only a walk can tell."""
+    def alternatives(self, function: Function, callee: str) -> tuple[Value | None, ...] | None:
+        """What `callee` may stand for in the function, whichever way it runs; None where only a walk can tell."""
         scope = self.scope(function, callee)
-        return None if scope is None else self.value(function, callee, scope)
+        if scope is not None:
+            return members_of(self.value(function, callee, scope))
+        return self.held(function, callee)
+
+    def held(self, function: Function, written: str) -> tuple[Value | None, ...] | None:
+        """The same of a variable, or of an attribute of one."""
+        if written.partition(".")[0] in _UNNAMED:
+            return None
+        try:
+            return members_of(self.variables(function).value(node_of(written)))
+        except (OpenError, RecursionError):
+            return None
+
+    def variables(self, function: Function) -> Variables:
+        """What the variables of the function may hold; of the function that was asked for last it is kept."""
+        if self._program.reads is not None:
+            return Variables(self._program, function)  # whoever asks is noted for what he reads
+        if self._last is None or self._last.function is not function:
+            self._last = Variables(self._program, function)
+        return self._last
 
     def value(self, function: Function, callee: str, scope: object) -> Value | None:
         """What `callee` stands for in that `scope` of the function."""

@@ -41,6 +41,7 @@ __all__ = [
     "is_mixed",
     "is_promise",
     "is_sure",
+    "may_be_awaited",
     "promises",
 ]
 
@@ -85,6 +86,22 @@ def holds_promise(value: Value | None) -> bool:
     if value is None or type(value) in NEVER:
         return False
     return next(promises(value), None) is not None
+
+
+def may_be_awaited(value: Value | None) -> bool:
+    """Whether there is something in `value` that could be awaited, be it that no call was seen to make it."""
+    if isinstance(value, Union | TupleOf | Table | Builtin):
+        parts = (
+            value.members
+            if isinstance(value, Union)
+            else value.items
+            if isinstance(value, TupleOf)
+            else value.values
+            if isinstance(value, Table)
+            else value.args
+        )
+        return any(map(may_be_awaited, parts))
+    return isinstance(value, (*PROMISES, Awaitable))
 
 
 def is_sure(value: Value | None) -> bool:

@@ -18,7 +18,7 @@ from troth.analysis.program.reads import EVERYTHING
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts
+    from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts, Param
     from troth.analysis.program.entities import Class, Function
     from troth.analysis.program.link import Program
 
@@ -104,6 +104,10 @@ class Index:
     def functions_annotated(self, name: str) -> list[Function]:
         """The functions with a parameter that is annotated with something of that last name."""
         return list(self._functions(self._look("annotated", name)))
+
+    def may_await_parameters(self, name: str) -> bool:
+        """Whether a function or a class of that name calls a parameter, or what it keeps of one, and may await that."""
+        return bool(self._look("awaiting", name))
 
     def is_awaited(self, name: str) -> bool:
         """Whether some function calls and awaits something of that name."""
@@ -195,6 +199,24 @@ def _awaited(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
         yield name, start
 
 
+def _awaiting(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
+    """Functions by name, constructors by their class too, that seem to await what calling a parameter gives."""
+    for place, f in enumerate(file.functions, start):
+        is_kept = f.name == "__init__" and f.owner >= 0
+        if is_kept:
+            yield file.classes[f.owner].name, place
+        if is_kept or (f.params and _calls_one(f.params, f)):
+            yield f.name, place
+        if f.parent > 0:  # what a function inside awaits may be a parameter of the one around
+            around = file.functions[f.parent]
+            if around.params and _calls_one(around.params, f):
+                yield around.name, start + f.parent
+
+
+def _calls_one(params: tuple[Param, ...], f: FunctionFacts) -> bool:
+    return any(param[0] in f.awaited or param[0] in f.calls for param in params)
+
+
 def _inits(file: FileFacts, start: int) -> Iterator[tuple[str, int]]:
     for c in file.classes:
         for name, indexes in c.methods:
@@ -241,6 +263,7 @@ _SAYING: dict[str, Callable[[FileFacts, int], Iterator[tuple[str, Any]]]] = {
     "decorated": _decorated,
     "annotated": _annotated,
     "awaited": _awaited,
+    "awaiting": _awaiting,
     "inits": _inits,
     "bases": _bases,
     "aliases": _aliases,

@@ -150,6 +150,15 @@ def plain_methods(top_level: str) -> frozenset[str]:
 
 
 @cache
+def async_properties(top_level: str) -> frozenset[str]:
+    """The properties of the classes of a package that give coroutines."""
+    tables = _tables()
+    table = None if tables is None else tables.load(top_level)
+    classes = [] if table is None else [one for m in table.modules.values() for one in m.get("c", {}).values()]
+    return frozenset(name for one in classes for name, sig in one.get("m", {}).items() if {"a", "p"} <= set(sig[0]))
+
+
+@cache
 def working_methods(top_level: str) -> frozenset[str]:
     """The methods of a package whose result may be awaited and need not be: they do their work by themselves."""
     tables = _tables()

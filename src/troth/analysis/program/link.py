@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node, Param
     from troth.analysis.program.calling import Call
     from troth.analysis.program.chains import Chains
+    from troth.analysis.program.counting import Holders
     from troth.analysis.program.installed import Installed
     from troth.analysis.program.library import LibraryClass
     from troth.analysis.program.tables import Tables
@@ -165,6 +166,7 @@ class Program:
         """What the dispatchers of files pick; of those that stayed as they were it is known from an earlier run."""
         self.chains: dict[str, Chains] = {}
         self.shared: dict[str, frozenset[str]] = {}
+        self._noting: dict[str, Words[str]] = {}
         self.returning: dict[str, set[str]] = {}
         """The plain functions of files that were seen to return promises."""
         self._said: dict[str, dict[str, Any]] = {}
@@ -503,7 +505,9 @@ class Program:
                     self._closing_over.add(inner)
                     self._half_seen[inner] = self._half_seen.get(inner, 0) + 1
             return None
-        return self.summary(function).bound.get(name)
+        bound = self.summary(function).bound.get(name)
+        # Of several values, of which one is unknown, that one may be what the function inside was made with.
+        return None if None in members_of(bound) else bound
 
     def assigned_in(self, function: Function, name: str, value: Node) -> Value | None:
         """What `self.name = value` in a method assigns."""
@@ -556,6 +560,28 @@ class Program:
                     return True
         return False
 
+    def works_otherwise(self, function: Function, receiver: Value | None) -> bool:
+        """Whether the receiver's class gives another color to a method that the plain `function` of a base hands on to.
+
+        `Redis.get` returns what `self.execute` gives, a promise; that of a `Pipeline` only notes the command down.
+        """
+        cls = receiver.cls if isinstance(receiver, Instance) else None
+        if not isinstance(cls, Class) or function.owner is None or cls is function.owner:
+            return False
+        for callee in function.facts.calls:
+            name = callee.removeprefix("self.")
+            if name == callee or not self.evidence.has_shapes(name):
+                continue
+            mine, theirs = (
+                next((one for one in self.classes.order(c) if isinstance(one, Class) and name in one.methods), None)
+                for c in (function.owner, cls)
+            )
+            if mine is not None and theirs is not None and mine is not theirs:
+                one, other = (c.module.function(c.methods[name][-1]) for c in (mine, theirs))
+                if one.is_async != other.is_async:
+                    return True
+        return False
+
     def implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
         """The methods of that name in the classes that derive from `cls`, without those that say nothing either."""
         if not isinstance(cls, Class):
@@ -572,10 +598,18 @@ class Program:
 
         One alone may as well be the one that breaks the contract, unless somebody awaits it.
         """
-        others = self.implementations(function, cls) if function.is_abstract else []
+        others = self.implementations(function, cls) if function.is_abstract and not self._is_made(cls) else []
         if any(self.effects.of(one) != "coroutine" for one in others):
             return []
         return others if len(others) > 1 or self.evidence.siblings.sites_of(function.name)[0] else []
+
+    def _is_made(self, cls: Class | LibraryClass) -> bool:
+        """Whether somebody makes objects of the class itself: then what says nothing does nothing."""
+        known: dict[str, bool] = self.answers_to("classes that are made")
+        if cls.name not in known:
+            users = self.calling.functions_naming({cls.name})
+            known[cls.name] = any(call.rpartition(".")[2] == cls.name for user in users for call in user.facts.calls)
+        return known[cls.name]
 
     def overridden_at_all(self, function: Function, receiver: Value | None) -> bool:
         """Whether the call might run another body than this one."""
@@ -609,7 +643,15 @@ class Program:
             )
             for number, versions in tables.since.items()
         }
-        return recounted(self.evidence.holders(), then, changed, self.places)  # type: ignore[arg-type]
+
+        def saying(word: str) -> dict[str, Holders] | None:
+            numbers = tables.saying(word)
+            if numbers is None:
+                return None
+            facts = {self.paths[number]: self._facts_of(self.paths[number]) for number in numbers}
+            return {path: counted(path, one.functions).holders() for path, one in facts.items() if one is not None}
+
+        return recounted(self.evidence.holders(), then, changed, self.places, saying)  # type: ignore[arg-type]
 
     def names_found(self, question: str) -> Collection[str]:
         """Names that are worked out for the whole project (`program.parts`), and may be known from an earlier run."""
@@ -618,7 +660,12 @@ class Program:
             with nullcontext() if self.reads is None else self.reads.for_file(question):
                 known = frozenset(QUESTIONS[question](self))
             self.shared[question] = known
-        return known if self.reads is None else Words(self.reads, question, known)
+        if self.reads is None:
+            return known
+        noting = self._noting.get(question)
+        if noting is None:
+            noting = self._noting[question] = Words(self.reads, question, known)
+        return noting
 
     def is_suspect(self, function: Function) -> bool:
         """Whether a walk goes through that function."""
@@ -646,9 +693,9 @@ class Program:
         returning: set[str] = set()
         skipped = {path: set(indices) for path, indices in (beyond or {}).items()}
         left = dict.fromkeys(
-            module.function(index)
+            module.own_function(index)
             for module in map(self.module, paths)
-            for index in range(len(module.facts.functions))
+            for index in range(len(module._facts.functions))
             if index not in skipped.get(module.path, ())
         )
         waiting = list(left)

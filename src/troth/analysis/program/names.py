@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from troth.analysis.facts.model import ImportFacts
 from troth.analysis.program import library
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Names"]
 
+_UNASKED = object()
+
 
 class Names:
     """Answers what names mean; every answer is kept."""
@@ -36,8 +38,9 @@ class Names:
     def at_module(self, module: Module, name: str) -> Value | None:
         """What `name` stands for at the level of `module`; unknown where nothing or too much binds it."""
         key = (module.path, name)
-        if key in self._known:
-            return self._known[key]
+        known: Any = self._known.get(key, _UNASKED)
+        if known is not _UNASKED:
+            return known  # type: ignore[no-any-return]
         if key in self._asking:
             return None
         self._asking.add(key)

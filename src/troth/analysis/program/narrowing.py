@@ -74,7 +74,17 @@ class Narrowing(Ledger):
 
     def on_ifexp(self, node: Node) -> Value | None:
         self.test(node[1])
+        if _asks_for_color(node[1]):
+            return union([self._arm(node[1], node[2], truth=True), self._arm(node[1], node[3], truth=False)])
         return union([self._where(node[1], node[2]), self.value(node[3])])
+
+    def _arm(self, test: Node, node: Node, *, truth: bool) -> Value | None:
+        """What `node` is where it was asked whether calling something gives a coroutine."""
+        outside, self.env = self.env, dict(self.env)
+        self.narrow(test, truth=truth)
+        value = self.value(node)
+        self.env = outside
+        return value
 
     def on_and(self, node: Node) -> Value | None:
         *tests, last = node[1]
@@ -211,6 +221,12 @@ def asks_for_mode(test: Node) -> bool:
 def asks_for_method(test: Node) -> bool:
     """Whether a condition is `iscoroutinefunction(self.start)`."""
     return test[0] == "call" and last_name(test[1]) in ASKS_FOR_FUNCTION and bool(test[2]) and test[2][0][0] == "attr"
+
+
+def _asks_for_color(test: Node) -> bool:
+    """Whether a condition is `iscoroutinefunction(self.predict)`, or that it is not."""
+    test = test[1] if test[0] == "not" else test
+    return test[0] == "call" and last_name(test[1]) in ASKS_FOR_FUNCTION
 
 
 def _asks_for_class(test: Node) -> bool:

@@ -384,10 +384,9 @@ def _may_call(program: Program, caller: Function, names: set[str], wanted: Colle
     for callee in (*caller.facts.calls, *caller.facts.awaited):
         text = callee.rpartition(" ")[2]
         if text.rpartition(".")[2] in names:
-            known = program.glance.known(caller, text)
-            targets = [one.function for one in members_of(known) if isinstance(one, FunctionValue)]
-            if any(one in wanted for one in targets) or not (targets or isinstance(known, External | ClassObject)):
+            members = program.glance.alternatives(caller, text)
+            if members is None or not all(isinstance(one, FunctionValue | External | ClassObject) for one in members):
                 return True
-            if None in members_of(known):
+            if any(isinstance(one, FunctionValue) and one.function in wanted for one in members):
                 return True
     return False

@@ -134,8 +134,7 @@ class Passed:
         """Whether it decorates the function; the outer one gets it only where it is not given something else first."""
         for node in function.facts.decorators:
             if decorator_name(node) == decorator.name and not (is_outer and node[0] == "call" and node[2]):
-                callee = node[1] if node[0] == "call" else node
-                value = self._program.static(function.module, function.parent).value(callee)
+                value = self._program.effects.decorator(function, node)
                 if isinstance(value, FunctionValue) and value.function is decorator:
                     return True
         return False

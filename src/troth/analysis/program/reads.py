@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["EVERYTHING", "Answers", "Readers", "Reads", "Table", "Tally", "Words"]
+__all__ = ["EVERYTHING", "Answered", "Answers", "Note", "Readers", "Reads", "Table", "Tally", "Words"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -29,21 +29,43 @@ EVERYTHING = ("everything",)
 Readers = dict[object, int]  # what was read, and the files that came to it: one bit for each
 
 
+class Note:
+    """Something that is read, by what it is: a name in a module, or what all files together say under a name.
+
+    There is one note for each, so that the log is put in order by identity: what is read often is hashed often, and
+    the hash of a tuple is worked out anew each time.
+    """
+
+    __slots__ = ("what",)
+
+    def __init__(self, what: tuple[Any, ...]) -> None:
+        self.what = what
+
+
+class Answered:
+    """An answer that is kept, or is being found out: what was read for it (None until it is there), and since when.
+
+    One that was taken back is asked for again; what was read for it `before` still counts.
+    """
+
+    __slots__ = ("before", "begun", "epoch", "read")
+
+    def __init__(self, epoch: int, begun: int) -> None:
+        self.epoch = epoch
+        self.begun = begun
+        self.read: tuple[object, ...] | None = None
+        self.before: tuple[object, ...] = ()
+
+
 class Reads:
     """The log of one program. Where nothing is logged, there is none, and plain containers take the place of ours."""
 
     def __init__(self) -> None:
         self.log: list[object] = []
-        self.behind: dict[object, tuple[object, ...]] = {}  # what was read for each kept answer, in their order
+        self.answered: dict[Answered, None] = {}  # all kept answers, in their order
         self.of_file: dict[str, set[object]] = {}
         self.begun: list[tuple[int, int]] = [(0, 0)]  # for whose sake reading goes on: a number, and where it began
         self._epochs = 0
-        self._tables = 0
-
-    def number(self) -> int:
-        """A number for one more table of answers."""
-        self._tables += 1
-        return self._tables
 
     @contextmanager
     def for_file(self, path: str) -> Iterator[None]:
@@ -69,25 +91,27 @@ class Reads:
 
     def forget(self) -> None:
         """Let go of everything, when it is told who read what."""
-        self.behind.clear()
+        self.answered.clear()
         self.of_file.clear()
 
     def readers(self, bits: Mapping[str, int]) -> Readers:
         """Everything that was read, except kept answers, with the bits of the files that came to it."""
         found: dict[object, int] = {}
+        look = found.get
         for path, everything in self.of_file.items():
             bit = bits[path]
             for one in everything:
-                found[one] = found.get(one, 0) | bit
-        behind = self.behind
-        waiting = list(reversed(behind.items()))  # whoever takes an answer is mostly done after the one who gave it
+                found[one] = look(one, 0) | bit
+        waiting: list[Answered] = list(
+            reversed(self.answered)
+        )  # whoever takes an answer is mostly done after its giver
         passed: dict[object, int] = {}
-        look = found.get
         while waiting:
-            late: dict[object, None] = {}  # answers that got readers after they were passed on: circles
-            for answer, read in waiting:
+            late: dict[Answered, None] = {}  # answers that got readers after they were passed on: circles
+            for answer in waiting:
                 mask = look(answer, 0)
-                if mask == passed.get(answer, 0) or not read:
+                read = answer.before if answer.read is None else answer.read
+                if not read or mask == passed.get(answer, 0):
                     continue
                 passed[answer] = mask
                 for one in read:
@@ -96,9 +120,13 @@ class Reads:
                     if more != known:
                         found[one] = more
                         if one in passed:
-                            late[one] = None
-            waiting = [(answer, behind[answer]) for answer in late]
-        return {one: mask for one, mask in found.items() if one not in behind}
+                            late[one] = None  # type: ignore[index]  # only answers are passed on
+            waiting = list(late)
+        return {one: mask for one, mask in found.items() if type(one) is not Answered}
+
+
+_value_of = dict.__getitem__
+_is_in = set.__contains__
 
 
 class Answers(dict[K, V]):
@@ -108,53 +136,71 @@ class Answers(dict[K, V]):
     being found out, as an answer to itself, is set again at the end; one that is asked again meanwhile began at first.
     """
 
-    __slots__ = ("_begun", "_number", "_reads")
+    __slots__ = ("_append", "_notes", "_reads")
 
     def __init__(self, reads: Reads) -> None:
         super().__init__()
         self._reads = reads
-        self._number = reads.number()
-        self._begun: dict[object, tuple[int, int]] = {}
+        self._append = reads.log.append
+        self._notes: dict[K, Answered] = {}
 
-    def _begin(self, key: object) -> None:
-        known = self._begun.get(key)
+    def _begin(self, key: K, note: Answered | None) -> None:
         reads = self._reads
-        if known is None or known[1] > len(reads.log) or not any(known[0] == epoch for epoch, _ in reads.begun):
-            self._begun[key] = reads.begun[-1][0], len(reads.log)
+        if note is None:
+            self._notes[key] = Answered(reads.begun[-1][0], len(reads.log))
+        elif note.begun > len(reads.log) or not any(note.epoch == epoch for epoch, _ in reads.begun):
+            note.epoch, note.begun = reads.begun[-1][0], len(reads.log)
 
     def __contains__(self, key: object) -> bool:
-        if super().__contains__(key):
+        note = self._notes.get(key)  # type: ignore[arg-type]
+        if note is not None and note.read is not None:
             return True  # that there is an answer tells nothing; whoever takes it is noted
-        self._begin(key)
+        self._begin(key, note)  # type: ignore[arg-type]
         return False
 
     def __getitem__(self, key: K) -> V:
-        value = super().__getitem__(key)
-        self._reads.log.append((self._number, key))
-        return value
+        self._append(self._notes[key])
+        return _value_of(self, key)
 
     def get(self, key: K, default: Any = None) -> Any:
         """The answer, or that there is none yet."""
-        if super().__contains__(key):
-            self._reads.log.append((self._number, key))
-            return super().__getitem__(key)
-        self._begin(key)
+        note = self._notes.get(key)
+        if note is not None and note.read is not None:
+            self._append(note)
+            return _value_of(self, key)
+        self._begin(key, note)
         return default
 
     def __setitem__(self, key: K, value: V) -> None:
         super().__setitem__(key, value)
-        log, answer = self._reads.log, (self._number, key)
-        epoch, begun = self._begun.get(key, (-1, 0))
-        current, since = self._reads.begun[-1]
-        if epoch != current:  # begun for somebody else's sake: what was read for this one counts
-            begun = since if epoch >= 0 else len(log)
-        begun = min(begun, len(log))
-        behind = self._reads.behind
-        read = set(log[begun:])
-        read.discard(answer)
-        known = behind.pop(answer, None)  # put last again: the order is that of answering
-        behind[answer] = tuple(read if known is None else read.union(known))  # small: there are very many
-        log[begun:] = [answer]
+        reads = self._reads
+        log = reads.log
+        note = self._notes.get(key)
+        if note is None:
+            note = self._notes[key] = Answered(-1, 0)
+        current, since = reads.begun[-1]
+        begun = note.begun
+        if note.epoch != current:  # begun for somebody else's sake: what was read for this one counts
+            begun = since if note.epoch >= 0 else len(log)
+        tail = log[begun:]
+        before = note.before if note.read is None else note.read
+        if note in reads.answered:
+            del reads.answered[note]  # put last again: the order is that of answering
+        if tail or before:
+            read = {*tail, *before}
+            read.discard(note)
+            note.read = tuple(read)  # small: there are very many
+            del log[begun:]
+        else:
+            note.read = ()
+        reads.answered[note] = None
+        log.append(note)
+
+    def clear(self) -> None:
+        """Take all answers back."""
+        super().clear()
+        for note in self._notes.values():
+            note.before, note.read = (note.before if note.read is None else note.read), None
 
 
 class Tally(Counter[K]):
@@ -162,15 +208,22 @@ class Tally(Counter[K]):
 
     def __init__(self, reads: Reads, kind: str) -> None:
         super().__init__()
-        self._reads = reads
+        self._append = reads.log.append
         self._kind = kind
+        self._notes: dict[object, Note] = {}
+
+    def _note(self, key: object) -> None:
+        note = self._notes.get(key)
+        if note is None:
+            note = self._notes[key] = Note((self._kind, key))
+        self._append(note)
 
     def __getitem__(self, key: K) -> int:
-        self._reads.log.append((self._kind, key))
-        return self.count_of(key)
+        self._note(key)
+        return dict.get(self, key, 0)
 
     def __contains__(self, key: object) -> bool:
-        self._reads.log.append((self._kind, key))
+        self._note(key)
         return super().__contains__(key)
 
     def count_of(self, key: K) -> int:
@@ -179,31 +232,31 @@ class Tally(Counter[K]):
 
     def get(self, key: K, default: Any = None) -> Any:
         """The count, with a note."""
-        self._reads.log.append((self._kind, key))
+        self._note(key)
         return dict.get(self, key, default)
 
 
 class Table(dict[K, V]):
     """What all files together say under a name: a dict that notes which names are asked for."""
 
-    __slots__ = ("_kind", "_reads")
+    __slots__ = ("_append", "_kind")
 
     def __init__(self, reads: Reads, kind: str, known: Mapping[K, V] | None = None) -> None:
         super().__init__(known or {})
-        self._reads = reads
+        self._append = reads.log.append
         self._kind = kind
 
     def __contains__(self, key: object) -> bool:
-        self._reads.log.append((self._kind, key))
+        self._append((self._kind, key))
         return super().__contains__(key)
 
     def __getitem__(self, key: K) -> V:
-        self._reads.log.append((self._kind, key))
+        self._append((self._kind, key))
         return super().__getitem__(key)
 
     def get(self, key: K, default: Any = None) -> Any:
         """What is said under the name, with a note."""
-        self._reads.log.append((self._kind, key))
+        self._append((self._kind, key))
         return super().get(key, default)
 
 
@@ -212,9 +265,17 @@ class Words(set[K]):
 
     def __init__(self, reads: Reads, kind: str, known: Iterable[K] = ()) -> None:
         super().__init__(known)
-        self._reads = reads
+        self._append = reads.log.append
         self._kind = kind
+        self._notes: dict[object, Note] = {}
 
     def __contains__(self, key: object) -> bool:
-        self._reads.log.append((self._kind, key))
-        return super().__contains__(key)
+        note = self._notes.get(key)
+        if note is None:
+            note = self._notes[key] = Note((self._kind, key))
+        self._append(note)
+        return _is_in(self, key)
+
+    def among(self, keys: Iterable[K]) -> set[K]:
+        """Those of the keys that are names in it; all of them are noted."""
+        return {key for key in keys if key in self}

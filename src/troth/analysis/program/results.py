@@ -34,6 +34,7 @@ __all__ = ["gives_a_result_sometimes", "gives_no_promise", "is_harmless", "is_no
 _HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final"})
 _OF_COLORS = re.compile(r"(?i)async|sync|coro|await|future|task|defer")
 _AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task", "Deferred")
+_CALLED_AWAITABLE = re.compile(r"Promise|Future|Deferred|Awaitable|Task")
 _PROMISING = frozenset("agmow")  # flags of library functions whose result may be awaited, or whose color is open
 
 # Modules of the standard library of which no function gives anything that can be awaited.
@@ -154,7 +155,11 @@ def _is_result(value: Value, program: Program) -> bool:
 def _can_be_awaited(cls: Class | LibraryClass) -> bool:
     if isinstance(cls, LibraryClass):
         return cls.name in _AWAITABLES or library.member(cls.qualified, "__await__") is not None
-    return "__await__" in cls.methods or any(mentions_awaitable(base, _AWAITABLES) for base in cls.facts.bases)
+    return (
+        "__await__" in cls.methods
+        or any(mentions_awaitable(base, _AWAITABLES) for base in cls.facts.bases)
+        or (cls.module.path.endswith(".pyi") and _CALLED_AWAITABLE.search(cls.name) is not None)  # a stub tells not all
+    )
 
 
 def is_harmless(program: Program, function: Function, decorator: Node) -> bool:

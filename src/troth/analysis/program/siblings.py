@@ -160,7 +160,7 @@ class Siblings:
         """The same words in the same class, or in the same file."""
         home = _home_of(function, text)
         awaited = self._awaited_here[home, text]
-        if not awaited:
+        if not awaited or _is_of_another_kind(text, function):
             return None
         fewest = _FEWEST_HERE
         if name in GENERIC:
@@ -184,7 +184,9 @@ class Siblings:
         fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
         if name in GENERIC:
             if not _is_telling(key) or (text == key and _is_local(text, function)):
-                return None
+                if count.bare > 1:
+                    return None  # some objects of that name are others
+                fewest = _FEWEST_OF_ALL
             fewest = max(fewest, _FEWEST_OF_GENERIC)
         if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(name):
             fewest = 1  # the class is called async, and somebody awaits this method of it
@@ -290,6 +292,7 @@ _FEWEST_ANYWHERE = 3
 _FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
 _FEWEST_OF_GENERIC = 4
 _FEWEST_OF_NAME = 3
+_FEWEST_OF_ALL = 12  # `conn.execute` all over a project, and never without `await`
 _SOME, _FEW, _VERY_FEW = 4, 6, 10  # of so many that await, one may do otherwise
 _SHORTEST = 3  # letters of a variable that is called the same because it is the same
 _TELLING = 5  # letters; shorter names mean many things
@@ -349,6 +352,16 @@ def _ending(callees: tuple[str, ...], name: str) -> Iterator[str]:
 def _told(text: str, awaited: int, where: str, place: tuple[str, int]) -> Reason:
     functions = "another function" if awaited == 1 else f"{awaited} other functions"
     return Reason(f"`{text}(…)` is awaited in {functions} {where}", *place)
+
+
+def _is_of_another_kind(text: str, function: Function) -> bool:
+    """Whether the functions beside this one, in one around them, all call it without awaiting: another object there."""
+    around = function.parent
+    if around is None or around.index == 0 or text.startswith(("self.", "cls.")):
+        return False
+    beside = [facts for _, facts in function.module.functions_in(around.index)]
+    bare = sum(text in facts.calls for facts in beside)
+    return bare > 1 and not any(text in facts.awaited for facts in beside)
 
 
 def _is_telling(key: str) -> bool:

@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from troth.analysis.facts.model import FileFacts, without_places
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
-from troth.analysis.program.calls import SPAWNERS
+from troth.analysis.program.calls import SPAWNERS, callee_text
 from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entering import Entering, held_in, is_only_async, makers_of
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, asks_for_function
-from troth.analysis.program.glance import binds
+from troth.analysis.program.glance import binds, node_of
+from troth.analysis.program.holding import may_be_awaited
 from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.parts import part
 from troth.analysis.program.reads import Words
 from troth.analysis.program.values import (
     Builtin,
+    CallableType,
     ClassObject,
     External,
     FunctionValue,
@@ -34,6 +37,7 @@ from troth.analysis.program.values import (
     Value,
     members_of,
 )
+from troth.analysis.program.variables import OpenError, Variables
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -149,10 +153,15 @@ class Suspicion:
         """Whether `function` may lose a promise."""
         facts = function.facts
         names = self.names
+        left_open: list[str] = []
         for callee in facts.calls:
             if callee in _INDIRECT or callee.rpartition(".")[2] in names:
-                if asks_for_function(callee) or not self._is_clear(function, callee):
+                if asks_for_function(callee):
                     return True
+                if not self._is_clear(function, callee):
+                    if self._program.glance.scope(function, callee) is not None:
+                        return True
+                    left_open.append(callee)
             elif "." not in callee and not function.module.binds(callee) and self._is_async_slot(function, callee):
                 return True
         if self._entering.falls_on(function):
@@ -160,13 +169,66 @@ class Suspicion:
         for callee in facts.awaited:
             last = callee.rpartition(".")[2]
             if " " in callee:
-                if last.rpartition(" ")[2] in self._coroutines and not self._is_clear(
-                    function, callee.partition(" ")[2]
-                ):
+                if last.rpartition(" ")[2] in self._coroutines and not self._is_taken_rightly(function, callee):
                     return True
-            elif last in _WAITING_FOR or (last in self._generators and last not in self._coroutines):
+            elif last in _WAITING_FOR or (last in self._generators and (left_open or last not in self._coroutines)):
                 return True
-        return bool(facts.flags & 1) and any(param[0] == "receive" for param in facts.params)  # of ASGI
+        if facts.flags & 1 and any(param[0] == "receive" for param in facts.params):
+            return True  # of ASGI
+        return bool(left_open) and not self._is_clear_by_variables(function, left_open)
+
+    def _is_taken_rightly(self, function: Function, taken: str) -> bool:
+        """Whether what `async with` or `async for` takes ("with f", "for f") is no coroutine."""
+        how, _, callee = taken.partition(" ")
+        if self._is_clear(function, callee):
+            return True
+        members = self._program.glance.alternatives(function, callee) if how != "await" else None
+        return members is not None and all(
+            isinstance(one, FunctionValue) and not self._gives_coroutine(one) for one in members
+        )
+
+    def _gives_coroutine(self, value: FunctionValue) -> bool:
+        called = value.function
+        if isinstance(called, LibraryFunction):
+            return "a" in called.flags
+        return self._program.effects.of(called) not in {"context", "generator"}
+
+    def _is_clear_by_variables(self, function: Function, callees: list[str]) -> bool:
+        """Whether all that its variables may hold makes no promise of what a glance left open, nor of anything else."""
+        try:
+            known = self._program.glance.variables(function)
+            return (
+                all(
+                    self._is_plain(member, callee.rpartition(".")[2], callee, function)
+                    for callee in callees
+                    if callee not in _INDIRECT and callee[0] != "?"
+                    for member in members_of(known.value(node_of(callee)))
+                )
+                and all(self._is_clear_unnamed(known, node, function) for node in known.unnamed)
+                and not self._reads_promise(known, function)
+                and (function.is_async or not any(may_be_awaited(known.value(node)) for node in known.returned))
+            )
+        except (OpenError, RecursionError):
+            return False
+
+    def _is_clear_unnamed(self, known: Variables, callee: Node, function: Function) -> bool:
+        """The same of a callee that begins with no name: `load().get`, `handlers[kind]`."""
+        members = members_of(known.value(callee))
+        if callee[0] != "attr":
+            return all(member is None or self._is_plain(member, "", "", function) for member in members)
+        name = callee[2]
+        if name not in self.names or (name in _OF_BUILTINS and name not in self._own):
+            return True
+        if name == function.name and function.is_async and None in members:
+            return False  # an async method may hand the call on to the one it overrides
+        return all(self._is_plain(member, name, callee_text(callee), function) for member in members)
+
+    def _reads_promise(self, known: Variables, function: Function) -> bool:
+        """Whether the function reads a property whose value is to be awaited."""
+        names = {name for found in self._program.said("async properties").values() for name in found}
+        for top in function.module.packages:
+            names |= library.async_properties(top)
+        return any(may_be_awaited(known.value(node)) for node in known.attributes if node[2] in names)
 
     def _is_async_slot(self, function: Function, name: str) -> bool:
         """Whether a parameter, here or around, is a callable that gives promises, or was asked if it is one."""
@@ -230,8 +292,7 @@ class Suspicion:
             returns = called.facts.returns
             return name not in self.returners and (returns is None or not mentions_awaitable(returns))
         if isinstance(value, ClassObject):
-            classes = self._program.classes
-            return classes.has(value.cls, "__aenter__") is not True and classes.has(value.cls, "__await__") is not True
+            return self._program.classes.has(value.cls, "__await__") is not True
         if isinstance(value, External):
             return not self._program.evidence.speaks_for("", callee, function)
         if isinstance(value, Instance):
@@ -239,6 +300,8 @@ class Suspicion:
             return called_value is not None and all(
                 self._is_plain(member, name, callee, function) for member in members_of(called_value)
             )
+        if isinstance(value, CallableType):
+            return not may_be_awaited(value.result)
         return isinstance(value, Builtin | TupleOf | Table | ModuleValue | Nothing)
 
     def _gives_awaitable(self, value: FunctionValue, name: str) -> bool:
@@ -258,18 +321,32 @@ class Suspicion:
         return True
 
 
+_PROPERTIES = frozenset({"property", "cached_property", "hybrid_property", "async_cached_property", "async_property"})
+
+
+@part("async properties")
+def _async_properties(file: FileFacts) -> frozenset[str]:
+    return frozenset(
+        f.name
+        for f in file.functions
+        if f.decorators
+        and f.owner != -1
+        and (f.flags & 1 or (f.returns is not None and mentions_awaitable(f.returns)))
+        and any(decorator_name(one) in _PROPERTIES for one in f.decorators)
+    )
+
+
 def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozenset[str]]:
     """The names that suspicion rests on, of all files: those that may make promises, and what kinds of them."""
     own = program.evidence.async_names()
-    names: set[str] = own | _ALWAYS | ASKS_FOR_FUNCTION
+    given: set[str] = set(_ALWAYS | ASKS_FOR_FUNCTION)
     coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
     tops = packages_of(modules)
     for top in tops:
-        names |= library.async_names(top)
-        coroutines |= library.async_names(top, "a")
         in_source = program.installed_async(top)
-        names |= in_source
-        coroutines |= in_source
+        given |= library.async_names(top) | in_source
+        coroutines |= library.async_names(top, "a") | in_source
+    names = own | given
     for module in modules:
         for c in module.facts.classes:
             if _is_entered_async(c):
@@ -293,6 +370,7 @@ def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozense
         "makers": makers,
         "holders": frozenset(name for module in modules for name in held_in(module.facts, makers)),
         "names": frozenset(names),
+        "given": frozenset(given),  # by libraries, whatever the files say
         "coroutines": frozenset(coroutines),
         "generators": frozenset(f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3),
         "own": frozenset(own),
@@ -303,30 +381,61 @@ def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozense
 def restored(program: Program, tables: Tables) -> dict[str, frozenset[str]] | None:
     """What `suspected` would find, from what it found in the last run; None where only a look at all files can tell.
 
-    That is so when a file no longer says what others may say as well, or says something from which more follows: a
-    class, an import, a variable, a decorator.
+    That is so when a file no longer says what many others may say as well, or says something from which more follows:
+    a class, an import, a variable, a decorator.
     """
     sets = {kind: set(names) for kind, names in tables.suspected.items()}
     if not sets:
         return None
     evidence = program.evidence
+    gone: set[str] = set()
     for before, now in tables.lately.values():
         old, new = (_hints(file, sets["slots"], sets["makers"]) for file in (before, now))
-        if old.rest != new.rest or old.generators - new.generators:
+        if old.rest != new.rest:
             return None
+        gone |= old.generators - new.generators
         for name in old.own - new.own:
             if not (evidence.colors(name)[0] or evidence.siblings.is_awaited(name)):
-                return None
+                gone.add(name)
         for name in old.coroutines - new.coroutines:
             if not evidence.colors(name)[0] or name in sets["generators"]:
-                return None
+                gone.add(name)
         if any(program.index.other_names(name) for name in new.own - old.own):
             return None
         sets["own"] |= new.own
         sets["names"] |= new.own
         sets["coroutines"] |= new.coroutines
         sets["generators"] |= new.generators
+    if gone and not _is_settled(program, tables, gone, sets):
+        return None
     return {kind: frozenset(names) for kind, names in sets.items()}
+
+
+_MANY_GONE = 6  # names; then a look at all files takes less time than asking for each
+
+
+def _is_settled(program: Program, tables: Tables, gone: Collection[str], sets: Mapping[str, set[str]]) -> bool:
+    """Take names out of the sets that nobody says any more; False where only a look at all files can tell."""
+    if len(gone) > _MANY_GONE or not sets["given"].isdisjoint(gone):
+        return False
+    changed = [_hints(now, sets["slots"], sets["makers"]) for _, now in tables.since.values()]
+    for name in gone:
+        others = tables.saying(name)
+        if others is None:
+            return False
+        facts = [program.module(program.paths[number])._facts for number in others]
+        hints = [*changed, *(_hints(file, sets["slots"], sets["makers"]) for file in facts)]
+        if any(name in repr(one.rest) for one in hints):
+            return False  # it may be under suspicion for another reason
+        for kind, saying in (
+            ("own", {name for one in hints if name in one.own}),
+            ("names", {name for one in hints if name in one.own}),
+            ("coroutines", {name for one in hints if name in one.coroutines}),
+            ("generators", {name for one in hints if name in one.generators}),
+        ):
+            if not saying:
+                sets[kind].discard(name)
+    return True
 
 
 class _Hints(NamedTuple):

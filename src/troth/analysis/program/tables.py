@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from troth.analysis.facts.model import FileFacts
 
 __all__ = ["Tables"]
+
+_SHORTEST = 3  # letters; what is shorter stands everywhere
+_MANY = 25  # files; reading more of them again takes as long as counting anew
 
 
 class Tables:
@@ -25,13 +28,32 @@ class Tables:
         since: Mapping[int, tuple[FileFacts | None, FileFacts | None]],
         suspected: Mapping[str, frozenset[str]],
         lately: Mapping[int, tuple[FileFacts | None, FileFacts | None]],
+        packed: Mapping[int, bytes] | None = None,
     ) -> None:
+        """`packed` are the facts of then of all files that did not change."""
         self._load = load
         self._known: dict[str, Any] = {}
         self.since = since
         self.suspected = suspected
+        self._packed = packed or {}
         self.lately = lately
         """What is suspected is told by the last run, not by the one that made the tables: the files changed since."""
+
+    def saying(self, word: str) -> Collection[int] | None:
+        """The files, of those that did not change, in whose facts a word stands; None if there are too many of them.
+
+        The facts are not unpacked for it: a name stands in them as it is.
+        """
+        if len(word) < _SHORTEST:
+            return None
+        data = word.encode()
+        found: list[int] = []
+        for number, packed in self._packed.items():
+            if data in bytes(packed):
+                found.append(number)
+                if len(found) > _MANY:
+                    return None
+        return found
 
     def get(self, name: str) -> Any:
         """The table of that name, None where the earlier run did not need it."""

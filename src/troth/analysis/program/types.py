@@ -162,7 +162,9 @@ class Types:
             return Instance(owner, (), why)
         value = self._resolve(node, module, function)
         if isinstance(value, ClassObject):
-            return self.instance(value.cls, (), why)
+            # `Entry = ConfigEntry[Hub]` says more than its class.
+            told = None if value.cls.name == last else self._alias(node, module, owner, why, depth)
+            return told if isinstance(told, Instance) and told.args else self.instance(value.cls, (), why)
         if isinstance(value, Instance) and node[0] == "attr" and isinstance(value.cls, LibraryClass):
             return value  # a class of a library holds the name of a type: `ContextTypes.DEFAULT_TYPE`
         if node[0] == "name" and last in BUILTINS and last not in {"object", "type"}:

@@ -9,9 +9,10 @@ __all__ = ["newest_allowed", "normalized"]
 _FILES = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile")
 _LISTS = ("requirements*.txt", "requirements/*.txt")
 _LARGEST = 200_000  # bytes; what is larger is no list that somebody wrote
-# `name[extra] >= 1, < 3`, wherever it stands: in a list of TOML, in quotes, on a line of its own.
+# `name[extra] >= 1, < 3`, wherever it stands: in a list of TOML, in quotes, on a line of its own; `name = ">= 1, < 3"`.
 _REQUIRED = re.compile(
-    r"(?<![\w.-])(?P<name>[A-Za-z][\w.-]*)(?:\[[^\]\n]*\])?[ \t]*\(?"
+    r"(?<![\w.-])(?P<name>[A-Za-z][\w.-]*)(?:\[[^\]\n]*\])?"
+    r"(?:[ \t]*=[ \t]*(?:\{[^}\n]*?version[ \t]*=[ \t]*)?[\"'])?[ \t]*\(?"
     r"(?P<bounds>(?:(?:===?|~=|<=?|>=?|!=)[ \t]*[\w.*]+[ \t]*,?[ \t]*)+)"
 )
 _BOUND = re.compile(r"(?P<how>===?|~=|<=?)[ \t]*v?(?P<major>\d+)(?P<rest>[\w.*]*)")

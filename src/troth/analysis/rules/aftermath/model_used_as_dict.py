@@ -21,7 +21,7 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.parts import part, question
-from troth.analysis.program.values import External
+from troth.analysis.program.values import External, Instance, Value
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -103,20 +103,31 @@ def check(program: Program) -> Iterator[Finding]:
     for path in program.asked:
         module = program.module(path)
         for index, facts in enumerate(module.facts.functions):
-            if not (facts.flags & 1 and index and _asks_for_keys(facts)):
+            asked = _asked_for_keys(facts) if facts.flags & 1 and index else ()
+            if not asked:
                 continue
             giving = program.names_found("functions giving models")
             if any(callee.rpartition(".")[2] in giving for callee in (*facts.awaited, *facts.calls)):
-                yield from _judge(program, module, module.function(index))
+                function = module.function(index)
+                if any(_may_hold_model(program, function, one) for one in asked):
+                    yield from _judge(program, module, function)
 
 
-def _asks_for_keys(facts: FunctionFacts) -> bool:
-    """Whether a variable of the function, not a parameter, is asked for a key."""
+def _asked_for_keys(facts: FunctionFacts) -> set[str]:
+    """What is asked for a key: variables of the function, no parameters."""
     asked = {
         *facts.keyed,
         *(callee[:-4] for callee in facts.calls if callee.endswith(".get") and callee.count(".") == 1),
     }
-    return not asked <= {param[0] for param in facts.params}
+    return asked.difference(param[0] for param in facts.params) if asked else asked
+
+
+def _may_hold_model(program: Program, function: Function, asked: str) -> bool:
+    """Whether a variable, or a collection in it (`users[]`), may hold an object of the project, on any way."""
+    if asked in {"await", "?"}:
+        return True
+    held = program.glance.held(function, asked.removesuffix("[]"))
+    return held is None or any(isinstance(one, Instance if asked[-1] != "]" else Value) for one in held)
 
 
 @question("functions giving models")

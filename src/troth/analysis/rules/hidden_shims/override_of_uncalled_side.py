@@ -116,6 +116,11 @@ CASES = [
         good=_BASE + "class Search(Tool):\n    def run(self, x):\n        return asyncio.run(self.arun(x))\n" + _AWAITS,
     ),
     Case(
+        "a property of that name",
+        good="class Camera:\n    @property\n    def arm(self):\n        return self.state\n    async def async_arm(self):\n        await self.send(1)\n"
+        "class Mini(Camera):\n    @property\n    def arm(self):\n        return self.sync\nasync def main(camera: Camera):\n    await camera.async_arm()\n",
+    ),
+    Case(
         "only a test asks",
         good={
             "tools.py": _BASE + _PLAIN.format(mark=""),
@@ -135,7 +140,10 @@ def check(program: Program) -> Iterator[Finding]:
                 cls = module.cls(index)
                 for name, indexes in cls.methods.items():
                     override = module.function(indexes[-1])
-                    if not override.is_abstract:  # one that only refuses does not want to be asked
+                    is_read = override.decorated_with(
+                        "property", "cached_property", "setter"
+                    )  # read, not asked to do it
+                    if not override.is_abstract and not is_read:  # one that only refuses does not want to be asked
                         yield from _judge(program, cls, override, name)
 
 

@@ -40,6 +40,14 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "a test of both sides",
+        good={
+            "client.py": "import httpx\nclass Models:\n    def get(self, n):\n        return httpx.get(n)\n    async def async_get(self, n): ...\n",
+            "tests/test_models.py": "from client import Models\nasync def test_get(models: Models, waits):\n    if waits:\n"
+            "        found = await models.async_get(1)\n    else:\n        found = models.get(1)\n    assert found\n",
+        },
+    ),
+    Case(
         "a thread with a loop of its own",
         good="import asyncio, threading\nclass Heartbeat(threading.Thread):\n    def run(self):\n        asyncio.run(self.beat())\n"
         "    async def beat(self):\n        self.gone = threading.Event()\n        self.gone.wait(1)\n",
@@ -260,6 +268,7 @@ _FLAGS = re.compile(r"\b(?:\w+\.)?\w*(?:NOHANG|DONTWAIT|NONBLOCK|LOCK_NB|NOWAIT)
 _NOT_WAITING = re.compile(r"\b(?:wait|block|blocking)\s*=\s*False\b")
 _LONGEST = 60  # letters of a callee that a message can bear
 _SETTLING = ("empty", "qsize", "kill", "is_alive", "poll")  # who asks or says so first does not wait afterwards
+_ASYNC_WORD = re.compile(r"async_|_async")
 _RUNNING = frozenset({"run_until_complete", "run_forever", "run"})
 _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"})
 
@@ -301,7 +310,7 @@ def check(program: Program) -> Iterator[Finding]:
         way = (link.call.caller, link.end.caller, link.end.at)
         if way in told or _is_told_not_to_wait(program, link) or _is_of_a_blocking_flavor(link.call.caller):
             continue  # one that blocks there is repaired for all
-        if is_test(link.call.caller.module.path) and _is_cut_off(program, link):
+        if is_test(link.call.caller.module.path) and (_is_cut_off(program, link) or _is_one_of_two(link.call)):
             continue
         told.add(way)
         message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(found)} and holds up the loop"
@@ -313,6 +322,15 @@ def _is_of_a_blocking_flavor(function: Function) -> bool:
     owner = function.class_around
     names = (function.module.path.rpartition("/")[2], owner.name if owner is not None else "", function.name)
     return any(_BLOCKING.search(name) for name in names)
+
+
+def _is_one_of_two(call: Call) -> bool:
+    """`await client.async_get(1) if waits else client.get(1)`: a test of both sides, where nobody else is waiting."""
+    base, _, name = call.text.rpartition(".")
+    return any(
+        callee.startswith(f"{base}.") and _ASYNC_WORD.sub("", callee.rpartition(".")[2]) in {name, f"a{name}"}
+        for callee in call.caller.facts.awaited
+    )
 
 
 def _has_a_thread(program: Program, function: Function) -> bool:

@@ -24,7 +24,7 @@ from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutin
 from troth.analysis.program.consumers import looks_like_keeper
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.results import is_harmless
-from troth.analysis.program.values import ClassObject, External, FunctionValue, members_of
+from troth.analysis.program.values import ClassObject, External, FunctionValue
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -193,8 +193,8 @@ def _may_hand_over(program: Program, function: Function, node: Any) -> bool:
 def _may_be_slot(program: Program, function: Function, callee: Node) -> bool:
     """Whether a callee is one of those slots, as far as a glance tells."""
     text = dotted(callee)
-    known = program.glance.known(function, text) if text else None
-    return None in members_of(known) or _slot(known) is not None
+    members = program.glance.alternatives(function, text) if text else None
+    return members is None or any(one is None or _slot(one) is not None for one in members)
 
 
 def _could_be_async(program: Program, node: Node) -> bool:

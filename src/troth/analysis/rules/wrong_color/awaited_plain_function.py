@@ -23,11 +23,12 @@ from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, BUILTIN_FUNCTIONS
+from troth.analysis.program.evidence import is_test
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.parts import part
 from troth.analysis.program.results import gives_a_result_sometimes, gives_no_promise, library_gives_no_promise
-from troth.analysis.program.values import FunctionValue, Instance, members_of
+from troth.analysis.program.values import FunctionValue, Instance, Value, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -201,13 +202,16 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
     name = callee.rpartition(".")[2]
     is_async, plain = program.evidence.colors(name)
     scope = program.glance.scope(function, callee)
-    if scope is None:
-        return (
-            _can_be_plain(program, name) if plain else not is_async and ("." in callee or callee in BUILTIN_FUNCTIONS)
-        )
-    found = members_of(program.glance.value(function, callee, scope))
-    if found == (None,):
-        return not is_async and plain > 0 and _can_be_plain(program, name)
+    if scope is not None:
+        found: tuple[Value | None, ...] | None = members_of(program.glance.value(function, callee, scope))
+    elif _can_be_plain(program, name) if plain else not is_async and ("." in callee or callee in BUILTIN_FUNCTIONS):
+        found = program.glance.held(function, callee)
+    else:
+        return False
+    if found is None:
+        return True
+    if None in found and not is_async and plain > 0 and _can_be_plain(program, name):
+        return True
     return any(isinstance(one, FunctionValue) and _may_be_plain(program, one) for one in found)
 
 
@@ -314,6 +318,8 @@ def _by_name(program: Program, call: Call) -> Reason | None:
         return None  # the object may be of a library that the file imports, where it is awaited rightly
     defined = [function for function in program.calling.functions_named(name) if function.owner is not None]
     real = [function for function in defined if not function.is_abstract]
+    if not is_test(call.caller.module.path) and all(is_test(one.module.path) for one in real):
+        return None  # what stands for it in tests says nothing of the real one
     if len(defined) != plain or not real or not all(_gives_a_result(program, one) for one in real):
         return None
     if any(_hands_on(one) for one in real) or not _is_seconded(program, call, name, real):

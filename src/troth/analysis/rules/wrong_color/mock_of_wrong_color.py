@@ -41,6 +41,19 @@ CASES = [
         + "from unittest.mock import AsyncMock, MagicMock\nasync def test(store: Store):\n    store.load = AsyncMock(return_value=1)  # here\n    await store.fetch()\n",
     ),
     Case(
+        "gathered by who calls it",
+        good=_STORE
+        + "import asyncio\nfrom unittest.mock import MagicMock\nasync def load_all(stores):\n    return await asyncio.gather(*[store.load() for store in stores])\n"
+        + "def test(store: Store):\n    store.load = MagicMock(return_value=1)\n",
+    ),
+    Case(
+        "handed to who takes both",
+        good={
+            "store.py": _STORE + "async def run(store: Store):\n    return await result_of(store.load)\n",
+            "tests/test_store.py": "from store import Store\nfrom unittest.mock import MagicMock\ndef test(store: Store):\n    store.load = MagicMock(return_value=1)\n",
+        },
+    ),
+    Case(
         "patched in",
         bad=_STORE
         + "from unittest import mock\nasync def test():\n    with mock.patch.object(Store, 'load', mock.Mock()):  # here\n        await Store().fetch()\n",

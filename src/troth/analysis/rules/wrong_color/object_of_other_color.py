@@ -22,7 +22,7 @@ from troth.analysis.program.parts import part, question
 from troth.analysis.program.required import is_protocol, says_protocol
 from troth.analysis.program.results import gives_no_promise
 from troth.analysis.program.taking import called_body
-from troth.analysis.program.values import Instance, members_of
+from troth.analysis.program.values import Instance
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
@@ -100,11 +100,11 @@ def _may_take(
     """Whether a callee is one of the takers, as far as a glance tells."""
     if callee.rpartition(".")[2] not in names:
         return False
-    known = program.glance.known(caller, callee)
-    if None in members_of(known):
+    members = program.glance.alternatives(caller, callee)
+    if members is None or None in members:
         return True
-    target = called_body(program, known)
-    return target is not None and target[0] in takers
+    targets = [called_body(program, one) for one in members]
+    return any(one is not None and one[0] in takers for one in targets)
 
 
 def _protocols(program: Program) -> dict[str, Class]:

@@ -23,6 +23,7 @@ from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.evidence import is_test
 from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.mentions import mentioned
 from troth.analysis.program.required import is_protocol
 from troth.analysis.program.results import gives_no_promise, is_harmless
 from troth.analysis.program.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
@@ -54,6 +55,12 @@ CASES = [
     Case(
         "async where the contract is plain",
         bad="from typing import Protocol\nclass Store(Protocol):\n    def close(self) -> None: ...\nclass Remote(Store):\n    async def close(self) -> None:  # here\n        await self.say('bye')\n    async def say(self, word): ...\n",
+    ),
+    Case(
+        "a contract of methods that are handed to who looks at their color",
+        good="import inspect\nfrom abc import ABC, abstractmethod\nclass Connector(ABC):\n    @abstractmethod\n    def create(self): ...\n"
+        "class Sensor(Connector):\n    async def create(self):\n        await self.start()\nasync def run(connector: Connector):\n"
+        "    return await mirror(connector.create)\n",
     ),
     Case(
         "a contract that callers of this one do not hold to",
@@ -240,9 +247,9 @@ def _breaks_a_contract(program: Program, function: Function, base: Function) -> 
     owner = function.owner
     assert owner is not None
     awaited, bare = program.evidence.siblings.sites_of(function.name)
-    return not (awaited if function.is_async else bare) and not any(
-        word in owner.name for word in ("Async", "Aio", "Sync")
-    )
+    if (awaited if function.is_async else bare) or any(word in owner.name for word in ("Async", "Aio", "Sync")):
+        return False
+    return not mentioned(program, {function.name})  # who is handed the method may look at its color
 
 
 def _returned_calls(node: Any, *, is_returned: bool = False) -> Iterator[At]:

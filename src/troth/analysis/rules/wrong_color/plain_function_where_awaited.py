@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 
 CASES = [
     Case(
+        "given to a helper that waits for an error",
+        good="import pytest\nasync def fails(func):\n    with pytest.raises(ValueError):\n        await func()\ndef make(x):\n    return int(x)\n"
+        "async def test():\n    await fails(lambda: make('x'))\n    await fails(make)\n",
+    ),
+    Case(
         "an executor",
         bad="async def execute(step, executor):\n    return await executor()\ndef charge():\n    print('paid')\nasync def main():\n    await execute(1, charge)  # here\n",
         fixed="import inspect\n\n\nasync def execute(step, executor):\n    result = executor()\n    if inspect.isawaitable(result):\n        result = await result\n    return result\n"
@@ -117,7 +122,11 @@ def check(program: Program) -> Iterator[Finding]:
     """Plain functions handed to somebody who awaits them."""
     slots = _slots()
     called = program.calling.names_asked()
-    names = {name for name in called if name in slots or _awaits_what_it_is_given(program, name)}
+    names = {
+        name
+        for name in called
+        if name in slots or (program.index.may_await_parameters(name) and _awaits_what_it_is_given(program, name))
+    }
     for function in program.calling.asked_naming(names):
         if any(callee.rpartition(".")[2] in _EXPECTING for callee in function.facts.calls):
             continue  # a test that waits for an error
@@ -134,17 +143,17 @@ def _may_hand_over(program: Program, function: Function, names: Collection[str])
     for callee in (*function.facts.calls, *function.facts.awaited):
         text = callee.rpartition(" ")[2]
         if text.rpartition(".")[2] in names:
-            known = members_of(program.glance.known(function, text))
-            if None in known or (len(known) == 1 and _may_await(program, known[0])):
-                return True
-            if any(name in semantics().slots for one in known for name in names_of(one)):
+            members = program.glance.alternatives(function, text)
+            if members is None or any(_may_await(program, one) for one in members):
                 return True
     return False
 
 
 def _may_await(program: Program, callee: Value | None) -> bool:
     target = called_body(program, callee)
-    return target is not None and bool(awaited_parameters(program, target[0]))
+    if target is not None and awaited_parameters(program, target[0]):
+        return True
+    return callee is None or any(name in semantics().slots for name in names_of(callee))
 
 
 @cache
@@ -177,6 +186,8 @@ def _own(program: Program, call: Call) -> Iterator[Finding]:
         position = int(slot) + shift if slot.isdigit() else -1
         name = places[position] if 0 <= position < len(places) else slot
         found = wanted.get(name)
+        if found is not None and any(c.rpartition(".")[2] in _EXPECTING for c in found.function.facts.calls):
+            continue  # what it is given shall raise, before there is anything to await
         if found is not None and calling_gives_nothing_to_await(program, value) and not _is_stand_in(call, node):
             why = Reason(f"{_awaiter(function)} awaits what `{name}` returns", found.path, found.at[0])
             taught = None if _asks_for_awaitable(function, name) else _taught(program, found)
