@@ -68,8 +68,8 @@ SILENT = {
     "a queue of either kind": "import asyncio, queue\nfrom typing import Union\nasync def main(plain):\n"
     "    out: Union[queue.Queue, asyncio.Queue]\n    if plain:\n        out = queue.Queue()\n        def items():\n            while True:\n"
     "                item = out.get()\n                if item is main:\n                    break\n                yield item\n        return items()\n    out = asyncio.Queue()\n    return await out.get()\n",
-    "a route that is given an unknown view": "from sanic import Sanic\nasync def main(view, inject):\n    app = Sanic('x')\n"
-    "    app.get('/')(inject(view))\n    app.get('/b')(view)\n",
+    "a route that is given an unknown view": "import lib\nfrom sanic import Sanic\nasync def main(view, inject):\n    app = Sanic('x')\n"
+    "    app.get('/')(inject(view))\n    app.get('/b')(view)\n    app.get('/c')(lib.inject(view))\n",
     "callbacks that are given as coroutines": "import election\nasync def main(lock):\n    async def started(): ...\n    async def stopped(): ...\n"
     "    config = election.Config(lock, on_started_leading=started(), on_stopped_leading=stopped())\n    await config.enter()\n",
     "a result whose class is asserted, where siblings are awaited": "from client import Completion\n"
@@ -139,6 +139,8 @@ SEEN = {
     "        return asyncio.get_running_loop().run_in_executor(None, f)\n"
     + "".join(f"async def read{n}(loop: Loop, f):\n    return await loop.in_thread(f)\n" for n in range(3))
     + "async def write(loop: Loop, f):\n    loop.in_thread(f)  # T112\n",
+    "a test that only calls another one": "import pytest\n@pytest.mark.timeout(600)\n@pytest.mark.parametrize('x', [1])\n"
+    "async def test_train(x): ...\ndef test_again():\n    test_train(2)  # T101\n",
     "a decorated function that others await": "from somewhere import traced\n@traced\nasync def job(): ...\nasync def main():\n    await job()\n"
     "def stop():\n    job()  # T101\n",
     "trio inside trio": "import trio\nasync def f(): ...\nasync def main():\n    await trio.sleep(1)\n    trio.run(f)  # T601\n",
