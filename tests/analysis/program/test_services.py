@@ -103,6 +103,13 @@ SILENT = {
     "    async def read(r):\n        session = app.get(r)\n        return session.execute('b').all()\n    app.run(setup, read)\n",
     "an object of the base itself": "class Repository:\n    def load(self, name):\n        pass\nclass One(Repository):\n    async def load(self, name):\n        await self.x()\n"
     "class Two(Repository):\n    async def load(self, name):\n        await self.x()\nasync def main():\n    repository = Repository()\n    repository.load('x')\n",
+    "a file of the plain flavor": "import asyncio\nfrom inspect import iscoroutinefunction\n_IS_SYNC = True\ndef run(op, *a):\n    if iscoroutinefunction(op):\n"
+    "        found = op(*a)\n    else:\n        found = op(*a)\n    return found.name\ndef wait(task):\n    if not _IS_SYNC:\n        asyncio.wait([task])\n"
+    "def start(f):\n    started = asyncio.to_thread(f) if not _IS_SYNC else f()\n    return started.name\n",
+    "the plain side in a file of the async flavor": "import asyncio\n_IS_SYNC = False\nclass Locker:\n    async def wait(self, event: asyncio.Event, limit):\n"
+    "        if _IS_SYNC:\n            return event.wait(limit)\n        else:\n            await asyncio.wait_for(event.wait(), limit)\n            return True\n",
+    "a test of the plain flavor alone": "from helpers import context\nclass Db:\n    async def drop(self, name): ...\nclass TestDb:\n    db: Db\n    @context.require_sync\n"
+    "    def test_drop(self):\n        self.db.drop('x')\n        def again():\n            self.db.drop('y')\n        again()\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",
@@ -144,6 +151,8 @@ SEEN = {
     "a decorated function that others await": "from somewhere import traced\n@traced\nasync def job(): ...\nasync def main():\n    await job()\n"
     "def stop():\n    job()  # T101\n",
     "trio inside trio": "import trio\nasync def f(): ...\nasync def main():\n    await trio.sleep(1)\n    trio.run(f)  # T601\n",
+    "the async side in a file of the async flavor": "_IS_SYNC = False\nasync def save(): ...\nasync def main():\n    if not _IS_SYNC:\n"
+    "        save()  # T101\n    else:\n        save()\n",
     "a call as a key": "async def name(): ...\nasync def main(sizes):\n    return sizes[name()]  # T106\n",
 }
 
