@@ -41,6 +41,7 @@ from troth.analysis.program.values import (
     CallableType,
     Coroutine,
     External,
+    FunctionValue,
     Instance,
     ModuleValue,
     Nothing,
@@ -718,6 +719,8 @@ class Flow(Narrowing):
             self.keep(self.value(decorator))
         if function.owner is None:
             self.env.pop(function.name, None)
+            if len(self.module.inner(self.function.index).get(function.name, ())) > 1:
+                self.env[function.name] = FunctionValue(function)  # of several the one that was just defined
             known: dict[str, Value] = {n: v for n, v in self.env.items() if isinstance(v, CallableType) and v.how}
             if known:
                 self.narrowed[index] = known
