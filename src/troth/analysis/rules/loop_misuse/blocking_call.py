@@ -217,6 +217,10 @@ CASES = [
         },
     ),
     Case(
+        "a datagram",
+        good="import socket\nclass Camera:\n    def __init__(self, sock: socket.socket):\n        self.sock = sock\n    async def hello(self, data):\n        self.sock.sendto(data, ('255.255.255.255', 1))\n",
+    ),
+    Case(
         "the socket of a protocol",
         good="import asyncio, socket\nclass Wire(asyncio.Protocol):\n    def __init__(self, sock: socket.socket):\n        self.sock = sock\n    def connection_made(self, transport): ...\n"
         "    def write(self, data):\n        self.sock.send(data)\n    async def ask(self, data):\n        self.write(data)\n",
@@ -600,8 +604,9 @@ def _is_nonblocking(program: Program, call: Call) -> bool:
 
 def _is_datagram(program: Program, call: Call) -> bool:
     """Whether a socket for datagrams only notes whom it will speak to, or hands one over: it waits for nobody."""
-    if call.text.rpartition(".")[2] not in {"connect", "connect_ex", "send", "sendto"}:
-        return False
+    name = call.text.rpartition(".")[2]
+    if name not in {"connect", "connect_ex", "send"}:
+        return name == "sendto"  # only datagrams have an address of their own
     return "SOCK_DGRAM" in program.text(call.caller.module.path).cut(*call.caller.facts.at)
 
 
