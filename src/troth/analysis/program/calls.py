@@ -675,9 +675,14 @@ def _decorates(node: Node, values: Arguments, scope: Evaluator) -> bool:
     """
     if node[1][0] != "call" or len(values) != 1 or values[0][0] is not None:
         return False
-    if isinstance(values[0][1], FunctionValue | Lambda):
+    given = values[0][1]
+    if isinstance(given, FunctionValue | Lambda):
         return True
-    maker = scope.value(node[1][1]) if values[0][1] is None and node[1][2] else None
+    maker = (
+        scope.value(node[1][1])
+        if node[1][2] and (given is None or isinstance(given, CallableType | External))
+        else None
+    )
     return isinstance(maker, FunctionValue) and isinstance(maker.function, LibraryFunction)
 
 
