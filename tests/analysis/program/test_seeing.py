@@ -84,6 +84,8 @@ SEEN = {
     "a websocket that an object keeps": "from starlette.websockets import WebSocketDisconnect\nclass Input:\n"
     "    def __init__(self, websocket):\n        self.websocket = websocket\n    async def stop(self):\n        self.websocket.close()  # lost\n",
     "a method called on its class with its object": f"{USE}async def main(x: Store):\n    Store.save(x)  # lost\n",
+    "made after the break of an endless loop": f"{USE}async def main(x: Store):\n    while True:\n        if input() == 'q':\n            break\n"
+    "        done = x.save()  # lost\n        print(f'{done}')\n",
     "what a container is asked for": f"from unknown import container\n{USE}async def main():\n    container.resolve(Store).save()  # lost\n",
     "the only definition of a telling name": "class A:\n    async def recompute_totals(self): ...\n"
     "async def main(x):\n    x.recompute_totals()  # lost\n",
@@ -136,6 +138,8 @@ SILENT = {
     "            return [p async for p in pages]\n        final = await read()\n    give(final)\n",
     "a method called on its class, which makes an event of it": "import ui\nclass State(ui.State):\n    async def select(self, index): ...\n"
     "def show(index):\n    return ui.box(on_click=State.select(index))\n",
+    "made in one turn, awaited after the loop": "async def f(): ...\nasync def main():\n    while True:\n        if input() == 'q':\n"
+    "            break\n        later = f()\n    await later\n",
     "yielded to somebody who awaits": "from lib import concurrently\nasync def f(x): ...\nasync def main(xs):\n    async def all_of():\n"
     "        async for x in xs:\n            yield f(x)\n    async for y in concurrently(all_of()):\n        print(y)\n    await f(1)\n",
     "read by a function inside a function": "import asyncio\nasync def pages():\n    yield 1\nasync def main(self):\n    stream = pages()\n"

@@ -530,7 +530,11 @@ class Flow(Narrowing):
                 for _, pending in ends:
                     for site, status in pending.items():
                         self.exits[site] = self.exits.get(site, 0) | status
-            self._join(out)
+            # What is made after the last `break` is there when the next round breaks.
+            late = (
+                [end for end in ends if any(all(site not in p for _, p in breaks) for site in end[1])] if breaks else []
+            )
+            self._join([*out, *late])
             return
         # Zero rounds are possible, but what a loop was written for mostly happens: promises are as after one round.
         zero = (dict(entry[0]), {s: self._status_after(s, v, ends) for s, v in entry[1].items()})
