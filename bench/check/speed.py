@@ -1,13 +1,15 @@
 """Measures `analyse` beside `ast.parse` of the same files, in one run, as ratios.
 
     python bench/check/speed.py FOLDER [--copies N] [--json FILE]
+    python bench/check/speed.py FOLDER --instructions
 
 Cold with one process, cold with two, warm with nothing changed, warm after an edit, and the memory it took. The edits
 are of the file that most others import, of the largest, and of one of middle size that nobody imports: a statement put
 into a function, a parameter more, a function more.
 Each is measured in a process of its own; CPU includes its children. Interpreter start-up (imports of Troth without any
 work) is measured too and taken off, as it is from the floor. `--copies N` puts the tree N times side by side, for the
-curve over size.
+curve over size. `--instructions` counts those of a cold run with one process by valgrind instead, which takes some
+fifty times as long and tells the same however busy the machine is.
 """
 
 import argparse
@@ -72,6 +74,29 @@ def best(times: int, code: str, *args: str) -> dict[str, float | str]:
     return min((measure(code, *args) for _ in range(times)), key=lambda m: float(m["cpu"]))
 
 
+def instructions(code: str, *args: str) -> int:
+    """How many instructions Python runs for it, in user space."""
+    counting = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+    done = subprocess.run(
+        [*counting, sys.executable, "-c", code, *args],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONHASHSEED": "0"},
+    )
+    found = re.search(r"I\s+refs:\s+([\d,]+)", done.stderr)
+    assert found is not None, done.stderr
+    return int(found[1].replace(",", ""))
+
+
+def count(root: Path) -> None:
+    floor = instructions(FLOOR, str(root), "work") - instructions(FLOOR, str(root), "idle")
+    cold = instructions(CHECK, str(root), "work", "1", "") - instructions(CHECK, str(root), "idle", "1", "")
+    print(
+        f"ast.parse: {floor / 1e6:.0f} million instructions; cold, one process: {cold / 1e6:.0f}, {cold / floor:.2f}x"
+    )
+
+
 def victims(root: Path) -> dict[str, Path]:
     """The files that are edited."""
     texts = {p: p.read_text(encoding="utf-8", errors="replace") for p in sorted(root.rglob("*.py"))}
@@ -128,6 +153,7 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--instructions", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         root = Path(work) / "tree"
@@ -140,6 +166,9 @@ def main() -> None:
                     n for n in names if n.startswith(".") or not (n.endswith(".py") or (Path(d) / n).is_dir())
                 ],
             )
+        if options.instructions:
+            count(root)
+            return
         lines = sum(p.read_bytes().count(b"\n") for p in root.rglob("*.py"))
         idle_floor = best(options.repeat, FLOOR, str(root), "idle")
         floor = best(options.repeat, FLOOR, str(root), "work")

@@ -398,7 +398,9 @@ class Evidence:
         word = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
         plain = word.replace("_", "").lower()
         owners = self._owners.get(callee[2], set()) - {around}
-        return len(plain) > 3 and any(plain in owner for owner in owners)
+        # Where many classes have it, `image` is no `ImageFinder`.
+        fits = str.endswith if len(owners) >= _MANY_DEFINITIONS else str.__contains__
+        return len(plain) > 3 and any(fits(owner, plain) for owner in owners)
 
 
 _COUNTED = (

@@ -103,6 +103,7 @@ class Ledger(Evaluator):
         self.stored: list[tuple[Node, Value]] = []
         self.bound: dict[str, list[Value | None]] | None = {} if function.module.inner(function.index) else None
         self._globals: set[str] = set()
+        self._may_be_none: set[str] = set()  # variables that were None, or declared so, somewhere before
         self._loops: list[tuple[list[State], list[State]]] = []  # states at `break`, at `continue`
         self._masks: list[int] = []
         self._expects_error = False  # inside `with pytest.raises(…)`

@@ -445,6 +445,10 @@ class Program:
         self._early.discard(function)
         return found
 
+    def has_walked(self, function: Function) -> bool:
+        """Whether the summary of `function` is at hand: whoever would look before he asks for it need not."""
+        return dict.__contains__(self._summaries, function)
+
     def is_walking(self, function: Function) -> bool:
         """Whether a walk through `function` is going on; who asked it now is asked again when that is over."""
         if function not in self._walking:

@@ -364,7 +364,7 @@ def _sites(
     if not names:
         return sites, unknown
     for caller in program.calling.functions_naming(names):
-        if not _may_call(program, caller, names, wanted):
+        if not (program.has_walked(caller) or _may_call(program, caller, names, wanted)):
             continue
         for call in program.calling.of(caller):
             last = call.text.rpartition(".")[2]

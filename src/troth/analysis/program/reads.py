@@ -102,9 +102,7 @@ class Reads:
             bit = bits[path]
             for one in everything:
                 found[one] = look(one, 0) | bit
-        waiting: list[Answered] = list(
-            reversed(self.answered)
-        )  # whoever takes an answer is mostly done after its giver
+        waiting = list(reversed(self.answered))  # whoever takes an answer is mostly done after the one who gave it
         passed: dict[object, int] = {}
         while waiting:
             late: dict[Answered, None] = {}  # answers that got readers after they were passed on: circles

@@ -109,7 +109,7 @@ def check(program: Program) -> Iterator[Finding]:
             giving = program.names_found("functions giving models")
             if any(callee.rpartition(".")[2] in giving for callee in (*facts.awaited, *facts.calls)):
                 function = module.function(index)
-                if any(_may_hold_model(program, function, one) for one in asked):
+                if program.has_walked(function) or any(_may_hold_model(program, function, one) for one in asked):
                     yield from _judge(program, module, function)
 
 

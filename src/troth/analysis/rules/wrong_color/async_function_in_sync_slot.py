@@ -182,7 +182,9 @@ def _may_hand_over(program: Program, function: Function, node: Any) -> bool:
     """Whether a call of such a name is given a lambda, or something called like an async function."""
     if node and node[0] == "call" and len(node) == 5 and last_name(node[1]) in _names():
         given = [*node[2], *(value for _, value in node[3])]
-        if any(_could_be_async(program, one) for one in given) and _may_be_slot(program, function, node[1]):
+        if any(_could_be_async(program, one) for one in given) and (
+            program.has_walked(function) or _may_be_slot(program, function, node[1])
+        ):
             return True
     for part in node:  # noqa: SIM110  a generator for every node would take twice the time
         if part.__class__ is tuple and _may_hand_over(program, function, part):

@@ -83,6 +83,10 @@ CASES = [
         "        return str(self.inner.put_object(x))\nasync def one(client):\n    await client.put_object(1)\n",
     ),
     Case(
+        "called plainly on something else",
+        good="class Utils:\n    def get_config(self) -> str:\n        return 'x'\ndef read(utils: Utils):\n    return utils.get_config()\nasync def main(group):\n    await group.get_config()\n",
+    ),
+    Case(
         "given to a task",
         bad="import asyncio\ndef work() -> None:\n    print(1)\nasync def main():\n    task = asyncio.create_task(work())  # here\n    await task\n",
     ),
@@ -335,13 +339,14 @@ def _by_name(program: Program, call: Call) -> Reason | None:
 def _is_seconded(program: Program, call: Call, name: str, defined: list[Function]) -> bool:
     """Whether more than its name says that one of these methods is meant.
 
-    Somebody else calls it without awaiting, or the object is called like the class. What several functions await is
-    no slip: it belongs to a library, or to the other side of a wire.
+    Somebody else calls it on an object of that name without awaiting, or the object is called like the class. What
+    several functions await is no slip: it belongs to a library, or to the other side of a wire.
     """
     others = [f for f in program.calling.functions_naming({name}) if f is not call.caller and f.name != name]
     if any(callee.rpartition(".")[2] == name for other in others for callee in other.facts.awaited):
         return False
-    if any(callee.rpartition(".")[2] == name for other in others for callee in other.facts.calls):
+    tail = call.text.split(".")[-2:]
+    if any(callee.split(".")[-2:] == tail for other in others for callee in other.facts.calls):
         return True
     receiver = last_name(call.node[1][1]).replace("_", "").lower()
     owners = {function.owner.name.lower() for function in defined if function.owner is not None}

@@ -79,7 +79,9 @@ def check(program: Program) -> Iterator[Finding]:
     mine = {name for name in program.calling.names_asked() if name in names}
     takers = _takers(program) if mine else {}
     for caller in program.calling.asked_naming(mine):
-        if not any(_may_take(program, caller, callee, mine, takers) for callee in _callees(caller)):
+        if not program.has_walked(caller) and not any(
+            _may_take(program, caller, callee, mine, takers) for callee in _callees(caller)
+        ):
             continue
         for call in program.calling.of(caller):
             target = called_body(program, call.callee) if call.callee is not None else None
