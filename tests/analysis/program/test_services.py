@@ -153,6 +153,9 @@ SEEN = {
     "trio inside trio": "import trio\nasync def f(): ...\nasync def main():\n    await trio.sleep(1)\n    trio.run(f)  # T601\n",
     "the async side in a file of the async flavor": "_IS_SYNC = False\nasync def save(): ...\nasync def main():\n    if not _IS_SYNC:\n"
     "        save()  # T101\n    else:\n        save()\n",
+    "a class to which a decorator adds plain methods": "import asyncio\ndef add_sync(cls):\n    for name, f in list(vars(cls).items()):\n        plain = name + '_sync'\n"
+    "        setattr(cls, plain, lambda *a: asyncio.run(f(*a)))\n    return cls\n@add_sync\nclass Client:\n    async def call(self): ...\n"
+    "async def main(client: Client):\n    client.call()  # T101\n",
     "a call as a key": "async def name(): ...\nasync def main(sizes):\n    return sizes[name()]  # T106\n",
 }
 

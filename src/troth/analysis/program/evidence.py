@@ -362,7 +362,7 @@ class Evidence:
         """
         name, owner = callee[2], function.class_around
         if callee[1] in {("name", "self"), ("name", "cls")}:
-            return owner is not None and self._is_in_family(name, owner)
+            return owner is not None and self.is_in_family(name, owner)
         if name == function.name:
             return False  # a wrapper that hands the call on, mostly to an object of a library
         around = "" if owner is None else owner.name.lower()
@@ -383,7 +383,7 @@ class Evidence:
         """Whether a variable holds what a method gives that nobody in the project defines: `wire.get_proxy()`."""
         return origin.endswith("()") and "." in origin and not any(self.colors(origin[:-2].rpartition(".")[2]))
 
-    def _is_in_family(self, name: str, owner: Class) -> bool:
+    def is_in_family(self, name: str, owner: Class) -> bool:
         """Whether a class, or a subclass of it, brings the method with it."""
         classes = self._program.classes
         family = [owner, *classes.children(owner)]

@@ -59,6 +59,11 @@ CASES = [
         bad="class RoomPurge:\n    def start_purge(self, room) -> str:\n        return 'id'\nasync def main(room_purge):\n    await room_purge.start_purge('r')  # here\n",
     ),
     Case(
+        "of another part of the same object",
+        bad="class Captcha:\n    def captcha_resolve(self) -> str:\n        return 'x'\nclass Signup:\n    async def sign_up(self):\n        return await self.captcha_resolve()  # here\n"
+        "class Client(Captcha, Signup): ...\n",
+    ),
+    Case(
         "the only one of that name, on an object of who knows where",
         good="class Purge:\n    def start_purge(self, room) -> str:\n        return 'id'\nasync def main(actor_ref):\n    await actor_ref.start_purge('r')\n",
     ),
@@ -348,6 +353,9 @@ def _is_seconded(program: Program, call: Call, name: str, defined: list[Function
     tail = call.text.split(".")[-2:]
     if any(callee.split(".")[-2:] == tail for other in others for callee in other.facts.calls):
         return True
+    around = call.caller.class_around
+    if call.node[1][1] == ("name", "self"):
+        return around is not None and program.evidence.is_in_family(name, around)
     receiver = last_name(call.node[1][1]).replace("_", "").lower()
     owners = {function.owner.name.lower() for function in defined if function.owner is not None}
     return len(receiver) >= _TELLING and any(receiver in owner for owner in owners)
