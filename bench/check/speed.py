@@ -9,7 +9,8 @@ into a function, a parameter more, a function more.
 Each is measured in a process of its own; CPU includes its children. Interpreter start-up (imports of Troth without any
 work) is measured too and taken off, as it is from the floor. `--copies N` puts the tree N times side by side, for the
 curve over size. `--instructions` counts those of a cold run with one process by valgrind instead, which takes some
-fifty times as long and tells the same however busy the machine is.
+fifty times as long and tells the same however busy the machine is. At the end the command itself, where nothing has
+changed, with all that it takes: on the tree, and on a project of one line.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import ast
 import json
 import os
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -72,6 +74,19 @@ def measure(code: str, *args: str) -> dict[str, float | str]:
 
 def best(times: int, code: str, *args: str) -> dict[str, float | str]:
     return min((measure(code, *args) for _ in range(times)), key=lambda m: float(m["cpu"]))
+
+
+def command(root: Path) -> dict[str, float | str]:
+    """`troth check` where nothing has changed since the last one, from start to end."""
+    arguments = [sys.executable, "-m", "troth", "check", "--output-format", "json"]
+    runs: list[dict[str, float | str]] = []
+    for _ in range(6):
+        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        subprocess.run(arguments, cwd=root, check=False, stdout=subprocess.DEVNULL)
+        wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        runs.append({"cpu": cpu, "wall": wall, "out": ""})
+    return min(runs[1:], key=lambda one: float(one["cpu"]))  # the first one fills the cache
 
 
 def instructions(code: str, *args: str) -> int:
@@ -213,6 +228,14 @@ def main() -> None:
                 f"  {name:46} CPU {cpu:6.2f} s {cpu / base_cpu:5.2f}x"
                 f"   wall {wall:6.2f} s {wall / base_wall:5.2f}x   {memory:5.0f} MB"
             )
+        line = Path(work) / "line"
+        line.mkdir()
+        (line / "pyproject.toml").touch()
+        (line / "a.py").write_text("x = 1\n")
+        (root / "pyproject.toml").touch()
+        for name, place in (("the tree", root), ("one line", line)):
+            row = command(place)
+            print(f"  `troth check`, nothing changed, {name:15} CPU {row['cpu']:6.3f} s   wall {row['wall']:6.3f} s")
         if options.json:
             options.json.write_text(json.dumps({"lines": lines, "rows": table}, indent=1))
 

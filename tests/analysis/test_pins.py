@@ -47,12 +47,20 @@ OTHER = "async def other(bot: telegram.Bot):\n    await bot.getMe()\n"
 AWAITS = "async def other(bot: telegram.Bot):\n    await bot.sendMessage(1, 'hello')\n"
 
 
+ENGINE = (
+    "import sqlalchemy\ndef make(url):\n    return sqlalchemy.create_engine(url, strategy='later')\n"
+    "async def main():\n    return await make('x')\n"
+)
+
+
 @pytest.mark.parametrize(
     ("requirements", "source", "found"),
     [
         pytest.param("", SEND, ["T101"], id="any version"),
         pytest.param("python-telegram-bot>=20\n", SEND, ["T101"], id="one that is async"),
         pytest.param("python-telegram-bot==13.15\n", SEND, [], id="one that was plain"),
+        pytest.param("", ENGINE, ["T401"], id="an object of any version"),
+        pytest.param("SQLAlchemy<1.4\n", ENGINE, [], id="an object of an older version"),
         pytest.param("python-telegram-bot==13.15\n", SEND + OTHER, [], id="of which something else is awaited"),
         pytest.param("python-telegram-bot==13.15\n", SEND + AWAITS, ["T101"], id="whoever awaits it means another one"),
     ],

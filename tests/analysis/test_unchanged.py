@@ -85,6 +85,23 @@ def test_a_file_that_cannot_be_parsed_is_told_again(project: Path) -> None:
     assert "T001" in first[1]
 
 
+def test_a_folder_that_two_projects_name_serves_each_of_them(project: Path, tmp_path: Path) -> None:
+    """What is known of a file of one is not believed of its namesake in the other, were it as long and as old."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "pyproject.toml").touch()
+    (other / "app.py").write_text(LOST)
+    texts = {project: LOST + "x = 1  # nothing here of rule\n", other: LOST + "x = 1  # troth: allow T101\n"}
+    texts = {root: text.ljust(max(map(len, texts.values())), "\n") for root, text in texts.items()}
+    for root, text in texts.items():
+        (root / "app.py").write_text(text)
+        os.utime(root / "app.py", (1, 1))
+    shared = ("--cache-dir", str(tmp_path / "cache"))
+    for _ in range(2):
+        assert "T002" not in check(project, *shared)[1]
+        assert "T002" in check(other, *shared)[1]
+
+
 def test_rules_on_request_are_kept_too(project: Path) -> None:
     """They are part of what was asked."""
     options = ("--select", "T301,T101")

@@ -8,6 +8,7 @@ import marshal
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from troth import __version__
 from troth.analysis.facts import store
 from troth.analysis.facts.seal import DamagedError, opened, sealed
 from troth.analysis.source.allow import Allow, allows_in
@@ -23,11 +24,13 @@ class Comments:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._silent: dict[str, store.Stamp] = {} if folder is None else _kept(folder / _FILE)
+        self._silent: dict[str, store.Stamp] | None = None
         self._found: dict[str, tuple[store.Stamp, list[Allow]]] = {}
 
     def of(self, paths: Iterable[str], root: Path, lines: Lines, overlay: Mapping[str, bytes]) -> list[Allow]:
         """The comments of these files of the project at `root`."""
+        if self._silent is None:
+            self._silent = {} if self._folder is None else _kept(self._folder / _FILE, root)
         every: list[Allow] = []
         is_news = False
         for path in paths:
@@ -45,13 +48,19 @@ class Comments:
                     is_news = True
             every += known[1]
         if is_news and self._folder is not None:
-            store.replaced(self._folder, _FILE, [sealed(marshal.dumps(self._silent))])
+            store.replaced(self._folder, _FILE, [sealed(marshal.dumps((_key(root), self._silent)))])
         return every
 
 
-def _kept(file: Path) -> dict[str, store.Stamp]:
+def _key(root: Path) -> str:
+    """What is kept is good for one version and one project: several may have named the same folder."""
+    return f"{__version__} {root}"
+
+
+def _kept(file: Path, root: Path) -> dict[str, store.Stamp]:
+    silent: dict[str, store.Stamp]
     try:
-        found = marshal.loads(opened(file.read_bytes()))  # noqa: S302  our own file
+        key, silent = marshal.loads(opened(file.read_bytes()))  # noqa: S302  our own file
     except (OSError, DamagedError, ValueError, TypeError, EOFError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return silent if key == _key(root) else {}

@@ -1,17 +1,42 @@
 """Knows what a process that looks at the same project again and again keeps from one look to the next."""
 
-from collections.abc import Mapping
+import marshal
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from troth.analysis.comments import Comments
 from troth.analysis.facts.model import AllFacts, FileFacts
-from troth.analysis.facts.store import Kept
+from troth.analysis.facts.seal import sealed
+from troth.analysis.facts.store import Base, Kept
 from troth.analysis.program import Program
 from troth.analysis.program.installed import Installed
 from troth.analysis.source.problem import Problem
 
 __all__ = ["Memory"]
+
+
+class _Packed(Mapping[str, bytes]):
+    """The facts of files as they were at one look; they are packed when somebody asks for them."""
+
+    def __init__(self, facts: AllFacts) -> None:
+        self._facts = facts
+        self._packed: dict[str, bytes] = {}
+
+    def __getitem__(self, path: str) -> bytes:
+        if path not in self._packed:
+            known = self._facts.raw(path)
+            self._packed[path] = known.pack() if isinstance(known, FileFacts) else known
+        return self._packed[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._facts
 
 
 @dataclass(slots=True)
@@ -46,6 +71,12 @@ class Memory:
                     self.whole[path] = file.read_bytes()
                 except OSError:
                     self.whole.pop(path, None)  # gone since: the next look will see it
+
+    @staticmethod
+    def base_of(facts: AllFacts, program: Program) -> Base:
+        """What a look at everything leaves for the next ones: its tables over all files, as they are now."""
+        pieces = {name: sealed(marshal.dumps(table)) for name, table in program.tables_made()}
+        return Base(b"", _Packed(facts), pieces)
 
     def installed(self, packages: tuple[str, ...]) -> Installed:
         """The installed packages, with what was read of them already."""

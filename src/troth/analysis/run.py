@@ -34,7 +34,7 @@ __all__ = ["Analysis", "analyse"]
 
 _MANY = 40  # files; after so many have changed all are looked at again, to tell who reads what now
 _MANY_READ = 100_000  # things that files looked at again have read
-_WORTH_A_PROCESS = 3_000  # functions; walking through fewer takes less time than a second process needs to pay
+_WORTH_A_PROCESS = 400  # functions; walking through fewer takes less time than a second process needs to pay
 
 
 def analyse(
@@ -120,7 +120,7 @@ def _analyse(
     installed = memory.installed(packages) if memory is not None else Installed(packages)
     reads = (cache is not None or memory is not None) and all(rule.is_default for rule in rules)
 
-    tables = _tables(kept, trace, changed, linked, memory) if memory is None else None
+    tables = _tables(kept, trace, changed, linked, memory)
 
     def make() -> Program:
         made = _link(project, linked, texts, installed, Reads() if reads else None, tables)
@@ -179,6 +179,8 @@ def _analyse(
         _save(cache, context, left, program)
     if memory is not None:
         anew = project.files if is_first else read
+        if trace is None:
+            left = left._replace(base=memory.base_of(linked, program))
         memory.keep(context, left, linked, program, {path: project.root / path for path in anew})
         if not hurry:
             memory.owed.clear()
@@ -284,7 +286,10 @@ def _tables(
         for path in {*kept.since, *changed}
     }
     lately = {places[path]: (_before(kept, path, memory), facts.get(path)) for path in changed}
-    packed = {number: then[path] for path, number in places.items() if number not in since and path in then}
+
+    def packed() -> Iterator[tuple[int, bytes]]:
+        return ((number, then[path]) for path, number in places.items() if number not in since and path in then)
+
     return Tables(kept.base.get, since, trace.sets, lately, packed)
 
 

@@ -83,6 +83,9 @@ SEEN = {
     "a websocket that a handler is given": "import websockets\nasync def main(ws):\n    ws.send('x')  # lost\n",
     "a websocket that an object keeps": "from starlette.websockets import WebSocketDisconnect\nclass Input:\n"
     "    def __init__(self, websocket):\n        self.websocket = websocket\n    async def stop(self):\n        self.websocket.close()  # lost\n",
+    "a method called on its class with its object": f"{USE}async def main(x: Store):\n    Store.save(x)  # lost\n",
+    "made after the break of an endless loop": f"{USE}async def main(x: Store):\n    while True:\n        if input() == 'q':\n            break\n"
+    "        done = x.save()  # lost\n        print(f'{done}')\n",
     "what a container is asked for": f"from unknown import container\n{USE}async def main():\n    container.resolve(Store).save()  # lost\n",
     "the only definition of a telling name": "class A:\n    async def recompute_totals(self): ...\n"
     "async def main(x):\n    x.recompute_totals()  # lost\n",
@@ -130,6 +133,13 @@ SILENT = {
     "one of two classes, in a plain function": "class Live:\n    async def enter_all(self): ...\nclass Plain:\n    def enter(self): ...\n"
     "class User:\n    @property\n    def stack(self) -> Live:\n        return make()\n    def go(self):\n        a, b = self.stack.enter_all()\n"
     "    def end(self):\n        if isinstance(self.stack, Plain):\n            self.stack.enter()\n",
+    "of two functions of one name the one at hand": "async def main(wants, pages, give):\n    if wants:\n        async def read():\n"
+    "            async for p in pages:\n                yield p\n        final = read()\n    else:\n        async def read():\n"
+    "            return [p async for p in pages]\n        final = await read()\n    give(final)\n",
+    "a method called on its class, which makes an event of it": "import ui\nclass State(ui.State):\n    async def select(self, index): ...\n"
+    "def show(index):\n    return ui.box(on_click=State.select(index))\n",
+    "made in one turn, awaited after the loop": "async def f(): ...\nasync def main():\n    while True:\n        if input() == 'q':\n"
+    "            break\n        later = f()\n    await later\n",
     "yielded to somebody who awaits": "from lib import concurrently\nasync def f(x): ...\nasync def main(xs):\n    async def all_of():\n"
     "        async for x in xs:\n            yield f(x)\n    async for y in concurrently(all_of()):\n        print(y)\n    await f(1)\n",
     "read by a function inside a function": "import asyncio\nasync def pages():\n    yield 1\nasync def main(self):\n    stream = pages()\n"

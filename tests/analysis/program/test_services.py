@@ -68,8 +68,8 @@ SILENT = {
     "a queue of either kind": "import asyncio, queue\nfrom typing import Union\nasync def main(plain):\n"
     "    out: Union[queue.Queue, asyncio.Queue]\n    if plain:\n        out = queue.Queue()\n        def items():\n            while True:\n"
     "                item = out.get()\n                if item is main:\n                    break\n                yield item\n        return items()\n    out = asyncio.Queue()\n    return await out.get()\n",
-    "a route that is given an unknown view": "from sanic import Sanic\nasync def main(view, inject):\n    app = Sanic('x')\n"
-    "    app.get('/')(inject(view))\n    app.get('/b')(view)\n",
+    "a route that is given an unknown view": "import lib\nfrom sanic import Sanic\nasync def main(view, inject):\n    app = Sanic('x')\n"
+    "    app.get('/')(inject(view))\n    app.get('/b')(view)\n    app.get('/c')(lib.inject(view))\n",
     "callbacks that are given as coroutines": "import election\nasync def main(lock):\n    async def started(): ...\n    async def stopped(): ...\n"
     "    config = election.Config(lock, on_started_leading=started(), on_stopped_leading=stopped())\n    await config.enter()\n",
     "a result whose class is asserted, where siblings are awaited": "from client import Completion\n"
@@ -103,6 +103,13 @@ SILENT = {
     "    async def read(r):\n        session = app.get(r)\n        return session.execute('b').all()\n    app.run(setup, read)\n",
     "an object of the base itself": "class Repository:\n    def load(self, name):\n        pass\nclass One(Repository):\n    async def load(self, name):\n        await self.x()\n"
     "class Two(Repository):\n    async def load(self, name):\n        await self.x()\nasync def main():\n    repository = Repository()\n    repository.load('x')\n",
+    "a file of the plain flavor": "import asyncio\nfrom inspect import iscoroutinefunction\n_IS_SYNC = True\ndef run(op, *a):\n    if iscoroutinefunction(op):\n"
+    "        found = op(*a)\n    else:\n        found = op(*a)\n    return found.name\ndef wait(task):\n    if not _IS_SYNC:\n        asyncio.wait([task])\n"
+    "def start(f):\n    started = asyncio.to_thread(f) if not _IS_SYNC else f()\n    return started.name\n",
+    "the plain side in a file of the async flavor": "import asyncio\n_IS_SYNC = False\nclass Locker:\n    async def wait(self, event: asyncio.Event, limit):\n"
+    "        if _IS_SYNC:\n            return event.wait(limit)\n        else:\n            await asyncio.wait_for(event.wait(), limit)\n            return True\n",
+    "a test of the plain flavor alone": "from helpers import context\nclass Db:\n    async def drop(self, name): ...\nclass TestDb:\n    db: Db\n    @context.require_sync\n"
+    "    def test_drop(self):\n        self.db.drop('x')\n        def again():\n            self.db.drop('y')\n        again()\n",
     "a decorator of a class that gives its objects": STATUS
     + "class Signal:\n    @Status.wrap\n    async def set(self, value): ...\nasync def main(signal: Signal):\n"
     "    status = signal.set(1)\n    assert not status.done\n",
@@ -139,9 +146,16 @@ SEEN = {
     "        return asyncio.get_running_loop().run_in_executor(None, f)\n"
     + "".join(f"async def read{n}(loop: Loop, f):\n    return await loop.in_thread(f)\n" for n in range(3))
     + "async def write(loop: Loop, f):\n    loop.in_thread(f)  # T112\n",
+    "a test that only calls another one": "import pytest\n@pytest.mark.timeout(600)\n@pytest.mark.parametrize('x', [1])\n"
+    "async def test_train(x): ...\ndef test_again():\n    test_train(2)  # T101\n",
     "a decorated function that others await": "from somewhere import traced\n@traced\nasync def job(): ...\nasync def main():\n    await job()\n"
     "def stop():\n    job()  # T101\n",
     "trio inside trio": "import trio\nasync def f(): ...\nasync def main():\n    await trio.sleep(1)\n    trio.run(f)  # T601\n",
+    "the async side in a file of the async flavor": "_IS_SYNC = False\nasync def save(): ...\nasync def main():\n    if not _IS_SYNC:\n"
+    "        save()  # T101\n    else:\n        save()\n",
+    "a class to which a decorator adds plain methods": "import asyncio\ndef add_sync(cls):\n    for name, f in list(vars(cls).items()):\n        plain = name + '_sync'\n"
+    "        setattr(cls, plain, lambda *a: asyncio.run(f(*a)))\n    return cls\n@add_sync\nclass Client:\n    async def call(self): ...\n"
+    "async def main(client: Client):\n    client.call()  # T101\n",
     "a call as a key": "async def name(): ...\nasync def main(sizes):\n    return sizes[name()]  # T106\n",
 }
 

@@ -107,3 +107,11 @@ def test_the_neighbour_of_a_script() -> None:
     texts = {path: text.encode() for path, text in files.items()}
     project = Project(Path("/nowhere"), tuple(sorted(texts)), ("libs", ""))
     assert analyse(project, overlay=texts).findings == ()
+
+
+def test_the_path_that_pytest_gives() -> None:
+    """Files in the folder of a test are plain ones, whatever paths the project has."""
+    paths = "class DiskPath:\n    async def write_lines(self, text): ...\n"
+    uses = "".join(f"async def use_{n}(file_path):\n    await file_path.write_lines('x')\n" for n in range(6))
+    test = "async def test(tmp_path):\n    file_path = tmp_path / 'a'\n    file_path.write_lines('x')\n"
+    assert found({"paths.py": paths, "uses.py": uses, "test_a.py": test}) == []

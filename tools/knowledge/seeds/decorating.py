@@ -38,7 +38,7 @@ cachetools.{cached,cachedmethod} | caches
 tenacity.retry | keeps
 backoff.{on_exception,on_predicate} | keeps
 stamina.retry | keeps
-retrying.retry | wants_plain
+retrying.retry | keeps
 wrapt.decorator | keeps
 decorator.decorator | keeps
 deprecated.deprecated | keeps

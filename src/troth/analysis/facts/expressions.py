@@ -73,6 +73,7 @@ class ExpressionReader:
         self._mention = self.mentions.add
         self.generator = False
         self.waits = False
+        self.flavors: dict[str, bool] = {}  # what the file says of itself: `_IS_SYNC = True`
         readers: dict[type, Callable[[Any], Node]] = {
             ast.Name: self._name,
             ast.Attribute: self._attribute,
@@ -251,7 +252,20 @@ class ExpressionReader:
     def _dict(self, node: ast.Dict) -> Node:
         return ("dict", tuple([None if k is None else self.expr(k) for k in node.keys]), self._many(node.values))
 
+    def outcome(self, test: Any) -> bool | None:
+        """What a condition always comes out as: a constant, or the word by which a file says which flavor it is."""
+        if type(test) is ast.Constant:
+            return bool(test.value)
+        if not self.flavors:
+            return None
+        if type(test) is ast.UnaryOp and type(test.op) is ast.Not:
+            inner = self.outcome(test.operand)
+            return None if inner is None else not inner
+        return self.flavors.get(test.id) if type(test) is ast.Name else None
+
     def _ifexp(self, node: ast.IfExp) -> Node:
+        if self.flavors and (lives := self.outcome(node.test)) is not None:
+            return self.expr(node.body if lives else node.orelse)
         return ("ifexp", self.expr(node.test), self.expr(node.body), self.expr(node.orelse))
 
     def _boolop(self, node: ast.BoolOp) -> Node:

@@ -147,6 +147,8 @@ class _FileReader(ExpressionReader):
 
     def _assign(self, node: ast.Assign) -> Node:
         value = self.expr(node.value)
+        if value == ("const", "bool") and not self._function and type(node.targets[0]) is ast.Name:
+            value = self._flavor(node.targets[0].id, node.value)
         targets = tuple([self.expr(t) for t in node.targets])
         for target in targets:
             self._note_assignment(target, None, value)
@@ -155,6 +157,14 @@ class _FileReader(ExpressionReader):
             else:
                 self.bind(target)
         return ("assign", targets, value)
+
+    def _flavor(self, name: str, value: Any) -> Node:
+        """`_IS_SYNC = True`: a file that says which of two flavors it is, made of one text."""
+        if "sync" not in name.lower() or name in self.flavors:
+            self.flavors.pop(name, None)
+            return ("const", "bool")
+        self.flavors[name] = value.value
+        return ("const", "bool", str(value.value))
 
     def _note_assignment(self, target: Node, annotation: Node | None, value: Node | None) -> None:
         kind = target[0]
@@ -204,9 +214,9 @@ class _FileReader(ExpressionReader):
 
     def _if(self, node: ast.If) -> Node:
         test, body, orelse = self.expr(node.test), self._block(node.body), self._block(node.orelse)
-        if type(node.test) is ast.Constant and self._function:
+        if self._function and (lives := self.outcome(node.test)) is not None:
             # Both sides are read, for `if False: yield` makes a generator; only one of them ever runs.
-            return ("if", test, body, ()) if node.test.value else ("if", test, (), orelse)
+            return ("if", test, body, ()) if lives else ("if", test, (), orelse)
         return ("if", test, body, orelse)
 
     def _while(self, node: ast.While) -> Node:

@@ -48,7 +48,7 @@ __all__ = [
     "without_places",
 ]
 
-FACTS_VERSION = 8
+FACTS_VERSION = 9
 
 Node = tuple[Any, ...]
 At = tuple[int, int, int, int]

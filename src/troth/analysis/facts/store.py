@@ -12,7 +12,7 @@ import marshal
 import mmap
 import os
 import sys
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -28,6 +28,7 @@ Stamp = tuple[int, int]  # when it was changed, and how long it is
 _BASE = "facts.bin"
 _SINCE = "since.bin"
 _FORMAT = 2  # of these two files
+_LENGTH = 8  # bytes of the number at the end of a base: how long its list of contents is
 _Stored = FileFacts | bytes | Problem
 
 
@@ -78,12 +79,12 @@ def _key(context: str) -> str:
 def load(folder: Path, context: str) -> Kept | None:
     """What is kept in `folder`, if it was made by the same Troth in the same `context`."""
     try:
-        data = _mapped(folder / _BASE)
-        length = int.from_bytes(data[:8], "little")
-        key, name, files, places = marshal.loads(opened(cast("bytes", data[8 : 8 + length])))  # noqa: S302  our own
+        view = _mapped(folder / _BASE)
+        end = len(view) - _LENGTH
+        contents = view[max(0, end - int.from_bytes(view[end:], "little")) : end]
+        key, name, files, places = marshal.loads(opened(cast("bytes", contents)))  # noqa: S302  our own
         if key != _key(context):
             return None
-        view = data[8 + length :]
         stamps: dict[str, Stamp] = {}
         facts: dict[str, _Stored] = {}
         packed: dict[str, bytes] = {}
@@ -133,26 +134,30 @@ def save(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[str, Any
 
 
 def _save_base(folder: Path, context: str, kept: Kept, pieces: Iterable[tuple[str, Any]]) -> Base:
-    blobs: list[bytes] = []
+    name = os.urandom(16)
+    _replace(folder, _BASE, _laid_out(_key(context), name, kept, pieces))
+    return Base(name, {path: b"" for path, facts in kept.facts.items() if not isinstance(facts, Problem)}, {})
+
+
+def _laid_out(key: str, name: bytes, kept: Kept, pieces: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
+    """The bytes of a base, piece by piece, so that they are never all in memory; its list of contents comes last."""
     files: dict[str, tuple[int, int, int, int]] = {}
     places: dict[str, tuple[int, int]] = {}
     position = 0
-    packed: dict[str, bytes] = {}
     for path, facts in kept.facts.items():
         if not isinstance(facts, Problem):
-            blob = packed[path] = facts.pack() if isinstance(facts, FileFacts) else facts
+            blob = facts.pack() if isinstance(facts, FileFacts) else facts
             files[path] = (*kept.stamps[path], position, position + len(blob))
-            blobs.append(blob)
             position += len(blob)
+            yield blob
     for piece, value in pieces:
         blob = sealed(marshal.dumps(value))
         places[piece] = (position, position + len(blob))
-        blobs.append(blob)
         position += len(blob)
-    name = os.urandom(16)
-    header = sealed(marshal.dumps((_key(context), name, files, places)))
-    _replace(folder, _BASE, [len(header).to_bytes(8, "little"), header, *blobs])
-    return Base(name, packed, {})
+        yield blob
+    contents = sealed(marshal.dumps((key, name, files, places)))
+    yield contents
+    yield len(contents).to_bytes(_LENGTH, "little")
 
 
 def unpacked(trace: bytes) -> Any:

@@ -146,7 +146,7 @@ class Calls:
             witnessed = program.evidence.call(node, scope, external=function.qualname)
             return witnessed or self._fresh(self._declared_by_decorator(function), node, scope, "", function)
         if effect in {"coroutine", "generator", "context"}:
-            if program.overridden_otherwise(function, receiver):
+            if program.overridden_otherwise(function, receiver) or _lacks_self(function, receiver, values):
                 return None
             is_plain = scope.function is not None and not scope.function.is_async
             if (
@@ -643,6 +643,16 @@ def _is_all_its_own(name: str, values: Arguments) -> bool:
     return top not in sys.stdlib_module_names and all(isinstance(v, Builtin | Table | Nothing) for _, v in values)
 
 
+def _lacks_self(function: Function, receiver: Value | None, values: Arguments) -> bool:
+    """`State.select(1)` of a method with `self` and one parameter more: a metaclass made something else of it."""
+    if receiver is not None or function.owner is None or function.decorated_with("staticmethod", "classmethod"):
+        return False
+    if any(name in {"*", "**"} for name, _ in values):
+        return False
+    needed = [p[0] for p in function.facts.params if p[3] in {"", "/"} and p[2] is None]
+    return len(values) < len(needed)
+
+
 def _asked_for(node: Node, values: Arguments, scope: Evaluator) -> Value | None:
     """An object of the class that a container, a screen or an injector of nobody knows what kind is asked for."""
     callee = node[1]
@@ -665,9 +675,14 @@ def _decorates(node: Node, values: Arguments, scope: Evaluator) -> bool:
     """
     if node[1][0] != "call" or len(values) != 1 or values[0][0] is not None:
         return False
-    if isinstance(values[0][1], FunctionValue | Lambda):
+    given = values[0][1]
+    if isinstance(given, FunctionValue | Lambda):
         return True
-    maker = scope.value(node[1][1]) if values[0][1] is None and node[1][2] else None
+    maker = (
+        scope.value(node[1][1])
+        if node[1][2] and (given is None or isinstance(given, CallableType | External))
+        else None
+    )
     return isinstance(maker, FunctionValue) and isinstance(maker.function, LibraryFunction)
 
 

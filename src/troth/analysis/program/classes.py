@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
 from troth.analysis.program import library
 from troth.analysis.program.bracketed import told_in_brackets
@@ -358,10 +359,25 @@ class Classes:
 
 
 def _sets_methods(decorator: Function) -> bool:
-    """Whether a function, or one inside it, looks at all attributes of something and sets some."""
+    """Whether a function, or one inside it, goes through the attributes of something and sets them anew.
+
+    One that sets `f"{name}_sync"` adds methods, and leaves those that are there.
+    """
     inside = [f for f in decorator.module.facts.functions if f.qualname.startswith(f"{decorator.qualname}.")]
-    called = {callee.rpartition(".")[2] for f in (decorator.facts, *inside) for callee in f.calls}
-    return "setattr" in called and not called.isdisjoint(_LISTING)
+    return any(
+        "setattr" in facts.calls and _sets_what_it_loops_over(body_of(facts), ())
+        for facts in (decorator.facts, *inside)
+    )
+
+
+def _sets_what_it_loops_over(node: Any, targets: tuple[Node, ...]) -> bool:
+    if not isinstance(node, tuple) or not node:
+        return False
+    if node[0] == "for" and len(node) == 7:
+        targets = (*targets, *(node[2][1] if node[2][0] in {"tuple", "list"} else (node[2],)))
+    if node[0] == "call" and node[1] == ("name", "setattr") and len(node[2]) > 1 and node[2][1] in targets:
+        return True
+    return any(part.__class__ is tuple and _sets_what_it_loops_over(part, targets) for part in node)
 
 
 def _is_a_namesake(cls: Class, node: Node) -> bool:
@@ -375,7 +391,6 @@ def _is_a_namesake(cls: Class, node: Node) -> bool:
 
 
 _MISSING = object()
-_LISTING = frozenset({"getmembers", "vars", "dir", "items", "iscoroutinefunction"})
 _FIELDS = frozenset({"field", "Field", "ib", "attrib", "PrivateAttr"})
 # Bases that add no members: what is not found in them is not there.
 _SHAPELESS = frozenset({"object", "Generic", "Protocol", "ABC", "NamedTuple", "TypedDict"})

@@ -45,6 +45,7 @@ _TO_OBJECT = frozenset(
     {"command", "group", "hybrid_command", "slash_command", "user_command", "message_command", "curry"}
 )
 _STARTS = re.compile(r"(?i)task|spawn|backgr|forget|sched|worker|job|thread|defer|queue|launch")
+_KEEPING = frozenset({"pytest", "typing", "typing_extensions", "abc"})  # their decorators leave a function as it is
 _WRAPPED = {"generator": "generator", "coroutine": "async", "plain": "plain"}
 
 
@@ -157,7 +158,10 @@ class Effects:
         if known is None:
             values = (self.decorator(function, one) for one in function.facts.decorators)
             known = self._doubtful[function] = any(
-                isinstance(one, External) and one.path not in semantics().decorators for one in values
+                isinstance(one, External)
+                and one.path not in semantics().decorators
+                and one.path.partition(".")[0] not in _KEEPING
+                for one in values
             )
         return known
 

@@ -498,6 +498,8 @@ class Evaluator:
                 other = right.args[:1] if isinstance(right, Builtin) and right.args else (None,)
                 return Builtin("list", (union([*left.args[:1], *other]),))
             return left
+        if type(left) is Instance and left.cls.name == "Path" and isinstance(left.cls, LibraryClass):
+            return left  # `folder / "name"`
         return None
 
     def on_fstr(self, node: Node) -> Value | None:

@@ -362,7 +362,7 @@ class Evidence:
         """
         name, owner = callee[2], function.class_around
         if callee[1] in {("name", "self"), ("name", "cls")}:
-            return owner is not None and self._is_in_family(name, owner)
+            return owner is not None and self.is_in_family(name, owner)
         if name == function.name:
             return False  # a wrapper that hands the call on, mostly to an object of a library
         around = "" if owner is None else owner.name.lower()
@@ -383,7 +383,7 @@ class Evidence:
         """Whether a variable holds what a method gives that nobody in the project defines: `wire.get_proxy()`."""
         return origin.endswith("()") and "." in origin and not any(self.colors(origin[:-2].rpartition(".")[2]))
 
-    def _is_in_family(self, name: str, owner: Class) -> bool:
+    def is_in_family(self, name: str, owner: Class) -> bool:
         """Whether a class, or a subclass of it, brings the method with it."""
         classes = self._program.classes
         family = [owner, *classes.children(owner)]
@@ -398,7 +398,9 @@ class Evidence:
         word = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
         plain = word.replace("_", "").lower()
         owners = self._owners.get(callee[2], set()) - {around}
-        return len(plain) > 3 and any(plain in owner for owner in owners)
+        # Where many classes have it, `image` is no `ImageFinder`.
+        fits = str.endswith if len(owners) >= _MANY_DEFINITIONS else str.__contains__
+        return len(plain) > 3 and any(fits(owner, plain) for owner in owners)
 
 
 _COUNTED = (

@@ -41,6 +41,7 @@ from troth.analysis.program.values import (
     CallableType,
     Coroutine,
     External,
+    FunctionValue,
     Instance,
     ModuleValue,
     Nothing,
@@ -324,6 +325,8 @@ class Flow(Narrowing):
         if self.bound is not None:
             self.bound.setdefault(name, []).append(value)
         if value is not None:
+            if any(isinstance(m, Nothing) for m in members_of(value)):
+                self._may_be_none.add(name)
             self._hold(name, value)
 
     def bind(self, target: Node, value: Value | None) -> None:
@@ -527,7 +530,11 @@ class Flow(Narrowing):
                 for _, pending in ends:
                     for site, status in pending.items():
                         self.exits[site] = self.exits.get(site, 0) | status
-            self._join(out)
+            # What is made after the last `break` is there when the next round breaks.
+            late = (
+                [end for end in ends if any(all(site not in p for _, p in breaks) for site in end[1])] if breaks else []
+            )
+            self._join([*out, *late])
             return
         # Zero rounds are possible, but what a loop was written for mostly happens: promises are as after one round.
         zero = (dict(entry[0]), {s: self._status_after(s, v, ends) for s, v in entry[1].items()})
@@ -716,6 +723,8 @@ class Flow(Narrowing):
             self.keep(self.value(decorator))
         if function.owner is None:
             self.env.pop(function.name, None)
+            if len(self.module.inner(self.function.index).get(function.name, ())) > 1:
+                self.env[function.name] = FunctionValue(function)  # of several the one that was just defined
             known: dict[str, Value] = {n: v for n, v in self.env.items() if isinstance(v, CallableType) and v.how}
             if known:
                 self.narrowed[index] = known
@@ -768,9 +777,10 @@ class Flow(Narrowing):
                 continue
             if site in self._known:
                 continue
+            asked = bool(status & KEPT) and variable in self._may_be_none  # a test whether there is one at all
             is_iterated = site.promise == "generator" and status & KEPT
             broken = not is_iterated and any(
-                (m.kind in _PROVING and not (m.kind == "condition" and status & KEPT))
+                (m.kind in _PROVING and not (m.kind == "condition" and asked))
                 or f"text:{m.text}" in LOOKING_INSIDE
                 or (m.kind == "argument" and m.text.endswith("is no awaitable"))
                 for m in misuses

@@ -127,7 +127,7 @@ STANDARD = frozenset(
 COMMON = frozenset(
     """
     abort accept acquire add add_done_callback all any append apply apply_async as_dict authenticate begin bind
-    build call cancel check clean cleanup clear clone close commit configure connect consume copy count create
+    build call cancel check clean cleanup clear clone close commit configure connect consume convert copy count create
     cursor data decode default delete describe destroy disconnect dispatch do download dump dumps emit empty encode
     end enqueue enter error eval evaluate event exception exec execute executemany exists exit extend fetch fetchall
     fetchmany fetchone fileno filter find find_all find_one first flush format forward from_dict generate get

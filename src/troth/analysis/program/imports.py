@@ -26,24 +26,27 @@ class ModuleFinder:
         self._names: dict[str, str] = {}
         self._folders: set[tuple[str, ...]] = set()
         self._found: dict[tuple[str, str], str | None] = {}
-        roots = sorted({r.strip("/") for r in source_roots} | {""}, key=len, reverse=True)
+        every = {root.strip("/") for root in source_roots} | {""}
+        above: dict[str, list[int]] = {}  # for each folder, the length of the roots that it lies in, the longest first
         for path in paths:
             if not path.endswith((".py", ".pyi")):
                 continue
-            parts = tuple(path[: path.rindex(".")].split("/"))
-            if parts[-1] == "__init__":
-                parts = parts[:-1]
-            if not parts:
+            inside = path[: path.rindex(".")]
+            inside = inside.removesuffix("/__init__") if inside != "__init__" else ""
+            if not inside:
                 continue
+            parts = tuple(inside.split("/"))
             self._by_last.setdefault(parts[-1], []).append((path, *parts))
-            for end in range(1, len(parts)):
-                self._folders.add(parts[:end])
-            for root in roots:
-                prefix = tuple(root.split("/")) if root else ()
-                if parts[: len(prefix)] == prefix and len(parts) > len(prefix):
-                    name = ".".join(parts[len(prefix) :])
-                    self._by_name.setdefault(name, []).append(path)
-                    self._names.setdefault(path, name)
+            folder = inside.rpartition("/")[0]
+            known = above.get(folder)
+            if known is None:
+                ends = range(len(parts) - 1, -1, -1)
+                known = above[folder] = [end for end in ends if "/".join(parts[:end]) in every]
+                self._folders.update(parts[:end] for end in range(1, len(parts)))
+            for end in known:
+                name = ".".join(parts[end:])
+                self._by_name.setdefault(name, []).append(path)
+                self._names.setdefault(path, name)
 
     def name_of(self, path: str) -> str:
         """The dotted name of a file, seen from its most specific source root."""

@@ -14,6 +14,7 @@ from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import Evaluator, _at_of
 from troth.analysis.program.evidence import asks_for_color
+from troth.analysis.program.flavors import is_of_plain_flavor
 from troth.analysis.program.holding import (
     NEVER,
     as_one,
@@ -102,6 +103,7 @@ class Ledger(Evaluator):
         self.stored: list[tuple[Node, Value]] = []
         self.bound: dict[str, list[Value | None]] | None = {} if function.module.inner(function.index) else None
         self._globals: set[str] = set()
+        self._may_be_none: set[str] = set()  # variables that were None, or declared so, somewhere before
         self._loops: list[tuple[list[State], list[State]]] = []  # states at `break`, at `continue`
         self._masks: list[int] = []
         self._expects_error = False  # inside `with pytest.raises(…)`
@@ -129,6 +131,8 @@ class Ledger(Evaluator):
             return None
         known = self.sites.get((at, promise))
         if known is None:
+            if not self.function.is_async and is_of_plain_flavor(self.program, self.function):
+                return None
             known = self.sites[at, promise] = Site(self.function, at, callee, target, promise, sure, reasons)
         return known
 

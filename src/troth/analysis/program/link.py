@@ -360,6 +360,9 @@ class Program:
 
     def _fixture_value(self, function: Function, name: str) -> Value | None:
         fixture = self._fixture(function.module, name, function.owner)
+        if fixture is None and name == "tmp_path":
+            why = ("`tmp_path` of pytest is a path", *function.place)
+            return Instance(library.library_class("pathlib.Path"), (), why)
         if fixture is None or fixture is function:
             return None
         return self.calls.result(FunctionValue(fixture, Instance(fixture.owner) if fixture.owner else None))

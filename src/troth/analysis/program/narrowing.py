@@ -115,10 +115,13 @@ class Narrowing(Ledger):
         key = dotted(node)
         if not key:
             return
+        known = self.value(node)
+        if type(known) is Coroutine and known.site is not None and not known.site.sure:
+            self._known.add(known.site)  # it was only believed to be one, and whoever asks for a class knows better
+            self._learn(key, None)
         if truth:
             self._narrow_to_class(key, classes)
             return
-        known = self.value(node)
         if holds_promise(known):
             nodes = classes[1] if classes[0] == "tuple" else (classes,)
             if any(last_name(n) in _AWAITABLE_TYPES for n in nodes):

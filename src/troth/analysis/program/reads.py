@@ -63,7 +63,7 @@ class Reads:
     def __init__(self) -> None:
         self.log: list[object] = []
         self.answered: dict[Answered, None] = {}  # all kept answers, in their order
-        self.of_file: dict[str, set[object]] = {}
+        self.of_file: dict[str, list[tuple[object, ...]]] = {}  # for each file, once or several times; sets are large
         self.begun: list[tuple[int, int]] = [(0, 0)]  # for whose sake reading goes on: a number, and where it began
         self._epochs = 0
 
@@ -75,7 +75,7 @@ class Reads:
             try:
                 yield
             finally:
-                self.of_file.setdefault(path, set()).update(self.log[begun:])
+                self.of_file.setdefault(path, []).append(tuple(set(self.log[begun:])))
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -98,13 +98,12 @@ class Reads:
         """Everything that was read, except kept answers, with the bits of the files that came to it."""
         found: dict[object, int] = {}
         look = found.get
-        for path, everything in self.of_file.items():
+        for path, parts in self.of_file.items():
             bit = bits[path]
-            for one in everything:
-                found[one] = look(one, 0) | bit
-        waiting: list[Answered] = list(
-            reversed(self.answered)
-        )  # whoever takes an answer is mostly done after its giver
+            for everything in parts:
+                for one in everything:
+                    found[one] = look(one, 0) | bit
+        waiting = list(reversed(self.answered))  # whoever takes an answer is mostly done after the one who gave it
         passed: dict[object, int] = {}
         while waiting:
             late: dict[Answered, None] = {}  # answers that got readers after they were passed on: circles

@@ -146,6 +146,10 @@ def is_no_promise(value: Value | None, program: Program) -> bool:
 
 
 def _is_result(value: Value, program: Program) -> bool:
+    if isinstance(value, Instance) and isinstance(value.cls, LibraryClass):
+        # Of another version than the one that is asked for, an object may well be another.
+        behind = program.majors_behind(value.cls.qualified.partition(".")[0])
+        return behind <= 0 and never_awaitable(value, program)
     if isinstance(value, Instance) and isinstance(value.cls, Class):
         order = program.classes.order(value.cls)  # a base in the tables would tell of its `__await__`
         return None not in order and not any(one is not None and _can_be_awaited(one) for one in order)

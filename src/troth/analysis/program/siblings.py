@@ -304,6 +304,7 @@ _VERB = re.compile(
 )
 _ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.\w+)+$")
 _RESOURCE = re.compile(r"(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.[a-z]\w*){2,}$")
+_SHARED = frozenset({"azure", "google"})  # many libraries that have nothing in common but that name
 _QUEUEING = frozenset({"pipe", "pipeline", "batch"})
 # Names of receivers that every other library's objects have.
 _COMMON_RECEIVERS = frozenset(
@@ -340,7 +341,8 @@ _COMMON_RECEIVERS = frozenset(
 
 def _is_imported_there(external: str, packages: set[str] | None) -> bool:
     """Whether those who await it may mean the same library's: what another one calls so is another thing."""
-    return not external or external == OF_NOBODY or external.partition(".")[0] in (packages or ())
+    top = external.partition(".")[0]
+    return not external or external == OF_NOBODY or (top in (packages or ()) and top not in _SHARED)
 
 
 def _ending(callees: tuple[str, ...], name: str) -> Iterator[str]:

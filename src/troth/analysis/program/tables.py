@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from troth.analysis.facts.model import FileFacts
 
@@ -28,14 +28,14 @@ class Tables:
         since: Mapping[int, tuple[FileFacts | None, FileFacts | None]],
         suspected: Mapping[str, frozenset[str]],
         lately: Mapping[int, tuple[FileFacts | None, FileFacts | None]],
-        packed: Mapping[int, bytes] | None = None,
+        packed: Callable[[], Iterable[tuple[int, bytes]]],
     ) -> None:
-        """`packed` are the facts of then of all files that did not change."""
+        """`packed` gives the facts of then of all files that did not change, with their numbers."""
         self._load = load
         self._known: dict[str, Any] = {}
         self.since = since
         self.suspected = suspected
-        self._packed = packed or {}
+        self._packed = packed
         self.lately = lately
         """What is suspected is told by the last run, not by the one that made the tables: the files changed since."""
 
@@ -48,7 +48,7 @@ class Tables:
             return None
         data = word.encode()
         found: list[int] = []
-        for number, packed in self._packed.items():
+        for number, packed in self._packed():
             if data in bytes(packed):
                 found.append(number)
                 if len(found) > _MANY:

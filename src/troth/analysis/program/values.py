@@ -263,7 +263,9 @@ def union(values: Iterable[Value | None]) -> Value | None:
         for member in value.members if isinstance(value, Union) else (value,):
             if not any(_same(member, other) for other in members):
                 members.append(member)
-    if not members or len(members) > _TOO_MANY or all(m is None for m in members):
+                if len(members) > _TOO_MANY:
+                    return None  # at once: a table of a thousand entries would be compared a million times
+    if not members or all(m is None for m in members):
         return None
     if len(members) == 1:
         return members[0]

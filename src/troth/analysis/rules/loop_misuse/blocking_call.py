@@ -217,6 +217,10 @@ CASES = [
         },
     ),
     Case(
+        "a datagram",
+        good="import socket\nclass Camera:\n    def __init__(self, sock: socket.socket):\n        self.sock = sock\n    async def hello(self, data):\n        self.sock.sendto(data, ('255.255.255.255', 1))\n",
+    ),
+    Case(
         "the socket of a protocol",
         good="import asyncio, socket\nclass Wire(asyncio.Protocol):\n    def __init__(self, sock: socket.socket):\n        self.sock = sock\n    def connection_made(self, transport): ...\n"
         "    def write(self, data):\n        self.sock.send(data)\n    async def ask(self, data):\n        self.write(data)\n",
@@ -240,6 +244,11 @@ CASES = [
     Case(
         "a queue that is only looked at",
         good="import queue\nq = queue.Queue()\nasync def main():\n    q.get(block=False)\n",
+    ),
+    Case(
+        "entered as its async twin is",
+        good="from anthropic import Anthropic, AsyncAnthropic\nclass Agent:\n    def __init__(self, streams):\n        self.client = AsyncAnthropic() if streams else Anthropic()\n"
+        "    async def stream(self):\n        async with self.client.messages.stream(model='x') as s:\n            print(s)\n",
     ),
     Case(
         "a namesake",
@@ -278,6 +287,7 @@ def check(program: Program) -> Iterator[Finding]:
             not call.is_awaited
             and not _is_of_a_blocking_flavor(call.caller)
             and not _has_a_thread(program, call.caller)
+            and not _is_entered_async(call)
         ):
             found = _kind(program, call)
             assert found is not None
@@ -337,6 +347,20 @@ def _has_a_thread(program: Program, function: Function) -> bool:
         return False
     methods = (owner.module.function(index).facts for indexes in owner.methods.values() for index in indexes)
     return any(callee.rpartition(".")[2] in _RUNNING for facts in methods for callee in facts.calls)
+
+
+def _is_entered_async(call: Call) -> bool:
+    """`async with client.stream(…)`: whatever the table knows, the author has a client that is entered so."""
+    return any(item[0] == call.node for item in _async_items(call.caller.body()))
+
+
+def _async_items(node: Any) -> Iterator[Any]:
+    if not isinstance(node, tuple) or not node:
+        return
+    if node[0] == "with" and len(node) == 5 and node[1]:
+        yield from node[2]
+    for part in node:
+        yield from _async_items(part)
 
 
 def _is_told_not_to_wait(program: Program, link: Link) -> bool:
@@ -580,8 +604,9 @@ def _is_nonblocking(program: Program, call: Call) -> bool:
 
 def _is_datagram(program: Program, call: Call) -> bool:
     """Whether a socket for datagrams only notes whom it will speak to, or hands one over: it waits for nobody."""
-    if call.text.rpartition(".")[2] not in {"connect", "connect_ex", "send", "sendto"}:
-        return False
+    name = call.text.rpartition(".")[2]
+    if name not in {"connect", "connect_ex", "send"}:
+        return name == "sendto"  # only datagrams have an address of their own
     return "SOCK_DGRAM" in program.text(call.caller.module.path).cut(*call.caller.facts.at)
 
 

@@ -23,6 +23,7 @@ from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutine, definition_of
 from troth.analysis.program.consumers import looks_like_keeper
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.flavors import is_of_plain_flavor
 from troth.analysis.program.results import is_harmless
 from troth.analysis.program.values import ClassObject, External, FunctionValue
 from troth.analysis.rules.registry import Case, rule
@@ -99,6 +100,10 @@ CASES = [
     Case(
         "a job of rq, which runs the coroutine",
         good="from rq.decorators import job\n@job('high')\nasync def notify(user):\n    print(user)\n",
+    ),
+    Case(
+        "in a test of the plain flavor",
+        good="import threading\nfrom helpers import context\nasync def work(): ...\n@context.require_sync\ndef test():\n    threading.Thread(target=work).start()\n",
     ),
     Case(
         "asyncio.run in the thread",
@@ -213,6 +218,8 @@ def _judge(program: Program, call: Call) -> Iterator[Finding]:
         return
     found = _BY_NAME.get(call.text.rpartition(".")[2]) if call.callee is None else _slot(call.callee)
     if found is None or found in _HANDING_ON:
+        return
+    if not call.caller.is_async and is_of_plain_flavor(program, call.caller):
         return
     if found in _MAPPING and not _is_taken_for_results(program, call):
         return  # a list of coroutines, which somebody may gather

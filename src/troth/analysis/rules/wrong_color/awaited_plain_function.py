@@ -59,6 +59,11 @@ CASES = [
         bad="class RoomPurge:\n    def start_purge(self, room) -> str:\n        return 'id'\nasync def main(room_purge):\n    await room_purge.start_purge('r')  # here\n",
     ),
     Case(
+        "of another part of the same object",
+        bad="class Captcha:\n    def captcha_resolve(self) -> str:\n        return 'x'\nclass Signup:\n    async def sign_up(self):\n        return await self.captcha_resolve()  # here\n"
+        "class Client(Captcha, Signup): ...\n",
+    ),
+    Case(
         "the only one of that name, on an object of who knows where",
         good="class Purge:\n    def start_purge(self, room) -> str:\n        return 'id'\nasync def main(actor_ref):\n    await actor_ref.start_purge('r')\n",
     ),
@@ -81,6 +86,10 @@ CASES = [
         "a wrapper of what has it too",
         good="class Capture:\n    def __init__(self, inner):\n        self.inner = inner\n    def put_object(self, x) -> str:\n"
         "        return str(self.inner.put_object(x))\nasync def one(client):\n    await client.put_object(1)\n",
+    ),
+    Case(
+        "called plainly on something else",
+        good="class Utils:\n    def get_config(self) -> str:\n        return 'x'\ndef read(utils: Utils):\n    return utils.get_config()\nasync def main(group):\n    await group.get_config()\n",
     ),
     Case(
         "given to a task",
@@ -335,14 +344,18 @@ def _by_name(program: Program, call: Call) -> Reason | None:
 def _is_seconded(program: Program, call: Call, name: str, defined: list[Function]) -> bool:
     """Whether more than its name says that one of these methods is meant.
 
-    Somebody else calls it without awaiting, or the object is called like the class. What several functions await is
-    no slip: it belongs to a library, or to the other side of a wire.
+    Somebody else calls it on an object of that name without awaiting, or the object is called like the class. What
+    several functions await is no slip: it belongs to a library, or to the other side of a wire.
     """
     others = [f for f in program.calling.functions_naming({name}) if f is not call.caller and f.name != name]
     if any(callee.rpartition(".")[2] == name for other in others for callee in other.facts.awaited):
         return False
-    if any(callee.rpartition(".")[2] == name for other in others for callee in other.facts.calls):
+    tail = call.text.split(".")[-2:]
+    if any(callee.split(".")[-2:] == tail for other in others for callee in other.facts.calls):
         return True
+    around = call.caller.class_around
+    if call.node[1][1] == ("name", "self"):
+        return around is not None and program.evidence.is_in_family(name, around)
     receiver = last_name(call.node[1][1]).replace("_", "").lower()
     owners = {function.owner.name.lower() for function in defined if function.owner is not None}
     return len(receiver) >= _TELLING and any(receiver in owner for owner in owners)

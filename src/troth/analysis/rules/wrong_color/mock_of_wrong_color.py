@@ -280,6 +280,8 @@ def _takes_it_by_hand(program: Program, around: Function, mocked: _Mocked) -> bo
     if mocked.decorated is None and around.index == 0:
         return False
     text = _test_text(program, around, mocked)
+    if re.search(rf"\.{re.escape(mocked.name)}\.assert_not_(?:called|awaited)\b", text):
+        return True  # nobody shall get anything from it
     looks = mocked.is_patch and re.search(r"\.(return_value|side_effect)\b", text) is not None
     return looks or _REPLACED_SPAWNER.search(text) is not None
 
