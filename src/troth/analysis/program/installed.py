@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 from troth.analysis.facts.extract import extract
@@ -73,18 +74,17 @@ class Installed:
         A table of a later major version tells of another library; then the source is believed.
         """
         sources = library.sources(top)
-        versions = [(self.major(name), major) for name, major in sources]
+        versions = [(self._majors.get(normalized(name)), major) for name, major in sources]
         return all(mine is None or mine >= major for mine, major in versions) and bool(sources or top in known_tops())
 
-    def major(self, distribution: str) -> int | None:
-        """The major version of a distribution; None where it is not installed or does not say."""
-        wanted = normalized(distribution)
-        for folder in self._folders:
-            for path in folder.glob("*.dist-info"):
-                name, _, version = path.name.removesuffix(".dist-info").partition("-")
-                if normalized(name) == wanted and (major := version.partition(".")[0]).isdigit():
-                    return int(major)
-        return None
+    @cached_property
+    def _majors(self) -> dict[str, int]:
+        """The major versions of the distributions that are installed, as far as they say one."""
+        found = [
+            path.name.removesuffix(".dist-info") for folder in self._folders for path in folder.glob("*.dist-info")
+        ]
+        parts = [(name, version.partition(".")[0]) for name, _, version in (one.partition("-") for one in found)]
+        return {normalized(name): int(major) for name, major in parts if major.isdigit()}
 
     def data(self, path: str) -> bytes:
         """The bytes of a file of a package, by its path below `site-packages`; none where it is gone."""
