@@ -87,6 +87,10 @@ SEEN = {
     "made after the break of an endless loop": f"{USE}async def main(x: Store):\n    while True:\n        if input() == 'q':\n            break\n"
     "        done = x.save()  # lost\n        print(f'{done}')\n",
     "what a container is asked for": f"from unknown import container\n{USE}async def main():\n    container.resolve(Store).save()  # lost\n",
+    "a callable that was asked by its call": "import inspect\nasync def main(config):\n"
+    "    if inspect.iscoroutinefunction(config.handler.__call__):\n        config.handler(1)  # lost\n    else:\n        config.handler(1)\n",
+    "a callable that was asked in two ways": "import inspect\nasync def main(job):\n"
+    "    if inspect.iscoroutinefunction(job) or inspect.iscoroutinefunction(job.__call__):\n        job(1)  # lost\n",
     "the only definition of a telling name": "class A:\n    async def recompute_totals(self): ...\n"
     "async def main(x):\n    x.recompute_totals()  # lost\n",
 }

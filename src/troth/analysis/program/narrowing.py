@@ -57,6 +57,8 @@ class Narrowing(Ledger):
         elif kind == "or" and not truth:
             for part in test[1]:
                 self.narrow(part, truth=False)
+        elif kind == "or" and len({_asked_of(part) for part in test[1]}) == 1 and _asked_of(test[1][0]):
+            self.narrow(test[1][0], truth=True)  # in two ways, of one and the same
         elif kind == "call" and test[1] == ("name", "isinstance") and len(test[2]) == 2:
             self._narrow_by_class(test[2][0], test[2][1], truth=truth)
         elif kind == "call" and len(test[2]) == 1 and last_name(test[1]) in ASKS_FOR_FUNCTION:
@@ -149,7 +151,7 @@ class Narrowing(Ledger):
 
     def _narrow_to_async(self, node: Node) -> None:
         """On the path where `iscoroutinefunction(f)` is true, calling `f` gives a coroutine."""
-        key = dotted(node)
+        key = dotted(node).removesuffix(".__call__")
         if key and not isinstance(self.value(node), FunctionValue | ClassObject):
             how = f"`{callee_text(node)}` was asked, and is a coroutine function"
             self._learn(key, CallableType(Coroutine(None, lambda: None), how))
@@ -224,6 +226,12 @@ def asks_for_mode(test: Node) -> bool:
 def asks_for_method(test: Node) -> bool:
     """Whether a condition is `iscoroutinefunction(self.start)`."""
     return test[0] == "call" and last_name(test[1]) in ASKS_FOR_FUNCTION and bool(test[2]) and test[2][0][0] == "attr"
+
+
+def _asked_of(test: Node) -> str:
+    """`callback` in `iscoroutinefunction(callback)` and in `iscoroutinefunction(callback.__call__)`; else nothing."""
+    is_asked = test[0] == "call" and len(test[2]) == 1 and last_name(test[1]) in ASKS_FOR_FUNCTION
+    return dotted(test[2][0]).removesuffix(".__call__") if is_asked else ""
 
 
 def _asks_for_color(test: Node) -> bool:
