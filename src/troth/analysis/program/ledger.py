@@ -207,7 +207,9 @@ class Ledger(Evaluator):
         if site is None:
             return
         if (isinstance(value, AsyncContext) and not isinstance(value, AwaitableContext)) or (
-            isinstance(value, AsyncGenerator | AsyncContext) and kind in {"text", "argument"}
+            isinstance(value, AsyncGenerator | AsyncContext)
+            and kind in {"text", "argument"}
+            and not (isinstance(value, AwaitableContext) and text.endswith("is no awaitable"))
         ):
             self.keep(value)
             return
