@@ -87,6 +87,10 @@ SEEN = {
     "made after the break of an endless loop": f"{USE}async def main(x: Store):\n    while True:\n        if input() == 'q':\n            break\n"
     "        done = x.save()  # lost\n        print(f'{done}')\n",
     "what a container is asked for": f"from unknown import container\n{USE}async def main():\n    container.resolve(Store).save()  # lost\n",
+    "a result that is compared with a constant, then given on": f"{USE}from lib import keep\nasync def main(store: Store):\n"
+    "    version = store.save()  # lost\n    if version == 1:\n        return\n    keep(version)\n",
+    "a result that is counted on, then given on": f"{USE}from lib import keep\nasync def main(store: Store):\n"
+    "    version = store.save()  # lost\n    version += 1\n    keep(version)\n",
     "a callable that was asked by its call": "import inspect\nasync def main(config):\n"
     "    if inspect.iscoroutinefunction(config.handler.__call__):\n        config.handler(1)  # lost\n    else:\n        config.handler(1)\n",
     "a callable that was asked in two ways": "import inspect\nasync def main(job):\n"

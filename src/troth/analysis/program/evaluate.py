@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from troth.analysis.program.link import Program
     from troth.analysis.program.sites import Promise, Site
 
-__all__ = ["BUILTIN_FUNCTIONS", "OF_FUTURES", "Evaluator"]
+__all__ = ["BUILTIN_FUNCTIONS", "OF_FUTURES", "WITH_A_CONSTANT", "Evaluator"]
+
+WITH_A_CONSTANT = "with a constant"  # how a promise is compared by whoever takes it for its result
 
 # Builtin functions and what they give; none of them awaits anything.
 BUILTIN_FUNCTIONS = {
@@ -486,7 +488,8 @@ class Evaluator:
             is_constant = any(one[0] == "const" for one in operands)
             if op in {"is", "is not"} and not about_none and not (operand[0] == "call" and is_constant):
                 continue  # whether two things are the same promise may be asked
-            self.misuse(value, "comparison", _at_of(operand))
+            is_plain = any(one[0] == "const" and one != ("const", "None") for one in operands)
+            self.misuse(value, "comparison", _at_of(operand), WITH_A_CONSTANT if is_plain else "")
         return _CONSTANTS["bool"]
 
     def on_binop(self, node: Node) -> Value | None:

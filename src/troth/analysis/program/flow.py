@@ -16,7 +16,7 @@ from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
 from troth.analysis.program.conventions import response_of
 from troth.analysis.program.entities import Function
-from troth.analysis.program.evaluate import _at_of
+from troth.analysis.program.evaluate import WITH_A_CONSTANT, _at_of
 from troth.analysis.program.evidence import is_test
 from troth.analysis.program.holding import (
     has_dict,
@@ -363,6 +363,7 @@ class Flow(Narrowing):
             self._hold(target[1], value)
             return
         self.misuse(value, "arithmetic", _at_of(statement[2]))
+        self.misuse(held, "arithmetic", _at_of(target))
 
     def s_return(self, statement: Node) -> None:
         value = None if statement[1] is None else self.value(statement[1])
@@ -781,6 +782,7 @@ class Flow(Narrowing):
             is_iterated = site.promise == "generator" and status & KEPT
             broken = not is_iterated and any(
                 (m.kind in _PROVING and not (m.kind == "condition" and asked))
+                or (m.kind == "comparison" and m.text == WITH_A_CONSTANT)
                 or f"text:{m.text}" in LOOKING_INSIDE
                 or (m.kind == "argument" and m.text.endswith("is no awaitable"))
                 for m in misuses
