@@ -91,6 +91,9 @@ SEEN = {
     "    version = store.save()  # lost\n    if version == 1:\n        return\n    keep(version)\n",
     "a result that is counted on, then given on": f"{USE}from lib import keep\nasync def main(store: Store):\n"
     "    version = store.save()  # lost\n    version += 1\n    keep(version)\n",
+    "what an operator gives": "class Place:\n    def __truediv__(self, name: str) -> 'Place':\n        return Place()\n"
+    "    async def is_there(self) -> bool: ...\nasync def main(home: Place):\n    if (home / 'a').is_there():  # lost\n        return\n"
+    "    file = home / 'a' / 'b'\n    file.is_there()  # lost\n",
     "a callable that was asked by its call": "import inspect\nasync def main(config):\n"
     "    if inspect.iscoroutinefunction(config.handler.__call__):\n        config.handler(1)  # lost\n    else:\n        config.handler(1)\n",
     "a callable that was asked in two ways": "import inspect\nasync def main(job):\n"

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BUILTIN_FUNCTIONS", "OF_FUTURES", "WITH_A_CONSTANT", "Evaluator"]
 
+_OPERATORS = ("__truediv__", "__add__", "__sub__", "__mul__", "__floordiv__", "__mod__", "__rshift__", "__lshift__")
 WITH_A_CONSTANT = "with a constant"  # how a promise is compared by whoever takes it for its result
 
 # Builtin functions and what they give; none of them awaits anything.
@@ -503,7 +504,20 @@ class Evaluator:
             return left
         if type(left) is Instance and left.cls.name == "Path" and isinstance(left.cls, LibraryClass):
             return left  # `folder / "name"`
-        return None
+        return self._operated(left, is_or=node[3]) if type(left) is Instance else None
+
+    def _operated(self, left: Instance, *, is_or: bool) -> Value | None:
+        """What the operators of a class of the project give, where all that it has give objects of one class."""
+        if not isinstance(left.cls, Class):
+            return None
+        given: list[Value | None] = []
+        for name in ("__or__",) if is_or else _OPERATORS:
+            method = self.program.classes.member(left.cls, name, left)
+            if isinstance(method, FunctionValue) and isinstance(method.function, Function):
+                given.append(self.program.calls.result(method))
+        first = given[0] if given else None
+        is_one = isinstance(first, Instance) and all(isinstance(g, Instance) and g.cls is first.cls for g in given)
+        return first if is_one else None
 
     def on_fstr(self, node: Node) -> Value | None:
         for part in node[1]:
