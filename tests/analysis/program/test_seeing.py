@@ -91,6 +91,8 @@ SEEN = {
     "    version = store.save()  # lost\n    if version == 1:\n        return\n    keep(version)\n",
     "a result that is counted on, then given on": f"{USE}from lib import keep\nasync def main(store: Store):\n"
     "    version = store.save()  # lost\n    version += 1\n    keep(version)\n",
+    "an attribute that a mixin fills": f"{USE}class Connecting:\n    def connect(self):\n        self.store = Store()\n"
+    "class Client(Connecting):\n    def __init__(self):\n        self.store = None\n    async def main(self):\n        self.store.save()  # lost\n",
     "what an operator gives": "class Place:\n    def __truediv__(self, name: str) -> 'Place':\n        return Place()\n"
     "    async def is_there(self) -> bool: ...\nasync def main(home: Place):\n    if (home / 'a').is_there():  # lost\n        return\n"
     "    file = home / 'a' / 'b'\n    file.is_there()  # lost\n",

@@ -85,7 +85,7 @@ class Classes:
         if isinstance(cls, LibraryClass):
             return self._library_member(cls, name, receiver)
         waiting = after is not None
-        is_remade = False
+        is_remade = is_empty = False
         for ancestor in self.order(cls):
             if waiting:
                 waiting = ancestor is not after
@@ -99,11 +99,13 @@ class Classes:
                 continue
             is_remade = is_remade or self._is_remade(ancestor)
             if name in ancestor.methods:
-                return None if is_remade else self._method(ancestor, name, receiver)
+                return NONE if is_empty else None if is_remade else self._method(ancestor, name, receiver)
             known = self._attribute(ancestor, name, receiver)
-            if known is not _MISSING:
+            if known is NONE and name not in ancestor.values:
+                is_empty = True  # to be filled, perhaps by a method of a mixin further up
+            elif known is not _MISSING:
                 return known  # type: ignore[return-value]
-        return None
+        return NONE if is_empty else None
 
     def _is_remade(self, cls: Class) -> bool:
         """Whether a decorator of the project goes through the methods of a class, and sets others in their place."""
