@@ -31,6 +31,8 @@ def is_required(program: Program, function: Function) -> bool:
         return True
     if function.owner is not None:
         return _asked_for_by_base(program, function, function.owner)
+    if function.parent is not None and function.parent.name == "__await__":
+        return True  # what it makes is asked for its `__await__`
     if function.parent is None and name in (function.module.exports or ()):
         return True
     file = function.module.path.rpartition("/")[2]

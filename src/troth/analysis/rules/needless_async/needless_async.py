@@ -119,6 +119,10 @@ CASES = [
         "given to a task",
         good="import asyncio\nasync def a():\n    return 1\nasync def main():\n    t = asyncio.create_task(a())\n    await t\n",
     ),
+    Case(
+        "inside what makes an object awaitable",
+        good="class Result:\n    def __await__(self):\n        async def run():\n            return 1\n        return run().__await__()\nasync def main():\n    return await Result()\n",
+    ),
 ]
 
 
