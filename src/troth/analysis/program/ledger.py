@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.names import dotted
-from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
-from troth.analysis.program.calling import Call, names_of
+from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Function
@@ -26,6 +24,7 @@ from troth.analysis.program.holding import (
     promises,
 )
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, KeyAsked, Misuse, Promise, Site
+from troth.analysis.program.takers import calls_what_it_gets, wants_a_promise
 from troth.analysis.program.values import (
     AsyncContext,
     AsyncGenerator,
@@ -331,7 +330,7 @@ class Ledger(Evaluator):
             assert isinstance(func, FunctionValue)
             self.keep(func.receiver)
         for position, (name, value) in enumerate(values):
-            if type(value) is FunctionValue and _wants_a_promise(self.calls[at], name or str(position)):
+            if type(value) is FunctionValue and wants_a_promise(self.calls[at], name or str(position)):
                 self._awaited_function(value, at, last_part(callee_text(node[1])))
             if value is None or type(value) in NEVER or not holds_promise(value):
                 continue
@@ -358,7 +357,7 @@ class Ledger(Evaluator):
             if self._is_filled_with_results(node, func) and is_promise(value):
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
                 continue
-            if is_promise(value) and (taker := _calls_what_it_gets(self.calls[at].callee, name or str(position))):
+            if is_promise(value) and (taker := calls_what_it_gets(self.calls[at].callee, name or str(position))):
                 self.misuse(value, "argument", node[-1], f"`{taker}`, {TAKES_A_FUNCTION}")
                 continue
             text = self.program.consumers.drops(func, node, position, name, value)
@@ -593,31 +592,3 @@ def _reads(node: Any, variable: str, module: Module) -> bool:
 def last_part(callee: str) -> str:
     """The last name of a callee as written."""
     return callee.rpartition(".")[2]
-
-
-def _calls_what_it_gets(func: Value | None, place: str) -> str:
-    """The name of a library's function that wants a function in that place: `Thread(target=…)`, `loop.call_soon(…)`."""
-    known = semantics()
-    for name in names_of(func):
-        slot, spawner = known.slots.get(name), known.spawners.get(name)
-        if slot is not None and place in slot.wants:
-            return name
-        if spawner is not None and spawner.takes in {"function", "either", "plain"} and place in spawner.parameter:
-            return name
-    return ""
-
-
-def _wants_a_promise(call: Call, place: str) -> bool:
-    """Whether what is called takes a coroutine in that place, and neither a function nor a collection."""
-    if last_part(call.text) not in _names_of_spawners():
-        return False
-    known = semantics().spawners
-    spawner = next((known[name] for name in names_of(call.callee) if name in known), None)
-    if spawner is None or spawner.takes != "coroutine" or "fs" in spawner.parameter:
-        return False
-    return place in spawner.parameter or ("*" in spawner.parameter and place.isdigit())
-
-
-@cache
-def _names_of_spawners() -> frozenset[str]:
-    return frozenset(last_part(name) for name, one in semantics().spawners.items() if one.takes == "coroutine")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -87,18 +88,28 @@ def is_plain(qualified: str) -> bool:
 
 
 @cache
-def async_methods(top_level: str) -> frozenset[str]:
-    """The methods that the classes of a package have as coroutine functions and in no other color."""
+def _classes(top_level: str) -> tuple[tuple[str, str, Any], ...]:
+    """The classes that the table of a package tells of: module, name, what is known; none without a table."""
     tables = _tables()
     table = None if tables is None else tables.load(top_level)
-    if table is None:
-        return frozenset()
+    modules = {} if table is None else table.modules
+    return tuple((path, cls, known) for path, m in modules.items() for cls, known in m.get("c", {}).items())
+
+
+def _methods(top_level: str) -> Iterator[tuple[str, Any]]:
+    """Their methods, each with its signature."""
+    for _, _, known in _classes(top_level):
+        yield from known.get("m", {}).items()
+
+
+@cache
+def async_methods(top_level: str) -> frozenset[str]:
+    """The methods that the classes of a package have as coroutine functions and in no other color."""
     # The methods of a class with nothing async in it are left out of the table: `Models` beside `AsyncModels`.
-    plain = {cls for module in table.modules.values() for cls, known in module.get("c", {}).items() if known.get("s")}
+    plain = {cls for _, cls, known in _classes(top_level) if known.get("s")}
     names = {
         name
-        for path, module in table.modules.items()
-        for cls, known in module.get("c", {}).items()
+        for path, cls, known in _classes(top_level)
         if not (_SAYS_ASYNC.search(f"{path}.{cls}") and _SAYS_ASYNC.sub("", cls) in plain)
         for name, sig in known.get("m", {}).items()
         if "a" in sig[0] and "p" not in sig[0]
@@ -112,14 +123,9 @@ def methods_of_async_twins(top_level: str) -> frozenset[str]:
 
     The plain `Client` of an `AsyncClient` is mostly not in the table, and has methods of the same names.
     """
-    tables = _tables()
-    table = None if tables is None else tables.load(top_level)
-    if table is None:
-        return frozenset()
     native = {
         name
-        for path, module in table.modules.items()
-        for cls, known in module.get("c", {}).items()
+        for path, cls, known in _classes(top_level)
         if not is_called_async(f"{path}.{cls}")
         for name in known.get("m", ())
     }
@@ -138,40 +144,19 @@ _SAYS_ASYNC = re.compile(r"(?i)\b_?(?:async|asyncio|aio)(?=[A-Z.]|\b)|(?:Async|A
 @cache
 def plain_methods(top_level: str) -> frozenset[str]:
     """The methods of the classes of a package that give no promise."""
-    tables = _tables()
-    table = None if tables is None else tables.load(top_level)
-    if table is None:
-        return frozenset()
-    names: set[str] = set()
-    for module in table.modules.values():
-        for known in module.get("c", {}).values():
-            names.update(name for name, sig in known.get("m", {}).items() if not set(sig[0]) & set("agmow"))
-    return frozenset(names)
+    return frozenset(name for name, sig in _methods(top_level) if not set(sig[0]) & set("agmow"))
 
 
 @cache
 def async_properties(top_level: str) -> frozenset[str]:
     """The properties of the classes of a package that give coroutines."""
-    tables = _tables()
-    table = None if tables is None else tables.load(top_level)
-    classes = [] if table is None else [one for m in table.modules.values() for one in m.get("c", {}).values()]
-    return frozenset(name for one in classes for name, sig in one.get("m", {}).items() if {"a", "p"} <= set(sig[0]))
+    return frozenset(name for name, sig in _methods(top_level) if {"a", "p"} <= set(sig[0]))
 
 
 @cache
 def working_methods(top_level: str) -> frozenset[str]:
     """The methods of a package whose result may be awaited and need not be: they do their work by themselves."""
-    tables = _tables()
-    table = None if tables is None else tables.load(top_level)
-    if table is None:
-        return frozenset()
-    return frozenset(
-        name
-        for module in table.modules.values()
-        for known in module.get("c", {}).values()
-        for name, sig in known.get("m", {}).items()
-        if "o" in sig[0]
-    )
+    return frozenset(name for name, sig in _methods(top_level) if "o" in sig[0])
 
 
 # `async with` and `async for` ask for the first, `with` and `for` for the second.

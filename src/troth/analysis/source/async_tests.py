@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from troth.analysis.source.handwritten import handwritten
+
 __all__ = ["self_running"]
 
 _SETTINGS = ("pyproject.toml", "pytest.ini", ".pytest.ini", "pytest.toml", "tox.ini", "setup.cfg")
-_LARGEST = 200_000  # bytes; what is larger is no file of settings that somebody wrote
 _TAKES_ALL = re.compile(
     r"""(?im)\b(?:asyncio|anyio)[_-]mode["']?[ \t]*[= ][ \t]*["']?auto\b"""
     r"""|^[ \t]*trio_mode[ \t]*=[ \t]*["']?(?:true|1)\b"""
@@ -24,14 +25,4 @@ def self_running(root: Path, source_roots: Iterable[str]) -> tuple[str, ...]:
 
 
 def _takes_all(folder: Path) -> bool:
-    for name in _SETTINGS:
-        path = folder / name
-        try:
-            if path.stat().st_size > _LARGEST:
-                continue
-            text = path.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
-        if _TAKES_ALL.search(text):
-            return True
-    return False
+    return any(_TAKES_ALL.search(handwritten(folder / name)) for name in _SETTINGS)

@@ -4,11 +4,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from troth.analysis.source.handwritten import handwritten
+
 __all__ = ["newest_allowed", "normalized"]
 
 _FILES = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile")
 _LISTS = ("requirements*.txt", "requirements/*.txt")
-_LARGEST = 200_000  # bytes; what is larger is no list that somebody wrote
 # `name[extra] >= 1, < 3`, wherever it stands: in a list of TOML, in quotes, on a line of its own; `name = ">= 1, < 3"`.
 _REQUIRED = re.compile(
     r"(?<![\w.-])(?P<name>[A-Za-z][\w.-]*)(?:\[[^\]\n]*\])?"
@@ -37,12 +38,7 @@ def newest_allowed(root: Path) -> Mapping[str, int]:
         allowed[key] = max(allowed.get(key, 0), major)  # of several lists the most generous one counts
 
     for path in [*(root / name for name in _FILES), *(p for pattern in _LISTS for p in sorted(root.glob(pattern)))]:
-        try:
-            if path.stat().st_size > _LARGEST:
-                continue
-            text = path.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
+        text = handwritten(path)
         for found in _REQUIRED.finditer(text):
             majors = [_highest(bound) for bound in _BOUND.finditer(found["bounds"])]
             if majors:

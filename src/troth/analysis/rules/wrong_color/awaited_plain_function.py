@@ -13,21 +13,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import ASYNC
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
-from troth.analysis.program.calling import names_of
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, BUILTIN_FUNCTIONS
 from troth.analysis.program.evidence import is_test
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.parts import part
 from troth.analysis.program.results import gives_a_result_sometimes, gives_no_promise, library_gives_no_promise
+from troth.analysis.program.takers import names_of_awaiters, wants_a_promise
 from troth.analysis.program.values import FunctionValue, Instance, Value, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
@@ -175,7 +173,7 @@ _ASKING = ASKS_FOR_FUNCTION | {"isawaitable", "iscoroutine", "maybe_await", "rai
 @rule("T401", "awaited-plain-function", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Plain functions under `await`."""
-    giving = {f for f in program.calling.asked_naming(_wanting()) if f.facts.flags & ASYNC}
+    giving = {f for f in program.calling.asked_naming(names_of_awaiters()) if f.facts.flags & ASYNC}
     asking = {
         f
         for f in program.calling.asked_naming(_ASKING)
@@ -241,22 +239,12 @@ def _may_be_plain(program: Program, value: FunctionValue) -> bool:
     return not function.is_async
 
 
-@cache
-def _wanting() -> frozenset[str]:
-    return frozenset(n.rpartition(".")[2] for n, s in semantics().spawners.items() if s.takes == "coroutine")
-
-
 def _promises_wanted(call: Call) -> Iterator[tuple[int, int, int, int]]:
     """The places of the calls whose results are given to `call`, which wants coroutines."""
-    name = call.text.rpartition(".")[2]
-    if name not in _wanting() or name in _TAKING_MANY or not call.caller.is_async:
+    if call.text.rpartition(".")[2] in _TAKING_MANY or not call.caller.is_async:
         return
-    known = semantics().spawners
-    spawner = next((known[name] for name in names_of(call.callee) if name in known), None)
-    if spawner is None or spawner.takes != "coroutine" or "fs" in spawner.parameter:
-        return  # or a collection of them is wanted
     for position, node in enumerate(call.node[2]):
-        if node[0] == "call" and ("*" in spawner.parameter or str(position) in spawner.parameter):
+        if node[0] == "call" and wants_a_promise(call, str(position)):
             yield node[-1]
 
 
