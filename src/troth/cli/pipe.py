@@ -9,14 +9,18 @@ from troth.errors import RunError
 __all__ = ["reader_left", "say"]
 
 
-def say(lines: Iterable[str]) -> bool:
-    """Print lines to stdout; False if nobody is left to read them, which is no failure of ours."""
+def say(lines: Iterable[str | bytes]) -> bool:
+    """Print lines to stdout, bytes as they are; False if nobody is left to read them, which is no failure of ours."""
     # A file's name can hold bytes that are no text, and a terminal may not know every letter: neither may stop us.
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         for line in lines:
-            sys.stdout.write(line + "\n")
+            if isinstance(line, bytes):
+                sys.stdout.flush()
+                sys.stdout.buffer.write(line + b"\n")
+            else:
+                sys.stdout.write(line + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         reader_left()
