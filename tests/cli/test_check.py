@@ -130,6 +130,26 @@ def test_settings_are_used(buggy):
     assert (done.code, done.err.splitlines()[0].endswith("pyproject.toml:3: There is no setting 'selct'.")) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param('ignore = [\n  "T101",\n  "unawaited-corutine",\n]\n', "4: `ignore`: there is no rule", id="ignore"),
+        pytest.param('\nselect = ["T99"]\n', "3: `select`: there is no rule 'T99'", id="select"),
+        pytest.param('[tool.troth.per-file-ignores]\n"a.py" = ["T1", "TT"]\n', "3: `per-file-ignores`", id="in files"),
+        pytest.param("confidence = 'likely'\npython = 'no/where'\n", "3: `python = 'no/where'`: there is", id="python"),
+    ],
+)
+@pytest.mark.parametrize("folder", ["", "part/"], ids=["of the project", "of a package in it"])
+def test_settings_that_name_what_is_not_there(folder, text, says, buggy):
+    """Refused with the file and the line that name it, also where a wider or a narrower file has other settings."""
+    other = "pyproject.toml" if folder else "part/pyproject.toml"
+    buggy.write({f"{folder}pyproject.toml": f"[tool.troth]\n{text}", other: "[tool.troth]\nforce-exclude = true\n"})
+    buggy.write({"part/module.py": "async def f(): ...\n\n\nasync def g():\n    f()\n"})
+    done = buggy.troth("check", "part")
+    assert (done.code, done.out) == (2, "")
+    assert f"{folder}pyproject.toml:{says}" in done.err.splitlines()[0]
+
+
 def test_settings_of_a_package_count_for_its_files_however_it_is_checked(buggy):
     """Naming a part of a project gives the same answer about it as checking the whole."""
     buggy.write(
