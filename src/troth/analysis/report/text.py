@@ -68,6 +68,8 @@ def verdict(report: Report, paint: Paint = _plain) -> str:
         asides.append(f"{report.known:,} known to the baseline")
     if report.silenced:
         asides.append(f"{report.silenced:,} silenced by `# troth: allow`")
+    if report.acknowledged:
+        asides.append(f"{report.acknowledged:,} silenced by `# noqa` with a code that says the same")
     aside = f" ({', '.join(asides)})" if asides else ""
     new = f" since {report.since}" if report.since else ""
     if not report.findings and not report.checked:
