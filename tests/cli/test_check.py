@@ -133,7 +133,9 @@ def test_settings_are_used(buggy):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        pytest.param('ignore = [\n  "T101",\n  "unawaited-corutine",\n]\n', "4: `ignore`: there is no rule", id="ignore"),
+        pytest.param(
+            'ignore = [\n  "T101",\n  "unawaited-corutine",\n]\n', "4: `ignore`: there is no rule", id="ignore"
+        ),
         pytest.param('\nselect = ["T99"]\n', "3: `select`: there is no rule 'T99'", id="select"),
         pytest.param('[tool.troth.per-file-ignores]\n"a.py" = ["T1", "TT"]\n', "3: `per-file-ignores`", id="in files"),
         pytest.param("confidence = 'likely'\npython = 'no/where'\n", "3: `python = 'no/where'`: there is", id="python"),

@@ -50,9 +50,7 @@ CODES: Mapping[str, _Same] = {
 }
 
 
-def without_acknowledged(
-    findings: Iterable[Finding], comments: Sequence[Allow]
-) -> tuple[list[Finding], list[Finding]]:
+def without_acknowledged(findings: Iterable[Finding], comments: Sequence[Allow]) -> tuple[list[Finding], list[Finding]]:
     """Part findings into those that are news, and those that a comment for another linter stands beside."""
     by_path: dict[str, list[Allow]] = {}
     for one in comments:

@@ -170,7 +170,9 @@ def _nearest(key: str, file: str) -> str:
     from difflib import get_close_matches
 
     if key == "tool" and file == "troth.toml":
-        return "In `troth.toml` the settings stand by themselves, without the `[tool.troth]` that `pyproject.toml` needs."
+        return (
+            "In `troth.toml` the settings stand by themselves, without the `[tool.troth]` that `pyproject.toml` needs."
+        )
     near = get_close_matches(key.replace("_", "-"), KEYS, n=1, cutoff=0.75)
     known = f"The settings are: {', '.join(KEYS)}."
     return f"Did you mean {near[0]!r}? {known}" if near else known
