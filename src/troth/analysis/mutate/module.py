@@ -78,7 +78,7 @@ class Module:
         return self.tree
 
     def awaited_calls(self) -> Iterator[tuple[ast.Await, ast.Call]]:
-        """Every `await` of a call outside f-strings, in a function: what stands at the top of a file has none to name."""
+        """Every `await` of a call outside f-strings, in a function: at the top of a file there is none to name."""
         for node in ast.walk(self.tree):
             if not isinstance(node, ast.Await) or node not in self.homes or self.in_fstring(node):
                 continue

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from troth.analysis.findings import Edit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from troth.analysis.facts.model import At
     from troth.analysis.program import Program
@@ -215,11 +215,12 @@ def _children(node: ast.AST, line: int) -> Iterator[ast.AST]:
 
 
 def _first_line(statement: ast.stmt) -> int:
-    return min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))])
+    decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
+    return min(statement.lineno, *(one.lineno for one in decorators)) if decorators else statement.lineno
 
 
 def _last_line(statement: ast.stmt) -> int:
-    return statement.end_lineno or statement.lineno
+    return statement.lineno if statement.end_lineno is None else statement.end_lineno
 
 
 def _reads_as(text: str, node: ast.expr) -> bool:
