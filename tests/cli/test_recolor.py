@@ -381,6 +381,17 @@ def test_protocols_stubs_and_mocks_follow(project):
     assert (project.root / "test_app.py").read_text() == wanted.replace("import AsyncMock,", "import AsyncMock, Mock,")
 
 
+def test_parts_of_a_mock_of_a_whole_object_are_named(project):
+    """Its methods have the mock's own color, which nobody can change one by one; a class to look like settles it."""
+    text = (
+        "from unittest.mock import AsyncMock\nfrom store import Store\n\n\ndef test_it():\n    store = AsyncMock()\n"
+        "    store.save.return_value = 1\n    alike = AsyncMock(spec=Store)\n    alike.save.side_effect = [1]\n"
+    )
+    done = _recolor(project, text, "--plan", path="test_app.py")
+    assert "test_app.py:7  store.save: a part of an AsyncMock, which has its color" in done.out
+    assert "test_app.py:9" not in done.out
+
+
 CASCADE = """\
 import asyncio
 

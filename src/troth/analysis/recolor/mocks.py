@@ -39,8 +39,10 @@ def mocks_recolored(workspace: Workspace, functions: Sequence[Function], to: Col
                     chosen.append(mock)
                 elif whose is None:
                     line = node.lineno if isinstance(node, ast.stmt | ast.expr) else 1
-                    why = f"a {ast.unparse(mock).rpartition('.')[2]} of that name"
+                    kind = ast.unparse(mock).rpartition(".")[2]
+                    why = f"{'an' if kind == 'AsyncMock' else 'a'} {kind} of that name"
                     listed.append(Listed(view.path, line, ast.unparse(node).splitlines()[0], why))
+        listed += _parts_of_mocks(tree, names, wrong)
         if chosen:
             edits += _renamed(tree, chosen, to)
     return edits, listed
@@ -61,6 +63,30 @@ def _mocked(node: ast.AST, wrong: Collection[str]) -> list[tuple[ast.expr, str, 
             mocks = [one.func if isinstance(one, ast.Call) else one for one in given]
             return [(node.args[0], name.value, one) for one in mocks if _is_mock(one, wrong)]
     return []
+
+
+def _parts_of_mocks(tree: Tree, names: Collection[str], wrong: Collection[str]) -> list[Listed]:
+    """Where a mock of a whole object is asked for a method: `store = AsyncMock()`, then `store.save.return_value = 1`.
+
+    What becomes of its method is the mock's color, unless it was given a class to look like.
+    """
+    whole = {
+        ast.unparse(target): ast.unparse(node.value.func).rpartition(".")[2]
+        for node in ast.walk(tree.module)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _is_mock(node.value.func, wrong)
+        if not node.value.args and not any(one.arg in {"spec", "spec_set", "wraps"} for one in node.value.keywords)
+        for target in node.targets
+    }
+    if not whole:
+        return []
+    found: dict[int, Listed] = {}
+    for node in ast.walk(tree.module):
+        if not isinstance(node, ast.Attribute) or node.attr not in names or isinstance(node.ctx, ast.Store):
+            continue
+        if (kind := whole.get(ast.unparse(node.value))) and getattr(tree.parent(node), "func", None) is not node:
+            why = f"a part of {'an' if kind == 'AsyncMock' else 'a'} {kind}, which has its color"
+            found.setdefault(node.lineno, Listed(tree.view.path, node.lineno, ast.unparse(node), why))
+    return list(found.values())
 
 
 def _is_mock(node: ast.expr, names: Collection[str]) -> bool:
