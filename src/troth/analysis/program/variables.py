@@ -55,6 +55,8 @@ class Variables(Evaluator):
         """The attributes that are read, but for those that are called."""
         self.unnamed: list[Node] = []
         """The callees that begin with no name, of calls that are not awaited: `load().get`, `handlers[kind]`."""
+        self.taken: list[Node] = []
+        """What `with` enters and `for` loops over plainly."""
         self._bound: dict[str, list[Callable[[], Value | None]]] = {}
         self._held: dict[str, Value | None] = {}
         self._finding_out: set[str] = set()
@@ -212,6 +214,9 @@ class Variables(Evaluator):
         self._block(orelse)
 
     def _loop(self, target: Node, iterable: Node, *, is_async: bool) -> None:
+        if not is_async:
+            self.taken.append(iterable)
+
         def item() -> Value | None:
             source = self.value(iterable)
             return self.iterated_async(source) if is_async else self.iterated(source)
@@ -222,6 +227,8 @@ class Variables(Evaluator):
         _, is_async, items, body, _ = statement
         for node, target in items:
             self._look(node, is_awaited=is_async)
+            if not is_async:
+                self.taken.append(node)
             if target is not None:
 
                 def entered(node: Node = node) -> Value | None:
