@@ -6,7 +6,7 @@ from typing import Any
 
 from troth.analysis.facts.model import At, Node, Param
 
-__all__ = ["UNTOLD", "ExpressionReader", "at"]
+__all__ = ["READ", "UNTOLD", "ExpressionReader", "at"]
 
 _LONGEST_STRING = 120  # longer ones are neither names nor types; dict keys and getattr names are far shorter
 
@@ -53,17 +53,6 @@ _Constant = ast.Constant
 _FormattedValue = ast.FormattedValue
 
 
-class _Readers(dict[type, Callable[[Any], Node]]):
-    """The reader of each kind of expression; one for all kinds that are newer than this table (t-strings, say)."""
-
-    def __init__(self, known: dict[type, Callable[[Any], Node]], other: Callable[[Any], Node]) -> None:
-        super().__init__(known)
-        self._other = other
-
-    def __missing__(self, kind: type) -> Callable[[Any], Node]:
-        return self._other
-
-
 class _Names(dict[str, Node]):
     """The names that stand somewhere as a value, each with the one tuple for all its places."""
 
@@ -72,7 +61,7 @@ class _Names(dict[str, Node]):
         return node
 
 
-def _no_key(_node: None) -> None:
+def _no_key(_reader: "ExpressionReader", _node: None) -> None:
     """The key of `**others` in a dict."""
 
 
@@ -95,37 +84,6 @@ class ExpressionReader:
         self.generator = False
         self.waits = False
         self.flavors: dict[str, bool] = {}  # what the file says of itself: `_IS_SYNC = True`
-        readers: dict[type, Callable[[Any], Any]] = {
-            type(None): _no_key,
-            ast.Name: self._name,
-            ast.Attribute: self._attribute,
-            ast.Call: self._call,
-            ast.Await: self._await,
-            ast.Constant: self._constant,
-            ast.Subscript: self._subscript,
-            ast.List: self._list,
-            ast.Tuple: self._tuple,
-            ast.Set: self._set,
-            ast.Dict: self._dict,
-            ast.IfExp: self._ifexp,
-            ast.BoolOp: self._boolop,
-            ast.UnaryOp: self._unaryop,
-            ast.BinOp: self._binop,
-            ast.Compare: self._compare,
-            ast.Lambda: self._lambda,
-            ast.ListComp: self._comprehension,
-            ast.SetComp: self._comprehension,
-            ast.GeneratorExp: self._comprehension,
-            ast.DictComp: self._dict_comprehension,
-            ast.Yield: self._yield,
-            ast.YieldFrom: self._yield_from,
-            ast.Starred: self._starred,
-            ast.JoinedStr: self._joined,
-            ast.FormattedValue: self._formatted,
-            ast.NamedExpr: self._walrus,
-            ast.Slice: self._slice,
-        }
-        self.read = _Readers(readers, self._parts)
 
     @property
     def mentions(self) -> set[str]:
@@ -135,7 +93,7 @@ class ExpressionReader:
     def expr(self, node: Any) -> Node:
         """The tuple for any expression."""
         kind = type(node)
-        return self.names[node.id] if kind is _Name else self.read[kind](node)
+        return self.names[node.id] if kind is _Name else READ[kind](self, node)
 
     def bind(self, target: Node) -> None:
         """Note that the variables of `target` get values of which nothing simple can be said."""
@@ -175,7 +133,7 @@ class ExpressionReader:
         self.attributes.add(name)
         return (
             "attr",
-            self.names[base.id] if kind is _Name else self.read[kind](base),
+            self.names[base.id] if kind is _Name else READ[kind](self, base),
             name,
             (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
         )
@@ -206,7 +164,6 @@ class ExpressionReader:
     def called(self, node: Any, told: set[str]) -> Node:
         """The tuple for a call; its callee as written is added to `told`, and is not mentioned as a value."""
         names = self.names
-        read = self.read
         func, args, given = node.func, node.args, node.keywords
         kind = type(func)
         callee: Node
@@ -222,12 +179,12 @@ class ExpressionReader:
                 told.add(f"{inner[1]}.{name}")
             else:
                 told.add(self._callee(func))
-                inner = read[kind](base)
+                inner = READ[kind](self, base)
             callee = ("attr", inner, name, (func.lineno, func.col_offset, func.end_lineno, func.end_col_offset))
         else:
             if written := self._callee(func):
                 told.add(written)
-            callee = read[kind](func)
+            callee = READ[kind](self, func)
         if given:
             keywords: list[tuple[str | None, Node]] = []
             for keyword in given:
@@ -241,14 +198,14 @@ class ExpressionReader:
                     is_told = kind is str and len(value) <= _LONGEST_STRING
                     keywords.append((keyword.arg, ("const", "str", value) if is_told else _CONSTANTS[kind]))
                 else:
-                    keywords.append((keyword.arg, read[kind](value)))
+                    keywords.append((keyword.arg, READ[kind](self, value)))
             given = tuple(keywords)
         else:
             given = ()
         if args:
             arg = args[0]
             kind = type(arg)
-            first = names[arg.id] if kind is _Name else read[kind](arg)
+            first = names[arg.id] if kind is _Name else READ[kind](self, arg)
             args = (first,) if len(args) == 1 else (first, *self._many(args[1:]))
         else:
             args = ()
@@ -291,7 +248,6 @@ class ExpressionReader:
 
     def _many(self, nodes: list[Any]) -> tuple[Node, ...]:
         names = self.names
-        read = self.read
         result: list[Node] = []
         for node in nodes:
             kind = type(node)
@@ -303,7 +259,7 @@ class ExpressionReader:
                 is_told = kind is str and len(value) <= _LONGEST_STRING
                 result.append(("const", "str", value) if is_told else _CONSTANTS[kind])
             else:
-                result.append(read[kind](node))
+                result.append(READ[kind](self, node))
         return tuple(result)
 
     def _list(self, node: ast.List) -> Node:
@@ -343,18 +299,21 @@ class ExpressionReader:
         return ("parts", (self.expr(node.operand),))
 
     def _binop(self, node: Any) -> Node:
-        read = self.read
         left, right = node.left, node.right
-        return ("binop", read[type(left)](left), read[type(right)](right), type(node.op) is ast.BitOr)
+        return ("binop", READ[type(left)](self, left), READ[type(right)](self, right), type(node.op) is ast.BitOr)
 
     def _compare(self, node: Any) -> Node:
-        read = self.read
         left, ops, others = node.left, node.ops, node.comparators
         if len(ops) == 1:
             other = others[0]
             op = _OPS.get(type(ops[0]), "<")
-            return ("compare", read[type(left)](left), (op,), (read[type(other)](other),))
-        return ("compare", read[type(left)](left), tuple([_OPS.get(type(op), "<") for op in ops]), self._many(others))
+            return ("compare", READ[type(left)](self, left), (op,), (READ[type(other)](self, other),))
+        return (
+            "compare",
+            READ[type(left)](self, left),
+            tuple([_OPS.get(type(op), "<") for op in ops]),
+            self._many(others),
+        )
 
     def _lambda(self, node: ast.Lambda) -> Node:
         self.attributes.add("lambda")  # stands for a function, as the name of one would
@@ -412,12 +371,11 @@ class ExpressionReader:
         return ("star", self.expr(node.value))
 
     def _joined(self, node: Any) -> Node:
-        read = self.read
         values: list[Node] = []
         for part in node.values:
             if type(part) is _FormattedValue:
                 value = part.value
-                values.append(read[type(value)](value))
+                values.append(READ[type(value)](self, value))
         return ("fstr", tuple(values))
 
     def _formatted(self, node: ast.FormattedValue) -> Node:
@@ -446,7 +404,7 @@ class ExpressionReader:
         else:
             for arg in plain:
                 note = arg.annotation
-                result.append((arg.arg, None if note is None else self.read[type(note)](note), None, ""))
+                result.append((arg.arg, None if note is None else READ[type(note)](self, note), None, ""))
         if star is not None:
             result.append(self._param(star, None, "*"))
         if named:
@@ -464,3 +422,39 @@ class ExpressionReader:
             None if default is None else self.expr(default),
             kind,
         )
+
+
+READ: dict[type, Callable[[ExpressionReader, Any], Any]] = {
+    **dict.fromkeys(
+        ast.expr.__subclasses__(), ExpressionReader._parts
+    ),  # kinds that are newer than this (t-strings, say)
+    type(None): _no_key,
+    ast.Name: ExpressionReader._name,
+    ast.Attribute: ExpressionReader._attribute,
+    ast.Call: ExpressionReader._call,
+    ast.Await: ExpressionReader._await,
+    ast.Constant: ExpressionReader._constant,
+    ast.Subscript: ExpressionReader._subscript,
+    ast.List: ExpressionReader._list,
+    ast.Tuple: ExpressionReader._tuple,
+    ast.Set: ExpressionReader._set,
+    ast.Dict: ExpressionReader._dict,
+    ast.IfExp: ExpressionReader._ifexp,
+    ast.BoolOp: ExpressionReader._boolop,
+    ast.UnaryOp: ExpressionReader._unaryop,
+    ast.BinOp: ExpressionReader._binop,
+    ast.Compare: ExpressionReader._compare,
+    ast.Lambda: ExpressionReader._lambda,
+    ast.ListComp: ExpressionReader._comprehension,
+    ast.SetComp: ExpressionReader._comprehension,
+    ast.GeneratorExp: ExpressionReader._comprehension,
+    ast.DictComp: ExpressionReader._dict_comprehension,
+    ast.Yield: ExpressionReader._yield,
+    ast.YieldFrom: ExpressionReader._yield_from,
+    ast.Starred: ExpressionReader._starred,
+    ast.JoinedStr: ExpressionReader._joined,
+    ast.FormattedValue: ExpressionReader._formatted,
+    ast.NamedExpr: ExpressionReader._walrus,
+    ast.Slice: ExpressionReader._slice,
+}
+"""The reader of each kind of expression; functions of the class, so that no table is made for each file."""

@@ -3,9 +3,10 @@
 import ast
 import marshal
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from troth.analysis.facts.expressions import UNTOLD, ExpressionReader, at
+from troth.analysis.facts.expressions import READ, UNTOLD, ExpressionReader, at
 from troth.analysis.facts.model import (
     ABSTRACT,
     ASYNC,
@@ -18,9 +19,6 @@ from troth.analysis.facts.model import (
     ImportFacts,
     Node,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["extract"]
 
@@ -35,14 +33,7 @@ def extract(tree: ast.Module, *, top_level_await: bool = False) -> FileFacts:
     return _FileReader().file(tree, top_level_await=top_level_await)
 
 
-class _Statements(dict[type, "Callable[[Any], Node | None]"]):
-    """The reader of each kind of statement; kinds that are newer than this table say nothing."""
-
-    def __missing__(self, _kind: type) -> "Callable[[Any], Node | None]":
-        return _skip
-
-
-def _skip(_node: Any) -> None:
+def _skip(_reader: "_FileReader", _node: Any) -> None:
     return None
 
 
@@ -75,39 +66,6 @@ class _FileReader(ExpressionReader):
         self._self: tuple[str, _Class] | None = None  # the name of `self` here, and whose attributes it has
         self._around: list[dict[str, str]] = []  # the origins of variables in the functions around
         self._wanted: set[str] = set()  # variables of which something is called, here or in a function inside
-        self._statements = _Statements(
-            {
-                ast.Expr: self._expression,
-                ast.Assign: self._assign,
-                ast.AnnAssign: self._annotated,
-                ast.AugAssign: self._augmented,
-                ast.Return: self._return,
-                ast.If: self._if,
-                ast.While: self._while,
-                ast.For: self._for,
-                ast.AsyncFor: self._for,
-                ast.With: self._with,
-                ast.AsyncWith: self._with,
-                ast.Try: self._try,
-                ast.TryStar: self._try,
-                ast.Raise: self._raise,
-                ast.Assert: self._assert,
-                ast.Delete: self._delete,
-                ast.Break: lambda _: ("break",),
-                ast.Continue: lambda _: ("continue",),
-                ast.Import: self._import,
-                ast.ImportFrom: self._import_from,
-                ast.FunctionDef: self._def,
-                ast.AsyncFunctionDef: self._def,
-                ast.ClassDef: self._classdef,
-                ast.Match: self._match,
-                ast.Global: self._scope,
-                ast.Nonlocal: self._scope,
-                ast.Pass: _skip,
-            }
-        )
-        if sys.version_info >= (3, 12):
-            self._statements[ast.TypeAlias] = self._type_alias
 
     def file(self, tree: ast.Module, *, top_level_await: bool) -> FileFacts:
         self._functions.append(None)
@@ -140,10 +98,9 @@ class _FileReader(ExpressionReader):
         )
 
     def _block(self, nodes: list[Any]) -> tuple[Node, ...]:
-        statements = self._statements
         result: list[Node] = []
         for node in nodes:
-            statement = statements[type(node)](node)
+            statement = _STATEMENTS[type(node)](self, node)
             if statement is not None:
                 result.append(statement)
         return tuple(result)
@@ -153,7 +110,7 @@ class _FileReader(ExpressionReader):
         kind = type(value)
         if kind is ast.Constant:
             return None
-        expression = self.read[kind](value)
+        expression = READ[kind](self, value)
         if self._function == 0 and self._exports is not None and expression[0] == "call":
             callee = expression[1]
             if callee[0] == "attr" and callee[1] == ("name", "__all__"):  # `__all__.extend(…)`
@@ -162,7 +119,7 @@ class _FileReader(ExpressionReader):
 
     def _assign(self, node: Any) -> Node:
         given, targets = node.value, node.targets
-        value = self.read[type(given)](given)
+        value = READ[type(given)](self, given)
         if not self._function and value == ("const", "bool") and type(targets[0]) is _Name:
             value = self._flavor(targets[0].id, given)
         if self._function and self._class is None and len(targets) == 1 and type(targets[0]) is _Name:  # most of them
@@ -235,7 +192,7 @@ class _FileReader(ExpressionReader):
     def _return(self, node: Any) -> Node:
         value = node.value
         place = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
-        return ("return", None if value is None else self.read[type(value)](value), place)
+        return ("return", None if value is None else READ[type(value)](self, value), place)
 
     def _if(self, node: ast.If) -> Node:
         test, body = self.expr(node.test), self._block(node.body)
@@ -312,7 +269,7 @@ class _FileReader(ExpressionReader):
 
     def _assert(self, node: Any) -> Node:
         test, message = node.test, node.msg
-        return ("assert", self.read[type(test)](test), _NOTHING if message is None else self.expr(message))
+        return ("assert", READ[type(test)](self, test), _NOTHING if message is None else self.expr(message))
 
     def _delete(self, node: ast.Delete) -> Node:
         return ("del", tuple([self.expr(t) for t in node.targets]))
@@ -379,7 +336,7 @@ class _FileReader(ExpressionReader):
         decorators = self._many(node.decorator_list) if node.decorator_list else ()
         params = self.params(node.args)
         noted = node.returns
-        returns = None if noted is None else self.read[type(noted)](noted)
+        returns = None if noted is None else READ[type(noted)](self, noted)
         parent, prefix, owner, own = self._function, self._prefix, self._class, self._self
         outside = (self.calls, self.awaited, self.keyed, self.taken, self.generator, self.waits)
         wanted_around, self._wanted = self._wanted, set()
@@ -419,10 +376,10 @@ class _FileReader(ExpressionReader):
                 params,
                 returns,
                 decorators,
-                tuple(sorted(calls)) if calls else (),
-                tuple(sorted(awaited)) if awaited else (),
-                tuple(sorted(keyed)) if keyed else (),
-                tuple(sorted(taken)) if taken else (),
+                tuple(sorted(calls) if len(calls) > 1 else calls),
+                tuple(sorted(awaited) if len(awaited) > 1 else awaited),
+                tuple(sorted(keyed) if len(keyed) > 1 else keyed),
+                tuple(sorted(taken) if len(taken) > 1 else taken),
                 self._told_origins(is_inside=parent > 0) if self.origins or parent else (),
                 marshal.dumps(body) if body else _NO_BODY,
             ),
@@ -483,6 +440,39 @@ class _FileReader(ExpressionReader):
             tuple(reading.self_attributes),
         )
         return ("class", index, body)
+
+
+_STATEMENTS: dict[type, Callable[[_FileReader, Any], Node | None]] = {
+    **dict.fromkeys(ast.stmt.__subclasses__(), _skip),  # kinds that are newer than this say nothing
+    ast.Expr: _FileReader._expression,
+    ast.Assign: _FileReader._assign,
+    ast.AnnAssign: _FileReader._annotated,
+    ast.AugAssign: _FileReader._augmented,
+    ast.Return: _FileReader._return,
+    ast.If: _FileReader._if,
+    ast.While: _FileReader._while,
+    ast.For: _FileReader._for,
+    ast.AsyncFor: _FileReader._for,
+    ast.With: _FileReader._with,
+    ast.AsyncWith: _FileReader._with,
+    ast.Try: _FileReader._try,
+    ast.TryStar: _FileReader._try,
+    ast.Raise: _FileReader._raise,
+    ast.Assert: _FileReader._assert,
+    ast.Delete: _FileReader._delete,
+    ast.Break: lambda _reader, _node: ("break",),
+    ast.Continue: lambda _reader, _node: ("continue",),
+    ast.Import: _FileReader._import,
+    ast.ImportFrom: _FileReader._import_from,
+    ast.FunctionDef: _FileReader._def,
+    ast.AsyncFunctionDef: _FileReader._def,
+    ast.ClassDef: _FileReader._classdef,
+    ast.Match: _FileReader._match,
+    ast.Global: _FileReader._scope,
+    ast.Nonlocal: _FileReader._scope,
+}
+if sys.version_info >= (3, 12):
+    _STATEMENTS[ast.TypeAlias] = _FileReader._type_alias
 
 
 def _header(node: Any) -> At:
