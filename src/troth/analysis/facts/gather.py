@@ -13,7 +13,7 @@ from troth.analysis.source.read import Problem, parse
 
 __all__ = ["Gathered", "gather", "read_facts", "source_of"]
 
-Gathered = dict[str, "FileFacts | Problem"]
+Gathered = dict[str, "FileFacts | bytes | Problem"]  # what another process read is packed
 _FREED_AT_ONCE = 24 << 20  # bytes
 _WORTH_A_PROCESS = 1_000_000  # bytes of source; reading fewer takes less time than a second process needs to pay
 
@@ -68,7 +68,7 @@ def gather(
     jobs: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> Gathered:
-    """The facts of `paths`, or the reason why a file has none."""
+    """The facts of `paths`, packed where another process read them, or the reason why a file has none."""
     _keep_pages()
     reader = _Reader(str(root), overlay)
     sizes = {path: reader.size(path) for path in paths}
@@ -82,9 +82,9 @@ def gather(
         loads[lightest] += sizes[path]
     told = progress if progress is not None else _silent
 
-    def piece(share: list[str], *, is_last: bool) -> Callable[[], dict[str, FileFacts | bytes | Problem]]:
-        def work() -> dict[str, FileFacts | bytes | Problem]:
-            result: dict[str, FileFacts | bytes | Problem] = {}
+    def piece(share: list[str], *, is_last: bool) -> Callable[[], Gathered]:
+        def work() -> Gathered:
+            result: Gathered = {}
             for number, path in enumerate(share):
                 if is_last:
                     told(number * count, len(paths))
@@ -102,8 +102,7 @@ def gather(
 
     gathered: Gathered = {}
     for part in in_processes([piece(share, is_last=number == count) for number, share in enumerate(shares, 1)]):
-        for path, facts in part.items():
-            gathered[path] = FileFacts.unpack(facts) if isinstance(facts, bytes) else facts
+        gathered.update(part)
     return gathered
 
 
