@@ -348,7 +348,7 @@ def _origin(thing: Any) -> object:
 
 
 def _where(incident: "Incident") -> str:
-    """The line to look at; where Python or pytest itself called the `async def`, as a test or in a thread, that is it."""
+    """The line to look at; where Python or pytest called the `async def` (a test, in a thread), that is the `def`."""
     return "{}:{}".format(*_line(incident))
 
 
