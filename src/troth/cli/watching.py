@@ -68,7 +68,9 @@ def _head(answer: "Answer") -> str:
     clock = time.strftime("%H:%M:%S")
     took = f"{answer.seconds:.2f} s"
     if not answer.changed:
-        return f"{clock}  {answer.report.checked:,} files checked in {took}"
+        from troth.analysis.report.content import plural
+
+        return f"{clock}  {plural(answer.report.checked, 'file')} checked in {took}"
     named = ", ".join(answer.changed[:_NAMED])
     more = len(answer.changed) - _NAMED
     return f"{clock}  {named}{f' and {more} more' if more > 0 else ''} changed; answered in {took}"
