@@ -381,6 +381,30 @@ def test_protocols_stubs_and_mocks_follow(project):
     assert (project.root / "test_app.py").read_text() == wanted.replace("import AsyncMock,", "import AsyncMock, Mock,")
 
 
+@pytest.mark.parametrize(
+    ("target", "to", "says"),
+    [
+        pytest.param("store:Store.save", "sync", "`Store.save` is now plain: write `x.save(…)`", id="a method"),
+        pytest.param(
+            "app:load", "sync", "`load` is now plain: write `load(…)` instead of `await load(…)`", id="a function"
+        ),
+        pytest.param(
+            "app:plain", "async", "`plain` is now async: write `await plain(…)`, or `asyncio.run", id="to async"
+        ),
+    ],
+)
+def test_the_upgrade_note_says_what_outside_callers_write(project, target, to, says):
+    """As the call is written, and of what is not a test's own."""
+    project.write(
+        {
+            "store.py": STORE,
+            "app.py": "async def load():\n    return 1\n\n\ndef plain():\n    return 1\n",
+            "test_app.py": "from store import Store\n\n\nclass Fake(Store):\n    async def save(self, item):\n        pass\n",
+        }
+    )
+    assert says in project.troth("recolor", target, "--to", to, "--plan").out
+
+
 def test_parts_of_a_mock_of_a_whole_object_are_named(project):
     """Its methods have the mock's own color, which nobody can change one by one; a class to look like settles it."""
     text = (

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from troth.analysis.program.entities import Function
+from troth.analysis.program.evidence import is_test
 from troth.analysis.recolor.plan import Listed, Plan
 from troth.analysis.recolor.sites import Site
 from troth.analysis.recolor.surface import Surface
@@ -76,20 +77,22 @@ def _as_listed(site: Site) -> Listed:
 
 def upgrade_note(plan: Plan) -> list[str]:
     """What to tell those who call the target from elsewhere."""
-    names = sorted({f"{one.qualname}" for one in plan.definitions})
-    if not names:
+    if not plan.definitions:
         return ["Nothing changes."]
+    outside = [one for one in plan.definitions if not is_test(one.module.path)] or plan.definitions
+    names = sorted({one.qualname for one in outside})
     shown = ", ".join(f"`{one}`" for one in names)
     are = "is now" if len(names) == 1 else "are now"
-    last = names[0].rpartition(".")[2]
+    owner, _, name = names[0].rpartition(".")
+    call = f"x.{name}(…)" if owner else f"{name}(…)"
     if plan.to == "sync":
         return [
-            f"{shown} {are} plain: write `x.{last}(…)` instead of `await x.{last}(…)`.",
+            f"{shown} {are} plain: write `{call}` instead of `await {call}`.",
             "`asyncio.run`, `create_task` and `gather` around such a call go too.",
             "An `await` that is left raises TypeError, but only after the call has done its work.",
         ]
     return [
-        f"{shown} {are} async: write `await x.{last}(…)`, or `asyncio.run(x.{last}(…))` in plain code.",
+        f"{shown} {are} async: write `await {call}`, or `asyncio.run({call})` in plain code.",
         "A call that is not awaited does nothing at all; `troth check` finds those.",
     ]
 
