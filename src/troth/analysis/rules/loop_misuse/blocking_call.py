@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import assignments
@@ -39,6 +39,17 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
 
 CASES = [
+    Case(
+        "a file of tests, where the first stands for the others",
+        bad={
+            "test_it.py": "import asyncio, subprocess\nasync def test_a():\n    subprocess.run(['a'])  # here\n"
+            "async def test_b():\n    assert subprocess.run(['b']).returncode == 0\n",
+        },
+        fixed={
+            "test_it.py": "import asyncio, subprocess\nasync def test_a():\n    await asyncio.to_thread(subprocess.run, ['a'])  # here\n"
+            "async def test_b():\n    assert (await asyncio.to_thread(subprocess.run, ['b'])).returncode == 0\n",
+        },
+    ),
     Case(
         "a test of both sides",
         good={
@@ -280,33 +291,13 @@ _LOOKUPS = frozenset({"getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyn
 @rule("T602", "blocking-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Calls that hold the loop up."""
-    connections: set[tuple[Function, str]] = set()
-    in_tests: set[tuple[str, str]] = set()
-    for call in _direct(program).direct():
-        if (
-            not call.is_awaited
-            and not _is_of_a_blocking_flavor(call.caller)
-            and not _has_a_thread(program, call.caller)
-            and not _is_entered_async(call)
-        ):
-            found = _kind(program, call)
-            assert found is not None
-            if found.waits_for == "database":
-                connection = (call.caller, call.text.rpartition(".")[0])
-                if connection in connections:
-                    continue  # an async connection repairs all calls of it
-                connections.add(connection)
-            if is_test(call.caller.module.path):
-                place = (call.caller.module.path, call.text)
-                if place in in_tests or _is_expected_to_fail(program, call):
-                    continue
-                in_tests.add(place)
-            what = f"waits for {_words(found)} and holds up the loop meanwhile"
-            if "subprocess.Popen" in names_of(call.callee):
-                what = "holds up the loop while the program starts, and so will whoever waits for its end"
-            if _makes_a_client(call):
-                what = "makes a client whose every call waits for the network and holds up the loop meanwhile"
-            yield _told(program, call, found, f"`{_shown(program, call)}(…)` {what}", ())
+    for call, found, others in _told_once(program):
+        what = f"waits for {_words(found)} and holds up the loop meanwhile"
+        if "subprocess.Popen" in names_of(call.callee):
+            what = "holds up the loop while the program starts, and so will whoever waits for its end"
+        if _makes_a_client(call):
+            what = "makes a client whose every call waits for the network and holds up the loop meanwhile"
+        yield _told(program, call, found, f"`{_shown(program, call)}(…)` {what}", (), others)
     told: set[tuple[Function, Function, At]] = set()
     for link in _chained(program).indirect():
         found = _kind(program, link.end)
@@ -319,6 +310,39 @@ def check(program: Program) -> Iterator[Finding]:
         told.add(way)
         message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(found)} and holds up the loop"
         yield _told(program, link.call, found, message, (link.rest or link).reasons())
+
+
+def _told_once(program: Program) -> Iterator[tuple[Call, Blocking, list[Call]]]:
+    """The calls that are told, what they wait for, and in a file of tests the others for which each of them stands."""
+    connections: set[tuple[Function, str]] = set()
+    in_tests: dict[tuple[str, str], list[Call]] = {}
+    told: list[tuple[Call, Blocking, list[Call]]] = []
+    for call in _direct(program).direct():
+        if (
+            call.is_awaited
+            or _is_of_a_blocking_flavor(call.caller)
+            or _has_a_thread(program, call.caller)
+            or _is_entered_async(call)
+        ):
+            continue
+        found = _kind(program, call)
+        assert found is not None
+        if found.waits_for == "database":
+            connection = (call.caller, call.text.rpartition(".")[0])
+            if connection in connections:
+                continue  # an async connection repairs all calls of it
+            connections.add(connection)
+        others: list[Call] = []
+        if is_test(call.caller.module.path):
+            if _is_expected_to_fail(program, call):
+                continue
+            place = (call.caller.module.path, call.text)
+            if place in in_tests:
+                in_tests[place].append(call)
+                continue
+            in_tests[place] = others
+        told.append((call, found, others))
+    yield from told
 
 
 def _is_of_a_blocking_flavor(function: Function) -> bool:
@@ -464,7 +488,9 @@ def _reaches(found: Blocking | None) -> bool:
     return found is not None and found.waits_for in _DOWN_A_CHAIN
 
 
-def _told(program: Program, call: Call, found: Blocking, message: str, way: tuple[Reason, ...]) -> Finding:
+def _told(
+    program: Program, call: Call, found: Blocking, message: str, way: tuple[Reason, ...], others: Sequence[Call] = ()
+) -> Finding:
     caller = call.caller
     reasons = (Reason(f"`{caller.qualname}` is `async def`, so the loop waits with it", *caller.place), *way)
     # Whether a socket blocks and whether a host has to be looked up cannot be seen at the call.
@@ -475,7 +501,7 @@ def _told(program: Program, call: Call, found: Blocking, message: str, way: tupl
     if found.twin and not way and speaks_asyncio:
         said = f"say `{found.twin.replace(' or ', '` or `')}`" if "." in found.twin else f"use {found.twin}"
         reasons = (*reasons, Reason(f"async programs {said}"))
-    fix = None if way else _fix(program, call, found)
+    fix = None if way else _fix_of_all(program, [call, *others])
     return Finding(
         "T602", "blocking-call", span(program, caller, call.at), message, "certain" if sure else "likely",
         reasons, fix, caller.qualname, call.text,
@@ -648,6 +674,19 @@ def _is_address(text: str) -> bool:
 def _is_for_a_thread(function: Function) -> bool:
     """Whether the name says that the function is meant to be run in a thread."""
     return any(word in function.name.lower() for word in ("sync", "blocking", "thread", "worker"))
+
+
+def _fix_of_all(program: Program, calls: Sequence[Call]) -> Fix | None:
+    """The fix of a call and of those that it stands for: one that is left would be told next."""
+    fixes = [_fix(program, call, found) for call in calls if (found := _kind(program, call)) is not None]
+    first = fixes[0] if fixes else None
+    every = [one for one in fixes if one is not None]
+    if first is None or len(every) < len(fixes):
+        return None
+    more = f"; likewise the {len(every) - 1} below it" if len(every) > 1 else ""
+    safety = "sure" if all(one.safety == "sure" for one in every) else "likely"
+    edits = tuple(dict.fromkeys(edit for one in every for edit in one.edits))
+    return Fix(f"{first.title}{more}", safety, edits)
 
 
 def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
