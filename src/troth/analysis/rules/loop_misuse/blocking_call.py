@@ -300,16 +300,18 @@ def check(program: Program) -> Iterator[Finding]:
         yield _told(program, call, found, f"`{_shown(program, call)}(…)` {what}", (), others)
     told: set[tuple[Function, Function, At]] = set()
     for link in _chained(program).indirect():
-        found = _kind(program, link.end)
-        assert found is not None
+        end = _kind(program, link.end)
+        assert end is not None
         way = (link.call.caller, link.end.caller, link.end.at)
         if way in told or _is_told_not_to_wait(program, link) or _is_of_a_blocking_flavor(link.call.caller):
             continue  # one that blocks there is repaired for all
         if is_test(link.call.caller.module.path) and (_is_cut_off(program, link) or _is_one_of_two(link.call)):
             continue
         told.add(way)
-        message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(found)} and holds up the loop"
-        yield _told(program, link.call, found, message, (link.rest or link).reasons())
+        message = (
+            f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which waits for {_words(end)} and holds up the loop"
+        )
+        yield _told(program, link.call, end, message, (link.rest or link).reasons())
 
 
 def _told_once(program: Program) -> Iterator[tuple[Call, Blocking, list[Call]]]:
@@ -684,9 +686,8 @@ def _fix_of_all(program: Program, calls: Sequence[Call]) -> Fix | None:
     if first is None or len(every) < len(fixes):
         return None
     more = f"; likewise the {len(every) - 1} below it" if len(every) > 1 else ""
-    safety = "sure" if all(one.safety == "sure" for one in every) else "likely"
     edits = tuple(dict.fromkeys(edit for one in every for edit in one.edits))
-    return Fix(f"{first.title}{more}", safety, edits)
+    return Fix(f"{first.title}{more}", first.safety, edits)  # all call the same, so that all are as safe
 
 
 def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
