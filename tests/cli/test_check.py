@@ -145,7 +145,8 @@ def test_settings_are_used(buggy):
 def test_settings_that_name_what_is_not_there(folder, text, says, buggy):
     """Refused with the file and the line that name it, also where a wider or a narrower file has other settings."""
     other = "pyproject.toml" if folder else "part/pyproject.toml"
-    buggy.write({f"{folder}pyproject.toml": f"[tool.troth]\n{text}", other: "[tool.troth]\nforce-exclude = true\n"})
+    own = f"[tool.troth]\n{text}[tool.other]\nx = ['T99', 'TT']\n"
+    buggy.write({f"{folder}pyproject.toml": own, other: "[tool.other]\nx = ['T99']\n[tool.troth]\nexclude = []\n"})
     buggy.write({"part/module.py": "async def f(): ...\n\n\nasync def g():\n    f()\n"})
     done = buggy.troth("check", "part")
     assert (done.code, done.out) == (2, "")

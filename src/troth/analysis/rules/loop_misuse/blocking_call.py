@@ -2,7 +2,7 @@
 
 What it finds: a call that holds up its thread (sleep, network, subprocess, lock, queue, the result of a future, a file's
 whole text) in an `async def`, or in a plain function that an `async def` calls. In a file of tests each such callee is told
-once: who repairs the first knows the others.
+once, and its fix repairs them all.
 Why it matters: while it waits, the loop stands still: no other request, timer or heartbeat is served.
 How to repair: await the async twin that the finding names, or hand the call to a thread: `await asyncio.to_thread(…)`.
 How sure the fix is: `await asyncio.sleep` for `time.sleep` is sure; handing a call to a thread is likely, because code
