@@ -158,12 +158,11 @@ class ExpressionReader:
         names.reverse()
         return ".".join(names)
 
-    def _call(self, node: Any) -> Node:
-        return self.called(node, self.calls)
-
-    def called(self, node: Any, told: set[str]) -> Node:
+    def called(self, node: Any, told: set[str] | None = None) -> Node:
         """The tuple for a call; its callee as written is added to `told`, and is not mentioned as a value."""
         names = self.names
+        if told is None:
+            told = self.calls
         func, args, given = node.func, node.args, node.keywords
         kind = type(func)
         callee: Node
@@ -215,7 +214,8 @@ class ExpressionReader:
         self.waits = True
         value = node.value
         if type(value) is _Call:
-            return ("await", self.called(value, self.awaited), at(node))
+            place = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+            return ("await", self.called(value, self.awaited), place)
         if type(value) is ast.Await and type(value.value) is _Call:
             self.awaited.add(f"await {self._callee(value.value.func)}")  # its result is awaited too
         callee = self._callee(value)
@@ -431,7 +431,7 @@ READ: dict[type, Callable[[ExpressionReader, Any], Any]] = {
     type(None): _no_key,
     ast.Name: ExpressionReader._name,
     ast.Attribute: ExpressionReader._attribute,
-    ast.Call: ExpressionReader._call,
+    ast.Call: ExpressionReader.called,
     ast.Await: ExpressionReader._await,
     ast.Constant: ExpressionReader._constant,
     ast.Subscript: ExpressionReader._subscript,

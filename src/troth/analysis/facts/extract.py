@@ -56,8 +56,8 @@ class _FileReader(ExpressionReader):
     def __init__(self) -> None:
         super().__init__()
         self._imports: list[ImportFacts] = []
-        self._functions: list[FunctionFacts | None] = []
-        self._classes: list[ClassFacts | None] = []
+        self._functions: list[Any] = []  # None for those that are being read
+        self._classes: list[Any] = []
         self._variables: list[tuple[str, Node | None, Node | None]] = []
         self._exports: tuple[str, ...] | None = None
         self._function = 0  # the one being read
@@ -90,8 +90,8 @@ class _FileReader(ExpressionReader):
         )
         return FileFacts(
             tuple(self._imports),
-            tuple(f for f in self._functions if f is not None),
-            tuple(c for c in self._classes if c is not None),
+            tuple(self._functions),
+            tuple(self._classes),
             tuple(self._variables),
             self._exports,
             tuple(sorted(self.mentions)),
@@ -355,14 +355,13 @@ class _FileReader(ExpressionReader):
         self.calls, self.awaited, self.keyed, self.taken, self.origins = calls, awaited, keyed, taken, {}
         self.generator = self.waits = False
         self._around.append(around)
-        statements = node.body
-        body = self._block(statements)
+        body = self._block(node.body)
         flags = ASYNC if type(node) is ast.AsyncFunctionDef else 0
         if self.generator:
             flags |= GENERATOR
         if self.waits:
             flags |= WAITS
-        if _says_nothing(statements):
+        if not body or (body[0][0] == "raise" and _only_refuses(body)):
             flags |= ABSTRACT
         functions[index] = _new(
             FunctionFacts,
@@ -480,18 +479,14 @@ def _header(node: Any) -> At:
     return (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
 
 
-def _says_nothing(body: list[Any]) -> bool:
-    for node in body:
-        kind = type(node)
-        if kind is ast.Pass:
-            continue
-        if kind is ast.Expr and type(node.value) is ast.Constant:
-            continue
-        if kind is ast.Raise and node.exc is not None:
-            raised = node.exc.func if type(node.exc) is ast.Call else node.exc
-            if type(raised) is ast.Name and raised.id == "NotImplementedError":
-                continue
-        return False
+def _only_refuses(body: tuple[Node, ...]) -> bool:
+    """Whether there is nothing but `raise NotImplementedError`; `pass` and docstrings are not among the statements."""
+    for kind, *parts in body:
+        raised = parts[0]
+        if kind != "raise" or raised is None:
+            return False
+        if (raised[1] if raised[0] == "call" else raised) != ("name", "NotImplementedError"):
+            return False
     return True
 
 
