@@ -1,10 +1,13 @@
 """`troth run`: a workflow from the command line means what it means from Python."""
 
 import json
+import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -89,11 +92,18 @@ def test_a_run_that_completes_says_so_in_two_lines(folder, troth):
         pytest.param([], "the input 'name' (string) is missing", id="missing input"),
         pytest.param(["-i", "name=Ann", "-i", "times=many"], "where the contract says integer", id="wrong type"),
         pytest.param(["-i", "name"], "`-i name` has no value", id="no value"),
+        pytest.param(["-i", "name=Ann", "-i", "times=NaN"], "where the contract says integer", id="no number"),
         pytest.param(["--inputs", "mysteps.py"], "this is not JSON", id="inputs that are not JSON"),
+        pytest.param(["--inputs", "nosuch.json"], "`--inputs nosuch.json` cannot be read: No such file", id="no file"),
+        pytest.param(["--inputs", "."], "`--inputs .` cannot be read: Is a directory", id="inputs from a folder"),
+        pytest.param(["--inputs", "latin.json"], "latin.json: this is not UTF-8", id="inputs in another encoding"),
+        pytest.param(["--inputs", "list.json"], "has to hold a JSON object", id="inputs in a list"),
     ],
 )
 def test_wrong_inputs_start_nothing(folder, troth, argv, says):
     """Exit 2, and no run is in the store."""
+    (folder / "latin.json").write_bytes(b'{"name": "\xe4"}')
+    (folder / "list.json").write_text("[1]")
     code, out, err = troth("run", "flow.yaml", *argv)
     assert (code, out) == (2, "")
     assert says in err
@@ -147,6 +157,151 @@ def test_a_denied_question_undoes(folder, troth):
     assert code == 1
     assert "undone Ann" in out
     assert "rolled back" in err
+
+
+def test_a_denied_question_is_asked_again(folder, troth):
+    """Where nothing had to be undone, the run stops at the no; whoever goes on asks anew, and may hear a yes."""
+    (folder / "ask.yaml").write_text(ASK.replace(", undo: mysteps:undo", ""))
+    troth("run", "ask.yaml", "-i", "name=Ann")
+    assert troth("runs", "approve", "last", "--deny")[0] == 1
+    code, out, _ = troth("runs", "resume", "last")
+    assert (code, "waits at 'ok': Shall I?" in out) == (0, True)
+    assert troth("runs", "approve", "last")[0] == 0
+
+
+BESIDE = """
+troth: 1
+name: beside
+inputs: {name: string}
+steps:
+  - id: both
+    parallel:
+      - {id: ok, approval: Shall I?}
+      - {id: greet, function: mysteps:greet, inputs: {name: inputs.name}}
+"""
+
+
+def test_a_question_beside_other_work_ends_the_command_too(folder, troth):
+    """When the work is done, and all that the run waits for is an answer."""
+    (folder / "beside.yaml").write_text(BESIDE)
+    code, out, _ = troth("run", "beside.yaml", "-i", "name=Ann")
+    assert (code, "waits at 'ok': Shall I?" in out) == (0, True)
+    assert troth("runs", "approve", "last")[0] == 0
+
+
+def test_an_id_that_a_shell_would_take_apart_is_quoted(folder, troth):
+    """The command that is printed can be pasted."""
+    _, _, err = troth("run", "bad.yaml", "-i", "name=Ann", "--id", "my run", "--store", "my runs.db")
+    command = next(line.strip() for line in err.splitlines() if "runs resume" in line)
+    (folder / "fixed").touch()
+    assert troth(*shlex.split(command)[1:])[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("store", "code", "says"),
+    [
+        pytest.param(".", 2, "is a folder, and a store is a file", id="a folder"),
+        pytest.param("flow.yaml/runs.db", 1, "cannot be made: File exists", id="below a file"),
+        pytest.param("flow.yaml", 2, "is not a Troth store", id="another file"),
+    ],
+)
+def test_a_store_that_cannot_be(folder, troth, store, code, says):
+    """Said in a sentence; the file that is there is not touched."""
+    before = (folder / "flow.yaml").read_bytes()
+    found, out, err = troth("run", "flow.yaml", "-i", "name=Ann", "--store", store)
+    assert (found, out, says in err) == (code, "", True), err
+    assert (folder / "flow.yaml").read_bytes() == before
+
+
+LOUD = """
+import os, sys
+print("at import", flush=True)
+
+def speak(text="", note=""):
+    print("printed")
+    os.system("echo from a program")
+    return note or text
+"""
+SPEAKING = """
+troth: 1
+name: speaking
+inputs: {text: string}
+steps:
+  - {id: a, function: loud:speak, inputs: {text: inputs.text}}
+  - {id: ok, approval: Well?}
+  - {id: b, function: loud:speak, inputs: {text: inputs.text}}
+"""
+FULL = Path("/dev/full")
+TEXT = "ünï ✓ 😀 \ud800"
+
+
+def from_a_shell(*argv, encoding=None, stdout=subprocess.PIPE):
+    """A process of its own, as a shell starts it."""
+    environment = {**os.environ, "PYTHONIOENCODING": encoding} if encoding else None
+    return subprocess.run(
+        [sys.executable, "-m", "troth", *argv],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+        env=environment,
+    )
+
+
+def test_what_steps_print_is_no_part_of_the_json(folder):
+    """With `--json`, stdout has the JSON alone; what the user's code prints, and programs it starts, is on stderr."""
+    (folder / "loud.py").write_text(LOUD)
+    (folder / "speaking.yaml").write_text(SPEAKING)
+    for argv, state in (
+        (["validate", "speaking.yaml"], None),
+        (["run", "speaking.yaml", "-i", "text=x", "--id", "one"], "waiting"),
+        (["runs", "approve", "one"], "completed"),
+        (["runs", "fork", "one", "--from", "b"], "completed"),
+        (["runs", "replay", "one"], None),
+    ):
+        done = from_a_shell(*argv, "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout).get("state") == state
+        assert b"at import" in done.stderr
+        if state is not None:
+            assert b"printed\nfrom a program" in done.stderr.replace(b"\r", b"")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8", "utf-16"])
+def test_any_letter_can_be_printed_anywhere(folder, encoding):
+    """A pipe under Windows, or with `LC_ALL=C`, knows few letters; half a letter is in no encoding at all."""
+    (folder / "loud.py").write_text(LOUD)
+    (folder / "speaking.yaml").write_text(SPEAKING.replace("  - {id: ok, approval: Well?}\n", ""))
+    (folder / "in.json").write_text(json.dumps({"text": TEXT}))
+    first = from_a_shell("run", "speaking.yaml", "--inputs", "in.json", "--id", "one", encoding=encoding)
+    assert first.returncode == 0, first.stderr
+    for argv in (["list"], ["show", "one"], ["show", "one", "--follow"], ["show", "one", "--mermaid"]):
+        done = from_a_shell("runs", *argv, encoding=encoding)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert ("✓" if encoding.startswith("utf") else "+") in done.stdout.decode(encoding)
+    told = from_a_shell("runs", "show", "one", "--json", encoding=encoding)
+    assert json.loads(told.stdout.decode(encoding))["output"] == TEXT
+    for page in ("-", "page.html"):
+        assert from_a_shell("runs", "show", "one", "--html", page, encoding=encoding).returncode == 0
+    assert "😀" in (folder / "page.html").read_text("utf-8")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs a device that is full")
+@pytest.mark.parametrize(
+    "argv",
+    [
+        pytest.param(["run", "flow.yaml", "-i", "name=Ann"], id="run"),
+        pytest.param(["run", "flow.yaml", "-i", "name=Ann", "--json"], id="run, JSON"),
+        pytest.param(["runs", "list"], id="list"),
+        pytest.param(["validate", "flow.yaml"], id="validate"),
+    ],
+)
+def test_results_that_cannot_be_written(folder, troth, argv):
+    """A full disk behind stdout is no mistake of ours, and none that is hidden."""
+    troth("run", "flow.yaml", "-i", "name=Ann")
+    with FULL.open("wb") as full:
+        done = from_a_shell(*argv, stdout=full)
+    assert (done.returncode, b"could not be written to stdout: No space left" in done.stderr) == (1, True)
 
 
 def test_a_workflow_built_in_python(folder, troth):

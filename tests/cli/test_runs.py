@@ -259,6 +259,26 @@ def test_replay_and_fork(store, troth):
     assert (code, json.loads(out)["forked_from"]) == (0, "good-1")
 
 
+def test_a_page_that_cannot_be_written(store, troth):
+    """Exit 2, and a sentence."""
+    code, _, err = troth("runs", "show", "good-1", "--html", "nosuch/page.html")
+    assert (code, "cannot be written to 'nosuch/page.html': No such file" in err) == (2, True)
+
+
+def test_there_is_nothing_to_cancel_in_a_run_that_is_over(store, troth):
+    """Exit 2, and nothing is told as if it had been cancelled."""
+    code, out, err = troth("runs", "cancel", "good-1")
+    assert (code, out, "is completed; there is nothing left to cancel" in err) == (2, "", True)
+
+
+def test_attempts_are_counted_through_when_a_run_goes_on(troth, tmp_path):
+    """The first attempt after `resume` is not called the first again."""
+    with Runtime(tmp_path / ".troth/runs.db") as runtime:
+        runtime.run(Workflow("bad", step("a", function=broken)), run_id="bad-2", check=False)
+        runtime.resume("bad-2", check=False)
+        assert [one.number for one in runtime.show("bad-2").step("a").attempts] == [1, 2]
+
+
 def test_cancel(troth, tmp_path):
     """A run that waits is undone by the one who cancels it."""
     with Runtime(tmp_path / ".troth/runs.db") as runtime:

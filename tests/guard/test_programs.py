@@ -81,6 +81,13 @@ LOSING = {
             work()  # lost: coroutine
         threading.Thread(target=run).start()
         """,
+    "given to a thread": """
+        import threading
+        async def work(): ...  # lost: coroutine
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        """,
     "in a pool": """
         from concurrent.futures import ThreadPoolExecutor
         async def work(n): ...  # lost: coroutine x4

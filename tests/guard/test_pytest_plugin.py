@@ -277,6 +277,14 @@ def test_thread_loses():  # failed
     thread.join()
 
 
+def test_thread_is_given_an_async_function():  # failed
+    import threading
+    async def run(): ...  # lost
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+
+
 def test_last_is_innocent():  # passed
     gc.collect()
 """

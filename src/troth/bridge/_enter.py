@@ -1,11 +1,12 @@
 """How sync code enters an async context manager."""
 
+import asyncio
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
 from typing import Generic, TypeVar
 
 from troth.bridge._errors import NotRunnableError
-from troth.bridge._resident import Resident
+from troth.bridge._resident import LeftEarly, Resident
 
 __all__ = ["enter"]
 
@@ -30,24 +31,35 @@ class _Entered(AbstractContextManager[T, bool | None], Generic[T]):
 
     def __init__(self, manager: AbstractAsyncContextManager[T, bool | None]) -> None:
         self._manager = manager
-        self._resident = Resident(self._leave_alone)
+        self._residents: list[Resident] = []  # one for each time it is entered, as often as the manager allows
 
     def __enter__(self) -> T:
+        resident = Resident(self._farewell)
         try:
-            value: T = self._resident.ask(self._manager.__aenter__)
+            value: T = resident.ask(self._manager.__aenter__)
         except BaseException:
-            self._resident.leave()
+            resident.leave()
             raise
+        self._residents.append(resident)
         return value
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
     ) -> bool | None:
+        resident = self._residents.pop()
         try:
-            suppressed: bool | None = self._resident.ask(lambda: self._manager.__aexit__(kind, error, traceback))
+            suppressed: bool | None = resident.ask(lambda: self._manager.__aexit__(kind, error, traceback))
+        except LeftEarly as left:
+            reason = left.reason
+        else:
+            return suppressed
         finally:
-            self._resident.leave()
-        return suppressed
+            resident.leave()
+        if reason is None or (error is not None and isinstance(reason, asyncio.CancelledError)):
+            return None  # nothing to tell, or nothing beside what the block itself raised
+        raise reason
 
-    async def _leave_alone(self) -> None:
-        await self._manager.__aexit__(None, None, None)
+    async def _farewell(self, request: asyncio.CancelledError) -> None:
+        """Leave as a block does in which the cancellation arrives: a timeout or a task group knows it for its own."""
+        if not await self._manager.__aexit__(type(request), request, request.__traceback__):
+            raise request

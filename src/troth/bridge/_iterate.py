@@ -1,11 +1,12 @@
 """How sync code iterates what is asynchronous to iterate."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from typing import Generic, TypeVar
 
 from troth.bridge._errors import NotRunnableError, WrongThreadError
-from troth.bridge._resident import Resident
+from troth.bridge._resident import LeftEarly, Resident
 
 __all__ = ["Iteration", "iterate"]
 
@@ -32,7 +33,7 @@ class Iteration(Iterator[T], Generic[T]):
 
     def __init__(self, source: AsyncIterable[T]) -> None:
         self._steps = _Steps(source)
-        self._resident = Resident(self._steps.close)
+        self._resident = Resident(self._steps.interrupt)
         self._is_over = False
 
     def __next__(self) -> T:
@@ -43,19 +44,29 @@ class Iteration(Iterator[T], Generic[T]):
         except StopAsyncIteration:
             self._end()
             raise StopIteration from None
+        except LeftEarly as left:
+            reason = left.reason
         except WrongThreadError:
             raise
         except BaseException:
             self._end()
             raise
-        return item
+        else:
+            return item
+        self._end()
+        if reason is None:
+            raise StopIteration
+        raise reason
 
     def close(self) -> None:
         """Close the source, and run its `finally` blocks here and now."""
         if self._is_over:
             return
         if self._steps.have_begun:
-            self._resident.ask(self._steps.close)
+            try:
+                self._resident.ask(self._steps.close)
+            except LeftEarly:
+                self._is_over = True  # closed already, and nobody wants to know any more what came of it
         self._end()
 
     def __enter__(self) -> "Iteration[T]":
@@ -88,6 +99,19 @@ class _Steps(Generic[T]):
         if self._iterator is None:
             self._iterator = aiter(self._source)
         return await anext(self._iterator)
+
+    async def interrupt(self, request: asyncio.CancelledError) -> None:
+        """Raise the cancellation where the source stands: if it comes from a timeout of its own, that knows it."""
+        throw = getattr(self._iterator, "athrow", None)
+        if throw is None:
+            await self.close()
+            raise request
+        try:
+            await throw(request)
+        except StopAsyncIteration:
+            return
+        await self.close()
+        raise request
 
     async def close(self) -> None:
         close = getattr(self._iterator, "aclose", None)

@@ -154,7 +154,11 @@ class Portal:
             if self._engine is None or not self._engine.is_here:
                 if self._engine is not None:
                     _LOST_IN_FORK.append(self._engine)
-                self._engine = Engine(self._make_loop, self._name)
+                try:
+                    self._engine = Engine(self._make_loop, self._name)
+                except BaseException:  # the caller's `loop_factory` raised, or the system has no thread left
+                    close_refused(work)
+                    raise
                 weakref.finalize(self, self._engine.stop)
             return self._engine
 

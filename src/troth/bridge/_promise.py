@@ -1,6 +1,7 @@
 """What the caller wants run: one coroutine, made from whatever they gave."""
 
 import inspect
+import math
 from collections.abc import Awaitable, Callable, Coroutine
 from types import CoroutineType, FunctionType
 from typing import Any, cast
@@ -42,7 +43,7 @@ def promise(work: object, args: tuple[object, ...], asker: str) -> Coroutine[Any
 def check_seconds(work: object, asker: str, **limits: object) -> None:
     """Refuse a limit that is not a number of seconds, before anything has begun."""
     for name, limit in limits.items():
-        if limit is not None and not isinstance(limit, int | float):
+        if limit is not None and (not isinstance(limit, int | float) or math.isnan(limit)):
             close_refused(work)
             raise NotRunnableError(f"`{asker}` takes `{name}` in seconds, as a number, and was given {limit!r}.")
 

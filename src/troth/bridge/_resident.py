@@ -19,18 +19,31 @@ from troth.bridge._loop import ThreadLoop
 from troth.bridge._run import go, run_on
 from troth.bridge._ways import Choice, Way, choose
 
-__all__ = ["Resident"]
+__all__ = ["LeftEarly", "Resident"]
 
 _Wish = tuple[Callable[[], Awaitable[Any]], "asyncio.Future[Any]"]
+
+
+class LeftEarly(Exception):  # noqa: N818 - no error of anybody's: it tells the facade what happened meanwhile
+    """The resident was cancelled while it waited, and has said farewell. `reason` is what came of that, if it raised.
+
+    A timeout that is entered does this when it passes, a task group when one of its tasks fails.
+    """
+
+    def __init__(self, reason: BaseException | None) -> None:
+        super().__init__()
+        self.reason = reason
 
 
 class Resident:
     """Awaits one thing after another in one task, for callers in sync code.
 
-    `farewell` is awaited if the loop ends before `leave` was called: when the thread or the program does.
+    `farewell` is awaited with the cancellation if the task is cancelled before `leave` was called: by what it has
+    entered, or because the loop ends with its thread or the program. It raises the cancellation unless that was meant
+    for somebody inside.
     """
 
-    def __init__(self, farewell: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, farewell: Callable[[asyncio.CancelledError], Awaitable[object]]) -> None:
         self._farewell = farewell
         self._choice: Choice | None = None
         self._loop: ThreadLoop | None = None
@@ -49,7 +62,7 @@ class Resident:
         return is_shared or threading.get_ident() == self._thread
 
     def ask(self, wish: Callable[[], Awaitable[Any]]) -> Any:
-        """Await `wish()` in the resident task, and give or raise what comes of it."""
+        """Await `wish()` in the resident task, and give or raise what comes of it; LeftEarly if it has left."""
         if self._choice is None:
             self._choice = choose()
             self._thread = threading.get_ident()
@@ -94,6 +107,9 @@ class Resident:
             self._task = _keep(loop, self._live(), self._context)
         assert self._context is not None
         assert self._wish is not None
+        if self._wish.done():
+            await asyncio.wait([self._task])
+            raise LeftEarly(_cancellation() if self._task.cancelled() else self._task.exception())
         for variable, value in contextvars.copy_context().items():
             self._context.run(variable.set, value)
         answer: asyncio.Future[Any] = loop.create_future()
@@ -122,9 +138,9 @@ class Resident:
             try:
                 assert self._wish is not None
                 wanted = await self._wish
-            except asyncio.CancelledError:
-                await self._farewell()
-                raise
+            except asyncio.CancelledError as request:
+                await self._farewell(request)
+                return
             if wanted is None:
                 return
             wish, answer = wanted
@@ -159,6 +175,10 @@ def _grant(wish: "asyncio.Future[_Wish | None]") -> None:
 
 async def _ended(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
+
+
+def _cancellation() -> asyncio.CancelledError:
+    return asyncio.CancelledError("what was entered has been cancelled meanwhile")
 
 
 def _forget_cancellation() -> None:

@@ -13,7 +13,7 @@ from typing import NoReturn, cast
 from troth import __version__
 from troth.cli.command import Command
 from troth.cli.exit import Exit
-from troth.cli.pipe import reader_left
+from troth.cli.pipe import any_letter, reader_left
 from troth.errors import InternalError, MisuseError, RunError
 
 __all__ = ["COMMANDS", "load", "parser_of", "run"]
@@ -83,6 +83,7 @@ def parser_of(name: str, command: Command) -> argparse.ArgumentParser:
 
 def run(argv: Sequence[str]) -> int:
     """Carry out one command line and return its exit code; every way out of the program passes here."""
+    any_letter()
     try:
         code = _dispatch(argv)
     except MisuseError as problem:

@@ -1,11 +1,11 @@
 """Knows how to write a first workflow that runs: its YAML, its functions, and the schema for the editor."""
 
 import argparse
-import json
 from pathlib import Path
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
+from troth.cli.pipe import say, say_json
 from troth.errors import MisuseError
 
 __all__ = ["COMMAND"]
@@ -75,15 +75,25 @@ def run(args: argparse.Namespace) -> int:
             "Name another folder: `troth init FOLDER`."
         )
     for name, text in texts.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+        try:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        except OSError as problem:
+            raise MisuseError(
+                f"{str(folder / name)!r} cannot be written: {problem.strerror}.\n"
+                "Name another folder: `troth init FOLDER`."
+            ) from None
     written = [str(folder / name) for name in texts]
     if args.json:
-        print(json.dumps({"written": written}, indent=2))
+        say_json({"written": written})
         return Exit.CLEAN
-    print(f"wrote {', '.join(written)}")
-    print(f"run it:  troth run {folder / 'workflow.yaml'} -i order=A7")
-    print(f"see it fail and be undone:  troth run {folder / 'workflow.yaml'} -i order=A8 -i weight=198")
+    say(
+        [
+            f"wrote {', '.join(written)}",
+            f"run it:  troth run {folder / 'workflow.yaml'} -i order=A7",
+            f"see it fail and be undone:  troth run {folder / 'workflow.yaml'} -i order=A8 -i weight=198",
+        ]
+    )
     return Exit.CLEAN
 
 

@@ -6,11 +6,13 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
 from troth.cli.live import watched
+from troth.cli.pipe import kept_for_json, say, say_json
 from troth.cli.stores import add_store, needs_yaml, opened
 from troth.cli.terminal import Style
 from troth.errors import MisuseError
@@ -40,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     """Run to the end, or to a question for a person."""
     from troth.runtime.workflows.ids import new_id
 
-    with opened(args) as runtime:
+    with opened(args) as runtime, kept_for_json(args.json):
         linked = runtime.load(_source(args.workflow))
         given = _inputs(args, linked.spec.inputs)
         run_id = args.id or new_id(linked.spec.name)
@@ -55,11 +57,11 @@ def going_on(args: argparse.Namespace, run_id: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        where = f" --store {args.store}" if args.store else ""
+        where = f"{quote(run_id)} --store {quote(args.store)}" if args.store else quote(run_id)
         sys.stderr.write(
             f"\nRun {run_id}: interrupted. What is done is recorded.\n"
-            f"  troth runs resume {run_id}{where}\n      go on where it was interrupted\n"
-            f"  troth runs cancel {run_id}{where}\n      end it and undo what it did\n"
+            f"  troth runs resume {where}\n      go on where it was interrupted\n"
+            f"  troth runs cancel {where}\n      end it and undo what it did\n"
         )
         raise
 
@@ -73,18 +75,19 @@ def told(report: "RunReport", args: argparse.Namespace) -> int:
 
     is_well = report.succeeded or report.state is RunWord.WAITING
     if args.json:
-        print(json.dumps(as_json(report), indent=2, ensure_ascii=False))
+        say_json(as_json(report))
     elif report.succeeded:
         paint = Style(sys.stdout)
-        print(f"{paint(f'{RUN_MARKS[report.state]} {report.state}', 'green')}  {report.id}")
+        say([f"{paint(f'{RUN_MARKS[report.state]} {report.state}', 'green')}  {report.id}"])
         if report.output is not None:
-            print(json.dumps(report.output, ensure_ascii=False))
+            say_json(report.output, indent=None)
     else:
-        where = f" --store {args.store}" if args.store else ""
-        print(
-            f"{explain(report, args.store)}\n  troth runs show {report.id}{where}",
-            file=sys.stdout if is_well else sys.stderr,
-        )
+        where = f" --store {quote(args.store)}" if args.store else ""
+        whole = f"{explain(report, args.store)}\n  troth runs show {quote(report.id)}{where}"
+        if is_well:
+            say([whole])
+        else:
+            sys.stderr.write(f"{whole}\n")
     return Exit.CLEAN if is_well else Exit.FOUND
 
 
@@ -112,18 +115,29 @@ def _source(word: str) -> Any:
 def _inputs(args: argparse.Namespace, contracts: "Mapping[str, Contract]") -> dict[str, object]:
     given: dict[str, object] = {}
     if args.inputs:
-        text = sys.stdin.read() if args.inputs == "-" else Path(args.inputs).read_text(encoding="utf-8")
-        try:
-            given = json.loads(text)
-        except json.JSONDecodeError as broken:
-            raise MisuseError(f"{args.inputs}:{broken.lineno}:{broken.colno}: this is not JSON: {broken.msg}") from None
-        if not isinstance(given, dict):
-            raise MisuseError(f"{args.inputs} has to hold a JSON object: names and values.")
+        given = _read(args.inputs)
     for pair in args.input:
         name, equals, text = pair.partition("=")
         if not equals:
             raise MisuseError(f"`-i {pair}` has no value; write `-i {pair}=VALUE`.")
         given[name] = _typed(text, contracts.get(name))
+    return given
+
+
+def _read(name: str) -> dict[str, object]:
+    try:
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8-sig")
+        given = json.loads(text)
+    except OSError as problem:
+        raise MisuseError(f"`--inputs {name}` cannot be read: {problem.strerror}. Nothing was started.") from None
+    except UnicodeDecodeError as broken:
+        raise MisuseError(f"{name}: this is not UTF-8: {broken.reason} at byte {broken.start}.") from None
+    except json.JSONDecodeError as broken:
+        raise MisuseError(f"{name}:{broken.lineno}:{broken.colno}: this is not JSON: {broken.msg}") from None
+    except RecursionError:
+        raise MisuseError(f"{name}: this is nested too deeply.") from None
+    if not isinstance(given, dict):
+        raise MisuseError(f"{name} has to hold a JSON object: names and values.")
     return given
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
 from troth.cli.live import watched
+from troth.cli.pipe import kept_for_json, say, say_json
 from troth.cli.run import going_on, told
 from troth.cli.stores import add_run, add_store, existing, find_run
 from troth.cli.terminal import Style
@@ -64,9 +65,9 @@ def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
         raise MisuseError(f"`--limit {args.limit}` would list nothing; give 1 or more.")
     found = runtime.runs(limit=args.limit, state=args.state)
     if args.json:
-        print(json.dumps([as_json(one) for one in found], indent=2, ensure_ascii=False))
+        say_json([as_json(one) for one in found])
     else:
-        print(table(found, width=_width(), paint=Style(sys.stdout)))
+        say([table(found, width=_width(), paint=Style(sys.stdout))])
     return Exit.CLEAN
 
 
@@ -87,21 +88,32 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
     run_id = find_run(runtime, args.run)
     if args.follow:
         for event in runtime.events(run_id):
-            print(json.dumps(event.as_json(), ensure_ascii=False) if args.json else event, flush=True)
+            if not (say_json(event.as_json(), indent=None) if args.json else say([str(event)])):
+                break
         return Exit.CLEAN
     report = runtime.show(run_id)
     if args.json:
-        print(json.dumps(as_json(report), indent=2, ensure_ascii=False))
+        say_json(as_json(report))
     elif args.mermaid:
-        print(mermaid(report))
+        say([mermaid(report)])
     elif args.html == "-":
-        sys.stdout.write(page(report, args.store))
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # as the page itself says
+        say([page(report, args.store)])
     elif args.html:
-        Path(args.html).write_text(page(report, args.store), encoding="utf-8")
-        print(f"wrote {args.html}")
+        _write_page(args.html, page(report, args.store))
+        say([f"wrote {args.html}"])
     else:
-        print(draw(report, width=_width(), paint=Style(sys.stdout), store=args.store))
+        say([draw(report, width=_width(), paint=Style(sys.stdout), store=args.store)])
     return Exit.CLEAN
+
+
+def _write_page(name: str, text: str) -> None:
+    try:
+        Path(name).write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as problem:
+        raise MisuseError(
+            f"The page cannot be written to {name!r}: {problem.strerror}. Name another file; `--html -` prints it."
+        ) from None
 
 
 def _width() -> int:
@@ -131,7 +143,7 @@ def _declare_resume(parser: argparse.ArgumentParser) -> None:
 def _resume(runtime: "Runtime", args: argparse.Namespace) -> int:
     run_id = find_run(runtime, args.run)
     steps = sum(1 for one in runtime.show(run_id).steps if not one.is_undo)
-    with watched(runtime, run_id, steps), going_on(args, run_id):
+    with watched(runtime, run_id, steps), going_on(args, run_id), kept_for_json(args.json):
         report = _resumed(runtime, run_id, args)
     return told(report, args)
 
@@ -161,12 +173,13 @@ def _limit(pair: str) -> tuple[str, object]:
 
 
 def _replay(runtime: "Runtime", args: argparse.Namespace) -> int:
-    found = runtime.replay(find_run(runtime, args.run))
+    with kept_for_json(args.json):
+        found = runtime.replay(find_run(runtime, args.run))
     if args.json:
         whole = {"steps": found.steps, "ending": found.ending, "output": found.output, "differs": found.differs}
-        print(json.dumps(whole, indent=2, ensure_ascii=False))
+        say_json(whole)
     else:
-        print(found.differs or f"workflow and record agree: {found.steps} recorded answers, {found.ending}")
+        say([found.differs or f"workflow and record agree: {found.steps} recorded answers, {found.ending}"])
     return Exit.FOUND if found.differs else Exit.CLEAN
 
 
@@ -177,7 +190,8 @@ def _declare_fork(parser: argparse.ArgumentParser) -> None:
 
 
 def _fork(runtime: "Runtime", args: argparse.Namespace) -> int:
-    report = runtime.fork(find_run(runtime, args.run), args.step, check=False, wait=args.wait)
+    with kept_for_json(args.json):
+        report = runtime.fork(find_run(runtime, args.run), args.step, check=False, wait=args.wait)
     return told(report, args)
 
 
@@ -213,16 +227,16 @@ def _told_diff(found: "Sequence[Difference]", one: str, other: str, none: str, a
     from troth.runtime.workflows.picture.words import value
 
     if args.json:
-        print(json.dumps([each.as_json() for each in found], indent=2, ensure_ascii=False))
+        say_json([each.as_json() for each in found])
         return Exit.FOUND if found else Exit.CLEAN
     paint = Style(sys.stdout)
-    print(f"- {one}\n+ {other}" if found else none)
+    say([f"- {one}\n+ {other}" if found else none])
     for each in found:
-        print(f"  {each.path}")
+        say([f"  {each.path}"])
         if each.is_in_one:
-            print(paint(f"    - {value(each.one, _width() - 6)}", "red"))
+            say([paint(f"    - {value(each.one, _width() - 6)}", "red")])
         if each.is_in_other:
-            print(paint(f"    + {value(each.other, _width() - 6)}", "green"))
+            say([paint(f"    + {value(each.other, _width() - 6)}", "green")])
     return Exit.FOUND if found else Exit.CLEAN
 
 
@@ -239,7 +253,12 @@ def _declare_cancel(parser: argparse.ArgumentParser) -> None:
 def _cancel(runtime: "Runtime", args: argparse.Namespace) -> int:
     from troth.runtime.workflows.report import RunWord
 
-    report = runtime.cancel(find_run(runtime, args.run), wait=not args.no_wait)
+    run_id = find_run(runtime, args.run)
+    before = runtime.show(run_id)
+    if before.is_over and before.state is not RunWord.CANCELLED and not before.can_be_undone:
+        raise MisuseError(f"The run {run_id!r} is {before.state}; there is nothing left to cancel. Nothing was done.")
+    with kept_for_json(args.json):
+        report = runtime.cancel(run_id, wait=not args.no_wait)
     told(report, args)
     return Exit.CLEAN if report.state is RunWord.CANCELLED or args.no_wait else Exit.FOUND
 
@@ -258,7 +277,9 @@ def _approve(runtime: "Runtime", args: argparse.Namespace) -> int:
     runtime.approve(run_id, args.step, deny=args.deny, by=args.by or _me(), note=args.note)
     if args.no_resume:
         return told(runtime.show(run_id), args)
-    return told(runtime.attach(run_id, check=False, wait=False), args)
+    with kept_for_json(args.json):
+        report = runtime.attach(run_id, check=False, wait=False)
+    return told(report, args)
 
 
 def _me() -> str:

@@ -1,11 +1,11 @@
 """Knows how to say whether workflows can run, without running them."""
 
 import argparse
-import json
 from pathlib import Path
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
+from troth.cli.pipe import kept_for_json, say, say_json
 from troth.cli.stores import needs_yaml
 
 __all__ = ["COMMAND"]
@@ -30,7 +30,8 @@ def run(args: argparse.Namespace) -> int:
     lines: list[str] = []
     for name in args.workflow:
         try:
-            spec = read_spec(Path(name)) if args.no_import else load_workflow(name).spec
+            with kept_for_json(args.json):
+                spec = read_spec(Path(name)) if args.no_import else load_workflow(name).spec
             count = sum(1 for _ in spec.all_steps())
             lines.append(f"{name}: {spec.name}, {count} step{'s' if count > 1 else ''}, ready to run")
         except InvalidWorkflowError as invalid:
@@ -40,11 +41,11 @@ def run(args: argparse.Namespace) -> int:
             found.append({"file": name, "line": 0, "column": 0, "what": str(missing).splitlines()[0], "advice": ""})
             lines.append(str(missing))
     if args.json:
-        print(json.dumps({"valid": not found, "problems": found}, indent=2, ensure_ascii=False))
+        say_json({"valid": not found, "problems": found})
     else:
-        print("\n".join(lines))
+        say(["\n".join(lines)])
         if found:
-            print(f"{len(found)} problem{'s' if len(found) > 1 else ''}. Nothing was run.")
+            say([f"{len(found)} problem{'s' if len(found) > 1 else ''}. Nothing was run."])
     return Exit.MISUSE if found else Exit.CLEAN
 
 

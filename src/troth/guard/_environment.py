@@ -15,6 +15,7 @@ from troth.guard._watch import Mode, Report, install
 __all__ = ["is_asked_for", "start"]
 
 _YES = {"1", "yes", "true", "on"}
+_TOLD: set[str] = set()
 _NO = {"", "0", "no", "false", "off"}
 
 
@@ -36,8 +37,9 @@ def start() -> Report | None:
         mode, blocked = _mode(), _blocked()
         return install(mode=mode, blocked=blocked, log=os.environ.get("TROTH_GUARD_LOG") or None)
     except MisuseError as problem:
-        if sys.stderr is not None:
+        if sys.stderr is not None and str(problem) not in _TOLD:
             sys.stderr.write(f"troth.guard: {problem}\n")
+        _TOLD.add(str(problem))  # in a virtual environment Python reads the start file twice
         return None
 
 

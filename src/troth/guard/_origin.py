@@ -14,7 +14,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-__all__ = ["Tracking"]
+__all__ = ["BEGINS_IN", "Tracking"]
+
+BEGINS_IN = __file__
+"""The file that stands below every frame of a thread that was started under a guard."""
 
 
 class Tracking:

@@ -4,6 +4,8 @@ import os
 import sysconfig
 from collections.abc import Iterable
 
+from troth.guard._origin import BEGINS_IN
+
 __all__ = ["blocking_frame", "is_stdlib", "making_frame"]
 
 Entry = tuple[str, int, str]
@@ -17,8 +19,11 @@ def _is_installed(file: str) -> bool:
 
 
 def is_stdlib(file: str) -> bool:
-    """Whether `file` is part of Python itself (`unittest/mock.py` makes many a coroutine, and is never to blame)."""
-    return file.startswith("<frozen") or (file.startswith(_STDLIB) and not _is_installed(file))
+    """Whether `file` is part of Python itself (`unittest/mock.py` makes many a coroutine, and is never to blame).
+
+    The function of the guard's in which threads begin stands in for one of Python's.
+    """
+    return file == BEGINS_IN or file.startswith("<frozen") or (file.startswith(_STDLIB) and not _is_installed(file))
 
 
 def making_frame(origin: Iterable[Entry]) -> Entry:

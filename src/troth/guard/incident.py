@@ -59,7 +59,7 @@ class Incident:
 
     def __str__(self) -> str:
         defined = f" (defined at {self.defined_file}:{self.defined_line})" if self.defined_file else ""
-        made = f"made at {self.file}:{self.line}{defined}" if self.file else f"made in an untracked thread{defined}"
+        made = f"made at {self.file}:{self.line}{defined}" if self.file else f"made where no line was seen{defined}"
         match self.kind:
             case "coroutine":
                 return f"coroutine '{self.name}' was never awaited: {made}{self._because}"

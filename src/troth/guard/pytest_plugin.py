@@ -348,13 +348,17 @@ def _origin(thing: Any) -> object:
 
 
 def _where(incident: "Incident") -> str:
-    """The line to look at; where pytest itself made the coroutine, calling an `async def` test, that is the `def`."""
+    """The line to look at; where Python or pytest called the `async def` (a test, in a thread), that is the `def`."""
     return "{}:{}".format(*_line(incident))
 
 
 def _line(incident: "Incident") -> tuple[str, int]:
-    is_ours = incident.file and not any(part in incident.file for part in _MACHINERY)
-    return (incident.file, incident.line) if is_ours else (incident.defined_file, incident.defined_line)
+    from troth.guard._place import is_stdlib
+
+    is_foreign = any(part in incident.file for part in _MACHINERY) or is_stdlib(incident.file)
+    if incident.file and not (is_foreign and incident.defined_file):
+        return incident.file, incident.line
+    return incident.defined_file, incident.defined_line
 
 
 def _source_line(incident: "Incident") -> str | None:

@@ -29,7 +29,7 @@ from troth.runtime.engine import EmbeddedEngine
 from troth.runtime.engine.errors import UnknownRunError
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
 from troth.runtime.sagas.saga import Saga
-from troth.runtime.store import Bell, RunRecord, RunState, SqliteStore
+from troth.runtime.store import Bell, RunRecord, RunState, SqliteStore, StoreError
 from troth.runtime.store.transaction import run_topic
 from troth.runtime.workflows.carry import Carrier
 from troth.runtime.workflows.failures import check_inputs
@@ -58,8 +58,8 @@ DEFAULT_STORE = Path(".troth/runs.db")
 class RunNotCompletedError(RunError):
     """A run did not complete. `run` tells what became of each step; the message says why and how to go on."""
 
-    def __init__(self, run: RunReport) -> None:
-        super().__init__(explain(run))
+    def __init__(self, run: RunReport, store: str | None = None) -> None:
+        super().__init__(explain(run, store))
         self.run = run
 
 
@@ -81,13 +81,14 @@ class Runtime:
         threads: int = 32,
     ) -> None:
         if not isinstance(store, SqliteStore):
-            Path(store).parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(Path(store).parent)
         self.engine = EmbeddedEngine(store, recover=False, threads=threads)
         registry = Registry(dict(functions or {}), dict(tools or {}), dict(agents or {}), self._talks)
         self._shelf = Shelf(self.engine, registry)
         self._carrier = Carrier(self.engine)
         self._conversations: Conversations | None = None
         self._lock = threading.Lock()
+        self._place = _named(self.engine.store)
         self._recovers = recover
         self._recovered: list[str] = []
 
@@ -196,7 +197,7 @@ class Runtime:
         if run.is_over:
             self._shelf.forget(run.id)
         if check and not run.succeeded and (wait or run.is_over):
-            raise RunNotCompletedError(run)
+            raise RunNotCompletedError(run, self._place)
         return run
 
     def run_saga(self, saga: Saga, *, run_id: str | None = None, check: bool = True) -> SagaOutcome:
@@ -367,8 +368,11 @@ class Runtime:
     # ---- ending
 
     def cancel(self, run_id: str, *, wait: bool = True) -> RunReport:
-        """End a run and undo what it did. A run that nobody carries out just now is undone here."""
-        self._find(run_id)
+        """End a run and undo what it did. A run that nobody carries out just now is undone here.
+
+        So is one that stopped at a failure, and could have gone on; any other that is over stays as it is.
+        """
+        self._open_to_undo(run_id)
         self.engine.cancel(run_id)
         if wait and self._can_cancel(run_id):
             self._carrier.await_end(run_id, wait=True)
@@ -376,11 +380,16 @@ class Runtime:
 
     async def acancel(self, run_id: str, *, wait: bool = True) -> RunReport:
         """`cancel` for a task."""
-        await call(self._find, run_id)
+        await call(self._open_to_undo, run_id)
         await self.engine.acancel(run_id)
         if wait and await call(self._can_cancel, run_id):
             await self._carrier.aawait_end(run_id, wait=True)
         return await self.ashow(run_id)
+
+    def _open_to_undo(self, run_id: str) -> None:
+        run = self._find(run_id)
+        if run.state is RunState.FAILED and self.show(run_id).can_be_undone:
+            reopen(self.engine, self._shelf, run, Going(accept_changes=True, as_recorded=True))
 
     def _can_cancel(self, run_id: str) -> bool:
         run = self._find(run_id)
@@ -465,6 +474,21 @@ class Runtime:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise StoreError(f"The folder {str(folder)!r} of the store cannot be made: {problem.strerror}.") from problem
+
+
+def _named(store: SqliteStore) -> str | None:
+    """The file as the command line has to name it; None where it is the one that is looked into anyway."""
+    if store.path == DEFAULT_STORE.absolute():
+        return None
+    here = Path.cwd()
+    return str(store.path.relative_to(here) if store.path.is_relative_to(here) else store.path)
 
 
 def _saga_checked(outcome: SagaOutcome, *, check: bool) -> SagaOutcome:

@@ -5,6 +5,7 @@ import contextvars
 import inspect
 import threading
 import time
+from contextlib import asynccontextmanager
 
 from stage import raised, row
 
@@ -208,6 +209,80 @@ def enter_a_task_group():
 
     warnings.simplefilter("ignore", bridge.LeftoverTaskWarning)  # it is the group's to wait for, and it does
     return asyncio.run(main())
+
+
+@asynccontextmanager
+async def limited():
+    try:
+        async with asyncio.timeout(0.05):
+            yield
+    finally:
+        LOG.append("left")
+
+
+@asynccontextmanager
+async def failing_group():
+    async def fail():
+        raise ValueError("a task of the group")
+
+    async with asyncio.TaskGroup() as group:
+        yield group.create_task(fail())
+
+
+@row(
+    "a timeout that passes and a task that fails in what was entered come out when the block ends, as themselves",
+    sees=["TimeoutError", ["TimeoutError", "KeyError"], "ExceptionGroup", "ExceptionGroup", ["left", "left"]],
+    left=WORKERS,
+)
+def cancelled_between_two_calls():
+    def outlast(manager, error=None):
+        with bridge.enter(manager):
+            bridge.run(asyncio.sleep, 0.1)
+            if error is not None:
+                raise error
+
+    def both():
+        try:
+            outlast(limited(), KeyError())
+        except TimeoutError as late:
+            return [type(late).__name__, type(late.__context__).__name__]
+
+    async def on_a_loop():
+        return raised(outlast, failing_group())
+
+    async def in_a_worker():
+        return await bridge.call(raised, outlast, failing_group())
+
+    in_time = raised(outlast, limited())
+    return [in_time, both(), asyncio.run(on_a_loop()), asyncio.run(in_a_worker()), LOG]
+
+
+@row("… and in a source: at the next step, which is its last", sees=[0, "TimeoutError", [], ["closed"]])
+def cancelled_between_two_steps():
+    async def source():
+        try:
+            async with asyncio.timeout(0.05):
+                yield 0
+                yield 1
+        finally:
+            LOG.append("closed")
+
+    iterator = bridge.iterate(source())
+    first = next(iterator)
+    bridge.run(asyncio.sleep, 0.1)
+    return [first, raised(next, iterator), list(iterator), LOG]
+
+
+@row("a context that may be entered again may be entered again", sees=[False, False])
+def enter_twice():
+    lock = asyncio.Lock()
+    entered = bridge.enter(lock)
+    held = []
+    for _ in range(2):
+        with entered:
+            pass
+        held.append(lock.locked())
+    return held
 
 
 async def double(number):

@@ -133,6 +133,15 @@ def portal_wrong_kind():
         return wrong_kinds(portal.run)
 
 
+@row("a loop that cannot be made: its error comes out, the coroutine is closed", sees=["OSError", "OSError"])
+def portal_without_a_loop():
+    def refuse():
+        raise OSError("no descriptors left")
+
+    portal = bridge.Portal(loop_factory=refuse)
+    return [raised(portal.run, double(2)), raised(portal.run, double, 2)]
+
+
 @row("context variables go in, and changes come back", sees=["in", "out"])
 def portal_context():
     async def change():

@@ -138,6 +138,26 @@ def with_instance_step():
     return agent
 
 
+class GeneratorStep(Agent):
+    def step(self, conversation):
+        yield conversation.say("never said")
+
+
+class GeneratorAstep(Agent):
+    async def astep(self, conversation):
+        yield await conversation.asay("never said")
+
+
+class StepOfNothing(Agent):
+    def step(self):
+        raise AssertionError
+
+
+class StepOfTwo(Agent):
+    def step(self, conversation, other):
+        raise AssertionError
+
+
 @pytest.mark.parametrize(
     ("agent", "color"),
     [
@@ -177,6 +197,10 @@ def test_the_agents_own_method_is_found(agent, color):
         pytest.param(PlainAstep(), r"`PlainAstep.astep` is a plain `def`(.|\n)*`step`", id="def astep"),
         pytest.param(SyncOnly, "is a class, not an agent", id="the class itself"),
         pytest.param(PropertyStep(), "cannot be told", id="a property"),
+        pytest.param(GeneratorStep(), "`GeneratorStep.step` is a generator function", id="a generator"),
+        pytest.param(GeneratorAstep(), "`GeneratorAstep.astep` is a generator function", id="an async generator"),
+        pytest.param(StepOfNothing(), "cannot be called with a conversation: too many", id="no parameter for it"),
+        pytest.param(StepOfTwo(), "missing a required argument: 'other'", id="a parameter too many"),
     ],
 )
 def test_what_could_do_nothing_is_refused(agent, says):

@@ -412,6 +412,35 @@ def test_a_step_cannot_end_the_server(home, color):
     assert ends(conversation) == ["failed"]
 
 
+@pytest.mark.parametrize("color", [0, 1], ids=["sync", "async"])
+def test_an_exit_in_a_script_stays_one(home, color):
+    """Under `run` nobody's loop has to be kept alive: what a step raises comes out as itself."""
+    conversation = home.open(raising(SystemExit(4))[color]())
+    conversation.send("hello")
+    with pytest.raises(SystemExit) as exiting:
+        conversation.run()
+    assert (exiting.value.code, ends(conversation)) == (4, ["failed"])
+
+
+@pytest.mark.parametrize("text", [None, 5, b"bytes", ["a", "list"]], ids=repr)
+def test_a_message_is_a_text(home, text):
+    """Anything else is refused where it is sent, not found by the agent later."""
+    conversation = home.open(Echo())
+    for send in (conversation.send, lambda text: asyncio.run(conversation.asend(text))):
+        with pytest.raises(MisuseError, match="A message is a text"):
+            send(text)
+    assert conversation.messages() == []
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, "many"], ids=repr)
+def test_a_limit_that_would_limit_nothing_is_refused(home, limit):
+    """Before the run is written down."""
+    conversation = home.open(Echo())
+    with pytest.raises(MisuseError, match="`max_steps` is"):
+        conversation.run(max_steps=limit)
+    assert "run.started" not in kinds(conversation)
+
+
 def test_a_failed_run_can_be_run_again(home):
     """The message is still unanswered, so the next run takes it up."""
     calls = []
@@ -480,6 +509,27 @@ def test_a_coroutine_that_a_sync_step_returns_is_awaited(home):
     conversation = home.open(Mixed())
     conversation.run()
     assert done == [1]
+
+
+@pytest.mark.parametrize("entry", ["run", "arun"])
+@pytest.mark.parametrize("agent", [0, 1], ids=["sync", "async"])
+def test_callbacks_that_always_raise(home, entry, agent):
+    """Also over the report of their own failing: they are told of each event once, and the run ends."""
+    told = []
+
+    def always(event):
+        told.append(event.kind)
+        raise ValueError("never works")
+
+    async def likewise(event):
+        raise ValueError("does not either")
+
+    conversation = home.open((Echo, AsyncEcho)[agent](), on_event=[always, likewise])
+    conversation.send("hello")
+    end = conversation.run() if entry == "run" else asyncio.run(conversation.arun())
+    assert end.outcome is Status.FINISHED
+    assert kinds(conversation).count("callback.failed") == 2 * sum(kind != "callback.failed" for kind in told)
+    assert told.count("run.ended") == 1
 
 
 def test_a_raising_callback_loses_nothing(home):

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from contextlib import closing
 
@@ -293,3 +295,67 @@ def test_places_where_no_store_can_live(path, says):
     """Said at once, before anything relies on it."""
     with pytest.raises(MisuseError, match=says):
         SqliteStore(path)
+
+
+ON_A_FULL_DISK = """
+import asyncio, resource, sys, threading
+from troth.runtime.store import SqliteStore, StoreError, commit_point
+
+POINT = commit_point("test.full", "whatever fits")
+path, synchronous, how = sys.argv[1:]
+kept, refused = [], []
+
+def append(text):
+    return lambda tx: tx.append_event("s", "said", text, 0.0)
+
+def note(text, outcome):
+    (refused if isinstance(outcome, StoreError) else kept).append(text)
+
+def outcome_of(function, *args):
+    try:
+        return function(*args)
+    except StoreError as error:
+        return error
+
+def big(number):
+    return f"{number}:" + "x" * (number * 37 % 9000)
+
+async def turn(store, texts):
+    found = await asyncio.gather(*(store.acommit(POINT, append(text)) for text in texts), return_exceptions=True)
+    for text, outcome in zip(texts, found):
+        note(text, outcome)
+
+def threads(store, texts):
+    def one(text):
+        note(text, outcome_of(store.commit, POINT, append(text)))
+    working = [threading.Thread(target=one, args=(text,)) for text in texts]
+    for thread in working: thread.start()
+    for thread in working: thread.join()
+
+with SqliteStore(path, synchronous=synchronous) as store:
+    for limit in (200_000, 350_000, 500_000):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        for start in range(0, 120, 6):
+            texts = [big(limit // 1000 + number) for number in range(start, start + 6)]
+            if how == "loop":
+                asyncio.run(turn(store, texts))
+            elif how == "threads":
+                threads(store, texts)
+            else:
+                for text in texts:
+                    note(text, outcome_of(store.commit, POINT, append(text)))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    store.commit(POINT, append("at last"))
+    there = [event.payload for event in store.events("s", limit=10_000)]
+assert refused, "the disk was never full"
+assert sorted(there) == sorted([*kept, "at last"]), (len(there), len(kept), len(refused))
+"""
+
+
+@BOTH
+@pytest.mark.parametrize("how", ["alone", "threads", "loop"])
+def test_on_a_full_disk_a_commit_is_kept_or_refused(path, synchronous, how):
+    """Never told as kept and rolled back: whatever SQLite takes back by itself is refused to whoever asked for it."""
+    command = [sys.executable, "-c", ON_A_FULL_DISK, str(path), synchronous, how]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr

@@ -40,6 +40,20 @@ def test_what_is_kept(value, back):
     assert read(text) == back
 
 
+class Stubborn(dict):
+    """A mapping that cannot be compared with anything."""
+
+    def __eq__(self, other):
+        raise ZeroDivisionError
+
+    __hash__ = None
+
+
+def test_what_cannot_be_compared_is_kept_all_the_same():
+    """The user's own `__eq__` may raise."""
+    assert keep(Stubborn(a=1), "result")[1] == {"a": 1}
+
+
 async def lost():
     """Never runs."""
 
@@ -70,6 +84,9 @@ def deep():
         pytest.param((1, object()), "result[1]", "a object", id="an object in a tuple"),
         pytest.param(circle(), "result['self'][0]", "contains itself", id="a circle"),
         pytest.param(deep(), "result", "nested too deeply", id="too deep"),
+        pytest.param(10**5000, "result", "more digits than Python writes down", id="a number that is too long"),
+        pytest.param({"n": [-(10**5000)]}, "result['n'][0]", "keep it as text", id="… inside"),
+        pytest.param(Stubborn({1: 2}), "result[1]", "JSON keys are text", id="what cannot be compared, with a bad key"),
     ],
 )
 def test_what_is_refused(value, path, says):

@@ -119,6 +119,10 @@ def test_all_kinds_of_callables(function, color):
     assert made.arguments('{"amount": 2}') == {"amount": 2}
 
 
+def numbers():
+    yield 1
+
+
 async def stream(x: int):
     yield x
 
@@ -130,7 +134,10 @@ async def stream(x: int):
         pytest.param(len, {"name": "with space"}, "cannot be the name of a tool", id="bad name"),
         pytest.param(search.function, {"timeout": 0}, "no time at all", id="timeout of nothing"),
         pytest.param(search.function, {"timeout": float("nan")}, "no time at all", id="timeout that is no number"),
-        pytest.param(stream, {}, "whose color cannot be told", id="async generator"),
+        pytest.param(stream, {}, "is a generator function", id="async generator"),
+        pytest.param(numbers, {}, "is a generator function", id="generator"),
+        pytest.param(functools.partial(numbers), {"name": "m"}, "is a generator function", id="partial of a generator"),
+        pytest.param(int, {}, "does not say which parameters it has", id="what says nothing about itself"),
         pytest.param(MagicMock(), {"name": "m"}, "whose color cannot be told", id="bare mock"),
         pytest.param(lambda *args: 1, {"name": "m"}, "cannot fill by name", id="*args"),
         pytest.param(lambda **kw: 1, {"name": "m"}, "cannot fill by name", id="**kwargs"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from troth.errors import MisuseError
-from troth.runtime import Runtime, Workflow, current_step, step
+from troth.runtime import RunNotCompletedError, Runtime, Workflow, current_step, step
 from troth.runtime.workflows.again import CannotGoOnError
 from troth.runtime.workflows.changes import ChangedWorkflowError
 from troth.runtime.workflows.diff import diff
@@ -445,6 +445,67 @@ def test_cancelling_undoes(runtime):
     assert cancelled.state is RunWord.CANCELLED
     assert ended[0].undone == ("b", "a")
     assert not runtime.engine.cancel("r")
+
+
+@pytest.mark.parametrize("color", ["cancel", "acancel"])
+def test_a_run_that_stopped_can_be_given_up(runtime, color):
+    """`on_error: stop` leaves what was done in place, to be resumed; or to be undone, by cancelling it."""
+    undone = []
+
+    def undo(result):
+        undone.append(result)
+
+    flow = Workflow(
+        "w",
+        step("a", function=lambda: 1, undo=undo),
+        step("b", function=Flaky(fails=9)),
+        on_error="stop",
+    )
+    run = runtime.run(flow, check=False)
+    assert (run.state, undone) == (RunWord.FAILED, [])
+    cancel = runtime.cancel if color == "cancel" else lambda run_id: asyncio.run(runtime.acancel(run_id))
+    assert (cancel(run.id).state, undone) == (RunWord.CANCELLED, [1])
+    assert (cancel(run.id).state, undone) == (RunWord.CANCELLED, [1])
+    with pytest.raises(CannotGoOnError):
+        runtime.resume(run.id)
+
+
+def test_the_command_to_go_on_names_the_store(runtime, tmp_path):
+    """Where it is not the one that the command line looks into by itself."""
+    with pytest.raises(RunNotCompletedError, match=r"troth runs resume \S+ --store \S*runs\.db"):
+        runtime.run(Workflow("w", step("a", function=Flaky(fails=9))))
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        pytest.param(step("ok", approval="Well?"), id="alone"),
+        pytest.param(
+            step("both", parallel=[step("ok", approval="Well?"), step("x", function=ident, inputs={"value": 1})]),
+            id="beside others",
+        ),
+        pytest.param(
+            step("one", join="any", parallel=[step("ok", approval="Well?"), step("x", function=Flaky(fails=9))]),
+            id="in a race",
+        ),
+    ],
+)
+def test_a_denied_question_is_asked_again(runtime, asking):
+    """By whoever goes on: the no is not heard twice."""
+    run = runtime.run(Workflow("w", asking, budget={"time": "1h"}), wait=False)
+    runtime.approve(run.id, deny=True)
+    assert runtime.attach(run.id, check=False).state is RunWord.FAILED
+    assert runtime.resume(run.id, wait=False).state is RunWord.WAITING
+    runtime.approve(run.id)
+    assert runtime.attach(run.id).succeeded
+
+
+def test_silence_is_no_answer_for_good(runtime):
+    """Whoever goes on waits again, for the whole time."""
+    run = runtime.run(Workflow("w", step("ok", approval="Well?", timeout="30ms")), check=False)
+    again = runtime.resume(run.id, check=False)
+    assert (run.state, again.state) == (RunWord.FAILED, RunWord.FAILED)
+    assert again.ended_at - run.ended_at >= 0.03
 
 
 def test_cancelling_what_nobody_carries_out(tmp_path):

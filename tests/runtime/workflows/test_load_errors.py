@@ -1,5 +1,7 @@
 """Everything that is wrong with a workflow is told at once, before anything runs, each with its place."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from troth.runtime.workflows.document import dump_workflow
@@ -93,7 +95,12 @@ STEPS = [
     pytest.param("- {id: p, parallel: [{id: x, sleep: 1s, after: y}, {id: y, sleep: 1s, after: x}]}", "6:24", "a cycle: x → y → x", "", id="a cycle"),
     pytest.param("- {id: p, parallel: [{id: x, sleep: 1s}, {id: y, function: local, inputs: {order: steps.x}}]}", "6:85", "reads 'x', which runs beside it", "Write `after: [x]` on 'y'.", id="a sibling's output"),
     pytest.param("- {id: x, sleep: 1s, after: y}\n- {id: y, sleep: 1s}", "6:5", "only in a parallel block", "", id="after outside of a parallel block"),
-    pytest.param("- {id: e, each: inputs.order, item: steps, steps: [{id: x, sleep: 1s}]}", "6:54", "`steps` already means something here", "", id="an item that hides a root"),
+    pytest.param("- {id: e, each: [1], item: steps, steps: [{id: x, sleep: 1s}]}", "6:45", "`steps` already means something here", "", id="an item that hides a root"),
+    pytest.param("- {id: e, each: 5, steps: [{id: x, sleep: 1s}]}", "6:19", "this has to be a list, or a path to one, not 5", "", id="each of a number"),
+    pytest.param("- {id: e, each: {value: abc}, steps: [{id: x, sleep: 1s}]}", "6:19", "this has to be a list", "", id="each of a text"),
+    pytest.param("- {id: e, each: inputs.order, steps: [{id: x, sleep: 1s}]}", "6:19", "goes through a list, and `inputs.order` is of type string", "", id="each of an input that is no list"),
+    pytest.param("- {id: n, function: local, inputs: {order: inputs.order}, output: {type: object, fields: {k: number}}}\n- {id: e, each: steps.n.k, steps: [{id: x, sleep: 1s}]}", "7:19", "`steps.n.k` is of type number", "", id="each of an output that is no list"),
+    pytest.param("- {id: a, function: local, inputs: {order: {text: 'Dear ${inputs.order'}}}", "6:59", "this `${` is not closed", "{value: …}", id="a text whose path is not closed"),
     pytest.param("- {id: l, loop: [], at_most: 3}", "6:19", "there are no steps here", "", id="an empty loop"),
     pytest.param("- {id: s, saga: []}", "6:19", "there are no steps here", "", id="an empty saga"),
     pytest.param("- {id: p, join: some, parallel: [{id: x, sleep: 1s}]}", "6:19", "one of all, any, settle or a number", "", id="a join that is none"),
@@ -222,6 +229,26 @@ def test_a_workflow_in_another_folder_has_its_own_modules(shop, written):
     for one in (linked, recorded):
         assert [callee.action.call() for callee in one.callees.values()] == ["outer", "inner"]
     assert recorded.spec == linked.spec
+
+
+def test_a_module_beside_the_workflow_is_loaded_as_a_script_would_be(shop, written):
+    """Its neighbours can be imported, also later, when a function is called; what ends at once is told."""
+    (shop / "neighbour.py").write_text("WORD = 'near'\n")
+    (shop / "lazy.py").write_text("def go():\n    from neighbour import WORD\n    return WORD\n")
+    (shop / "ends.py").write_text("import sys\nsys.exit(7)\n")
+    (callee,) = load_workflow(written("- {id: a, function: 'lazy:go'}")).callees.values()
+    assert callee.action.call() == "near"
+    (found,) = problems(written("- {id: a, function: 'ends:go'}"))
+    assert "ends.py cannot be imported: SystemExit: 7" in found.what
+
+
+def test_a_module_is_loaded_once_by_many_at_once(shop, written):
+    """Whoever comes while it is being loaded waits for the whole of it."""
+    (shop / "slow.py").write_text("import time\ntime.sleep(0.3)\ndef go(): return 1\n")
+    path = written("- {id: a, function: 'slow:go'}")
+    with ThreadPoolExecutor(16) as pool:
+        found = [one.result(30) for one in [pool.submit(load_workflow, path) for _ in range(16)]]
+    assert len({id(callee.action.call) for one in found for callee in one.callees.values()}) == 1
 
 
 def test_workflows_that_contain_each_other(written):

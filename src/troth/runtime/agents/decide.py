@@ -93,6 +93,13 @@ def _is_copy_of_base(attribute: object, name: str) -> bool:
 
 def _check(agent: object, name: str, color: Color, cls: str) -> None:
     method = getattr(agent, name)
+    if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
+        raise MisuseError(
+            f"`{cls}.{name}` is a generator function: calling it does none of its work.\n"
+            "The agent was not accepted, so nothing has happened.\n"
+            "Do the work without `yield`; pieces of an answer go out through `conversation.token(…)`."
+        )
+    _check_parameters(method, f"{cls}.{name}")
     found = color_of(method)
     if found is color:
         return
@@ -109,6 +116,21 @@ def _check(agent: object, name: str, color: Color, cls: str) -> None:
         f"{problem}.\nThe agent was not accepted, so nothing has happened.\n"
         f"Name it `{other}`, or write it as `{right}(self, conversation)`."
     )
+
+
+def _check_parameters(method: object, name: str) -> None:
+    """Refuse a method that could not be called with a conversation; what does not tell is taken as it is."""
+    try:
+        signature = inspect.signature(method)  # type: ignore[arg-type]  # whatever is no callable is refused by it
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(None)
+    except TypeError as problem:
+        raise MisuseError(
+            f"`{name}` cannot be called with a conversation: {problem}.\n"
+            "The agent was not accepted, because every step would fail.\nWrite it as `(self, conversation)`."
+        ) from None
 
 
 def _wraps_async(method: object) -> bool:

@@ -1,6 +1,7 @@
 """Knows how to tell callbacks of what was written, in order, on the conversation's own thread.
 
-A callback that raises is reported in the log and told of the next event all the same. A sync callback is called; an
+A callback that raises is reported in the log and told of the next event all the same; that it raised over such a
+report is only logged. A sync callback is called; an
 async one is awaited on a loop, or run to its end where there is none. Which it is was decided when it was given.
 """
 
@@ -14,6 +15,7 @@ from troth.bridge import color_of
 from troth.bridge import run as bridge_run
 from troth.color import Color
 from troth.errors import MisuseError
+from troth.runtime.conversations.log import CALLBACK_FAILED
 from troth.runtime.store import Event
 
 __all__ = ["Callbacks", "checked"]
@@ -69,7 +71,7 @@ class Callbacks:
                     if asyncio.iscoroutine(result):
                         bridge_run(result)
                 except Exception as problem:  # noqa: BLE001 - user code; reported, and the run goes on
-                    self._failed(callback, problem)
+                    self._failed(callback, problem, event)
 
     async def adrain(self) -> None:
         """Call them, on this loop."""
@@ -81,9 +83,10 @@ class Callbacks:
                     if hasattr(result, "__await__"):
                         await result
                 except Exception as problem:  # noqa: BLE001
-                    self._failed(callback, problem)
+                    self._failed(callback, problem, event)
 
-    def _failed(self, callback: Callback, problem: BaseException) -> None:
+    def _failed(self, callback: Callback, problem: BaseException, event: Event) -> None:
         name = getattr(callback, "__qualname__", repr(callback))
         log.error("The callback %s raised; the event is in the log, and the run goes on.", name, exc_info=problem)
-        self._report(name, problem)
+        if event.kind != CALLBACK_FAILED:  # one that always raises would be told of its own failing for ever
+            self._report(name, problem)

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from troth.bridge import run as bridge_run
 from troth.color import Color
+from troth.errors import MisuseError
 from troth.runtime.agents.decide import Way, decide
 from troth.runtime.agents.model import Message
 from troth.runtime.conversations import log
 from troth.runtime.conversations.callbacks import Callback, checked
 from troth.runtime.conversations.course import End
 from troth.runtime.conversations.drive import RunHandle, adrive, drive, in_thread
+from troth.runtime.conversations.errors import AgentExitError
 from troth.runtime.conversations.log import State, Status, fold, stream_of
 from troth.runtime.store import Event, Follower, commit_point
 
@@ -101,11 +103,11 @@ class Conversation:
 
         Accepted at any instant: the run under way takes notice of it, or the next one does.
         """
-        return self._append(log.MESSAGE, Message(_sender(role), text).to_json())
+        return self._append(log.MESSAGE, Message(_sender(role), _text(text)).to_json())
 
     async def asend(self, text: str, *, role: str = "user") -> int:
         """`send` for a loop."""
-        return await self._aappend(log.MESSAGE, Message(_sender(role), text).to_json())
+        return await self._aappend(log.MESSAGE, Message(_sender(role), _text(text)).to_json())
 
     def say(self, message: Message | str, *, with_events: Sequence[tuple[str, Mapping[str, Any]]] = ()) -> int:
         """For the agent: add to the talk. A text is what the assistant says. `with_events` is kept with it, or not."""
@@ -143,7 +145,12 @@ class Conversation:
         handle = self._home.begin(self, "run", color, max_steps)
         if color is Color.SYNC:
             return drive(handle)
-        return bridge_run(adrive, handle)
+        try:
+            return bridge_run(adrive, handle)
+        except AgentExitError as exiting:
+            if isinstance(exiting.__cause__, SystemExit):
+                raise exiting.__cause__ from None  # no loop of anybody's has to be kept alive here
+            raise
 
     async def arun(self, *, max_steps: int = 100) -> End:
         """`run` for a loop, which stays free. A sync agent runs wholly on one worker thread, an async one here.
@@ -242,13 +249,20 @@ class Conversation:
 
 def _sender(role: str) -> Any:
     if role not in ("user", "system"):
-        from troth.errors import MisuseError
-
         raise MisuseError(
             f"A message cannot be sent as {role!r}.\nIt was not accepted.\n"
             "Send as `user` or `system`; what the agent itself says goes in through `say`."
         )
     return role
+
+
+def _text(text: object) -> str:
+    if not isinstance(text, str):
+        raise MisuseError(
+            f"A message is a text, and {text!r} is of type `{type(text).__name__}`.\nIt was not accepted.\n"
+            "Send what an agent can read; data goes in as JSON text."
+        )
+    return text
 
 
 def _said(message: Message | str) -> Message:

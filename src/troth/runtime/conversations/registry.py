@@ -38,7 +38,7 @@ class Conversations:
     """
 
     def __init__(self, store: Store | str | os.PathLike[str], *, max_concurrent_runs: int = 100) -> None:
-        if max_concurrent_runs < 1:
+        if not _is_count(max_concurrent_runs, 1):
             raise MisuseError(
                 f"`max_concurrent_runs` is {max_concurrent_runs!r}, so that nothing could ever run.\nGive 1 or more."
             )
@@ -62,6 +62,7 @@ class Conversations:
         The agent's color and the callbacks are checked here; what could fail silently later is refused now.
         """
         self._check_usable()
+        _check_id(conversation_id)
         conversation = Conversation(self, conversation_id or uuid.uuid4().hex, agent, on_event)
         stream = stream_of(conversation.id)
         kind = type(agent)
@@ -126,6 +127,8 @@ class Conversations:
 
     def _reserve(self, conversation: Conversation, color: Color, max_steps: int) -> RunHandle:
         self.check_open(conversation)
+        if not _is_count(max_steps, 0):
+            raise MisuseError(f"`max_steps` is {max_steps!r}; it is a number of steps. Nothing was started.")
         handle = RunHandle(self, conversation, uuid.uuid4().hex, color, max_steps)
         with self._lock:
             if len(self._running) >= self._limit:
@@ -255,3 +258,12 @@ class Conversations:
 def _abandoned(handle: RunHandle) -> str:
     thread = handle.thread.name if handle.thread is not None else "no thread yet"
     return f"conversation {handle.conversation.id}: step {handle.step} on {thread}"
+
+
+def _is_count(number: object, least: int) -> bool:
+    return isinstance(number, int) and number >= least
+
+
+def _check_id(conversation_id: object) -> None:
+    if conversation_id is not None and not isinstance(conversation_id, str):
+        raise MisuseError(f"The id of a conversation is a text, and {conversation_id!r} is none. Nothing was opened.")

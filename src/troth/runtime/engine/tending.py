@@ -1,10 +1,12 @@
 """Knows how to tend runs that nobody waits for: those that were started, and those whose owner died or let go."""
 
 import logging
+import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from troth.errors import MisuseError
+from troth.errors import InternalError, MisuseError, RunError
 from troth.runtime.engine.claims import Claim, Claimed, Claims
 from troth.runtime.engine.decisions import Decisions
 from troth.runtime.engine.driving import Driving
@@ -12,12 +14,13 @@ from troth.runtime.engine.errors import EngineClosedError, UnknownDecisionError
 from troth.runtime.engine.home import Home
 from troth.runtime.engine.ownership import Ownership
 from troth.runtime.engine.points import RUN_CLAIM
-from troth.runtime.store import LeaseLostError, RunRecord, RunState, Store
+from troth.runtime.store import LeaseLostError, RunRecord, RunState, Store, StoreError
 
 __all__ = ["Tending"]
 
 log = logging.getLogger("troth.engine")
 
+_BREATHER = 30.0  # seconds before a run is taken up again that could not be written down
 _TICK = 0.25  # seconds between looks for runs whose owner died, and for cancellations from other processes
 
 
@@ -41,7 +44,8 @@ class Tending:
         self._driving = driving
         self._recover = recover
         self._home = Home()
-        self._refused: dict[str, Exception] = {}
+        self._refused: dict[str, tuple[Exception, float]] = {}  # why, and until when on the monotonic clock
+        self._pursued: set[str] = set()  # from the first step of the driving to the word on how it went
         self._left_alone: set[str] = set()
         self._stop_ticking: Callable[[], None] | None = None
         self._is_closed = False
@@ -100,17 +104,20 @@ class Tending:
         self._launch(run_id)
 
     def _launch(self, run_id: str) -> None:
-        if run_id not in self._driving().runs and run_id not in self._refused and not self._is_closed:
+        is_driven = run_id in self._driving().runs or run_id in self._pursued
+        if not is_driven and self._refusal(run_id) is None and not self._is_closed:
             self._home.settle(lambda: self._take_over(run_id), f"run {run_id!r}")
 
     def pursue(self, claim: Claim, claimed: Claimed) -> None:
         """Drive a run of ours on the engine's own loop. From any thread, without waiting."""
+        self._refused.pop(claim.run_id, None)
         self._home.settle(
             lambda: self._pursue(claim, claimed), f"run {claim.run_id!r}", lambda: self._give_back_unbegun(claim)
         )
 
     def pursue_here(self, claim: Claim, claimed: Claimed) -> None:
         """Drive a run of ours on the loop that runs here."""
+        self._refused.pop(claim.run_id, None)
         self._home.settle_here(
             lambda: self._pursue(claim, claimed), f"run {claim.run_id!r}", lambda: self._give_back_unbegun(claim)
         )
@@ -132,6 +139,7 @@ class Tending:
 
     async def _pursue(self, claim: Claim, claimed: Claimed) -> None:
         """Drive a run that nobody awaits: what goes wrong with the driving itself is kept for those who ask."""
+        self._pursued.add(claim.run_id)
         try:
             await self._driving().adrive(claim, claimed)
         except LeaseLostError as error:
@@ -140,15 +148,33 @@ class Tending:
             self._refuse(claim.run_id, error)
         except EngineClosedError:
             log.debug("Run %r is interrupted: the engine was closed.", claim.run_id)
+        except StoreError as error:
+            # What it did and could not write down is done again when it goes on: not at once, and not in silence.
+            self._refuse(claim.run_id, error, _BREATHER)
+        except RunError:
+            raise
+        except Exception as bug:  # going on by itself would do the same step again, and fail again, for ever
+            log.exception("Run %r met an error of the engine's own.", claim.run_id)
+            self._refuse(claim.run_id, _own_mistake(claim.run_id, bug))
+        finally:
+            self._pursued.discard(claim.run_id)
 
-    def _refuse(self, run_id: str, error: Exception) -> None:
-        self._refused[run_id] = error
+    def _refuse(self, run_id: str, error: Exception, seconds: float = math.inf) -> None:
+        self._refused[run_id] = error, time.monotonic() + seconds
         log.error("Run %r cannot go on here: %s", run_id, error)
+
+    def _refusal(self, run_id: str) -> Exception | None:
+        error, until = self._refused.get(run_id, (None, 0.0))
+        if error is not None and time.monotonic() >= until:
+            del self._refused[run_id]
+            return None
+        return error
 
     def look_after(self, run: RunRecord) -> None:
         """Make sure that a run which somebody waits for goes on; raises why it does not."""
-        if run.id in self._refused:
-            raise self._refused[run.id]
+        refusal = self._refusal(run.id)
+        if refusal is not None:
+            raise refusal
         if self._is_closed:
             raise EngineClosedError(f"The engine was closed while somebody waited for run {run.id!r}. The run is kept.")
         is_orphan = run.state is RunState.INTERRUPTED or self._store.holder(f"run:{run.id}") is None
@@ -186,5 +212,15 @@ class Tending:
     def after_fork(self) -> None:
         """In the child: nothing is being done here."""
         self._home.after_fork()
+        self._pursued = set()
         self._left_alone = set()
         self._stop_ticking = None
+
+
+def _own_mistake(run_id: str, bug: Exception) -> InternalError:
+    mistake = InternalError(
+        f"Run {run_id!r} was left where it is: the engine made a mistake of its own ({type(bug).__name__}: {bug}).\n"
+        f"Please report it. What is recorded is safe; `engine.resume({run_id!r})` tries again."
+    )
+    mistake.__cause__ = bug
+    return mistake

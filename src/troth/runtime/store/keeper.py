@@ -10,6 +10,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from troth.runtime.store.errors import StoreError
+
 __all__ = ["Chore", "Keeper"]
 
 log = logging.getLogger("troth.store")
@@ -39,6 +41,7 @@ class Keeper:
         self._soon: deque[Callable[[], object]] = deque()
         self._chores: list[Chore] = []
         self._thread: threading.Thread | None = None
+        self._failing: set[Callable[[], object]] = set()
         self._is_closed = False
 
     def soon(self, task: Callable[[], object]) -> None:
@@ -89,8 +92,15 @@ class Keeper:
                 return
             try:
                 task()
+            except StoreError as error:  # a full disk, say: told once, and not again every time it is tried
+                if task not in self._failing:
+                    log.warning("A chore of the store failed; it is tried again when it is due: %s", error)
+                if any(chore.task == task for chore in self._chores):
+                    self._failing.add(task)
             except Exception:
                 log.exception("A chore of the store failed; it will be tried again if it is due again.")
+            else:
+                self._failing.discard(task)
 
     def close(self, timeout: float) -> bool:
         """Finish what was asked for, and end the thread. Answers whether it ended in time."""

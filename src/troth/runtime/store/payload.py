@@ -18,23 +18,31 @@ __all__ = ["keep", "plain_list", "read"]
 _PLAIN = frozenset({str, int, bool, type(None)})
 _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
+_MOST_BITS = 2000  # of a number that may always be written down: the limit on digits cannot be set below 640
 _WORDS = {None: "null", True: "true", False: "false"}
 
 
 def keep(value: object, what: str) -> tuple[str, Any]:
     """The JSON text of `value`, and the value that reading it gives. `what` names it in the error."""
-    if type(value) in _PLAIN:
-        return _plain(value), value
     try:
+        if type(value) in _PLAIN:
+            return _plain(value), value
         text = _encode(value)
     except (TypeError, ValueError, RecursionError) as cause:
         raise _refusal(value, what, cause) from None
     back = _decode(text)
-    if back != value:  # a tuple, which is fine, or a key that is not text, which would come back changed
+    if not _is_same(back, value):  # a tuple, which is fine, or a key that is not text, which would come back changed
         problem = _problem(value, what, ())
         if problem is not None:
             raise problem
     return text, back
+
+
+def _is_same(back: object, value: object) -> bool:
+    try:
+        return bool(back == value)
+    except Exception:  # noqa: BLE001 -- a comparison of the user's own, which may do anything
+        return False
 
 
 def plain_list(values: tuple[object, ...]) -> str | None:
@@ -76,6 +84,8 @@ def _problem(value: object, path: str, above: tuple[int, ...]) -> NotJsonError |
     what = path.partition("[")[0]
     if isinstance(value, float) and value - value != 0:
         return NotJsonError(what, path, f"`{value!r}`, and JSON has no such number")
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS and _is_too_long(value):
+        return NotJsonError(what, path, "a number of more digits than Python writes down; keep it as text")
     if value is None or isinstance(value, str | int | float):
         return None
     if id(value) in above:
@@ -87,6 +97,15 @@ def _problem(value: object, path: str, above: tuple[int, ...]) -> NotJsonError |
         found = (_problem(item, f"{path}[{index}]", above) for index, item in enumerate(value))
         return next(filter(None, found), None)
     return NotJsonError(what, path, _describe(value))
+
+
+def _is_too_long(number: int) -> bool:
+    """Whether it has more digits than `sys.get_int_max_str_digits()` allows."""
+    try:
+        repr(number)
+    except ValueError:
+        return True
+    return False
 
 
 def _problem_of_mapping(value: Mapping[object, object], path: str, above: tuple[int, ...]) -> NotJsonError | None:

@@ -105,8 +105,8 @@ class Transaction(Protocol):
     ) -> None:
         """Write down an attempt that did not succeed, with its own error."""
 
-    def forget_step(self, place: Place) -> None:
-        """Take a step's answer back, so that the decision asks anew. Its attempts stay, its signal is free again."""
+    def forget_step(self, place: Place, *, gives_back: bool = True) -> None:
+        """Take a step's answer back, so that the decision asks anew. Its attempts stay; its signal is free if asked."""
 
     def copy_steps(self, source: str, target: str, before: int) -> int:
         """Give `target` the settled steps of `source` that come before trunk step `before`, with their branches."""

@@ -102,6 +102,8 @@ def probe(connection: sqlite3.Connection, version: str = sqlite3.sqlite_version)
 
 def inspect_file(path: Path) -> int:
     """The version of the file, 0 for a new one. Opens it for reading only, so what is refused stays untouched."""
+    if path.is_dir():
+        raise NotAStoreError(f"{str(path)!r} is a folder, and a store is a file. Nothing was done. Name a file in it.")
     if not path.exists() or path.stat().st_size == 0:
         return 0
     # Without a log the file is the whole truth, and reading it as immutable leaves no side files behind.

@@ -221,14 +221,15 @@ class SqliteTransaction:
             (*place, number, outcome, error, started_at, now, next_at),
         )
 
-    def forget_step(self, place: Place) -> None:
+    def forget_step(self, place: Place, *, gives_back: bool = True) -> None:
         """Take a step's answer back, so that the decision asks anew. Its attempts stay on record.
 
-        A signal that it had received can be received again.
+        A signal that it had received can be received again, unless it was an answer that is not to be heard twice.
         """
         self._execute("DELETE FROM steps WHERE run_id = ? AND branch = ? AND seq = ?", place)
-        given_back = (place.run_id, str(place))
-        self._execute("UPDATE signals SET taken_by = NULL WHERE run_id = ? AND taken_by = ?", given_back)
+        if gives_back:
+            given_back = (place.run_id, str(place))
+            self._execute("UPDATE signals SET taken_by = NULL WHERE run_id = ? AND taken_by = ?", given_back)
 
     def copy_steps(self, source: str, target: str, before: int) -> int:
         """Give `target` the settled steps of `source` that come before trunk step `before`, with their branches."""

@@ -231,14 +231,16 @@ class Writer:
                     failpoints.reach(unit.point.written)
             self._end(connection)
         except BaseException as error:
-            if connection.in_transaction:
-                _rollback(connection)
-                if isinstance(error, Exception):
-                    _fail(units, error)
-                    return set()
-                raise  # Ctrl-C in the thread that leads: the others' units were only rolled back, and are queued again
-            _settle(tried)  # interrupted just after the commit: it is kept
-            raise
+            refusal = self._named(error) if isinstance(error, sqlite3.Error) else error
+            # On a full disk SQLite itself rolls everything back, so that being in no transaction does not mean kept.
+            if not connection.in_transaction and not isinstance(refusal, StoreError):
+                _settle(tried)  # interrupted just after the commit: it is kept
+                raise
+            _rollback(connection)
+            if isinstance(refusal, Exception):
+                _fail(units, refusal)
+                return set()
+            raise  # Ctrl-C in the thread that leads: the others' units were only rolled back, and are queued again
         _settle(tried)
         if failpoints.armed:
             for unit in tried:
@@ -251,9 +253,11 @@ class Writer:
             connection.execute("SAVEPOINT unit")
         try:
             unit.value = unit.work(tx)
-        except Exception as error:  # noqa: BLE001  it belongs to the unit, and is raised to whoever asked for it
+        except Exception as error:  # it belongs to the unit, and is raised to whoever asked for it
             if isinstance(error, sqlite3.Error):
                 error = self._named(error)
+                if not connection.in_transaction:
+                    raise error from error.__cause__  # everything was rolled back with it, the others' writes too
             if not alone:
                 connection.execute("ROLLBACK TO unit")
                 connection.execute("RELEASE unit")

@@ -108,6 +108,12 @@ def _make(function: Callable[..., Any], name: str | None, description: str | Non
             "It would fail before it began.\nGive a number of seconds above 0, or None to wait as long as it takes."
         )
     color = color_of(function)
+    called_for = function if inspect.isroutine(function) or isinstance(function, partial) else type(function).__call__
+    if inspect.isgeneratorfunction(called_for) or inspect.isasyncgenfunction(called_for):
+        raise MisuseError(
+            f"The tool {called!r} is a generator function: calling it does none of its work.\n"
+            "The tool was not made.\nReturn a list, or drain the generator in a function of its own."
+        )
     if color not in (Color.SYNC, Color.ASYNC):
         raise MisuseError(
             f"The tool {called!r} is {function!r}, whose color cannot be told.\n"
@@ -129,7 +135,7 @@ def _arguments_model(function: Callable[..., Any], name: str, said: Mapping[str,
 
     hints = _hints(function, name)
     fields: dict[str, Any] = {}
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in _parameters(function, name):
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise MisuseError(
                 f"The tool {name!r} has the parameter `{parameter}`, which a model cannot fill by name.\n"
@@ -146,6 +152,16 @@ def _arguments_model(function: Callable[..., Any], name: str, said: Mapping[str,
             f"The tool {name!r} has a parameter that no JSON can describe: {problem.message}\n"
             "A model could not fill it, so the tool was not made.\n"
             "Annotate it with a type made of str, numbers, lists, dicts, Literal, dataclasses or pydantic models."
+        ) from problem
+
+
+def _parameters(function: Callable[..., Any], name: str) -> "list[inspect.Parameter]":
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as problem:
+        raise MisuseError(
+            f"The tool {name!r} is {function!r}, which does not say which parameters it has.\n"
+            "A model could not fill them, so the tool was not made.\nWrap it in a function of your own."
         ) from problem
 
 

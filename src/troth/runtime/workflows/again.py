@@ -51,7 +51,9 @@ def to_ask_again(
     if report.over_budget is not None:
         return _over_budget(rows, failed)
     blocks = [row for row in rows if row.kind == "together" and row.state is StepState.FAILED]
-    return [row for row in rows if row.name in failed and row.state is StepState.FAILED] + blocks
+    again = [row for row in rows if row.name in failed and row.state is StepState.FAILED]
+    questions = {one.place for one in report.steps if one.kind == "approval"}
+    return again + _answers([row for row in again if row.name in questions], rows) + blocks
 
 
 def _left_out(report: RunReport) -> str | None:
@@ -83,6 +85,12 @@ def _failed_block(report: RunReport, rows: Sequence[StepRecord]) -> str | None:
         if is_refusal and row.place.seq < last[row.place.branch]:
             return row.name
     return None
+
+
+def _answers(denials: Sequence[StepRecord], rows: Sequence[StepRecord]) -> list[StepRecord]:
+    """What was answered to the questions that were denied, or the silence: whoever goes on asks again."""
+    table = {(row.place.branch, row.place.seq): row for row in rows}
+    return [wait for row in denials for wait in _cut_short(row, table)]
 
 
 def _over_budget(rows: Sequence[StepRecord], failed: set[str]) -> list[StepRecord]:

@@ -7,14 +7,14 @@ import logging
 
 from troth.bridge import call
 from troth.runtime.engine import EmbeddedEngine, ResultTimeoutError, RunFailedError
-from troth.runtime.store import RunState
+from troth.runtime.store import RunState, StepState
 from troth.runtime.workflows.waits import approval_signal
 
 __all__ = ["Carrier"]
 
 log = logging.getLogger("troth.runtime")
 
-_QUESTION = f"signal '{approval_signal('')}"  # as the engine says what a run waits for
+_QUESTION = approval_signal("")  # how the names of the waits for a person begin
 _LOOK = 0.2  # seconds between looks at a run that may have come to a question
 
 
@@ -68,7 +68,10 @@ class Carrier:
     def _is_asking(self, run_id: str) -> bool:
         """Whether the run waits for a person and for nothing else."""
         run = self._engine.find(run_id)
-        return run is not None and run.state is RunState.WAITING and _QUESTION in (run.waiting_for or "")
+        if run is None or run.state is not RunState.WAITING:
+            return False
+        waits = [row for row in self._engine.steps(run_id) if row.state is StepState.WAITING]
+        return bool(waits) and all(row.name.startswith(_QUESTION) for row in waits)
 
     def await_end(self, run_id: str, *, wait: bool) -> None:
         """Wait for a run that is written down; where nobody carries it out, it is carried out here."""

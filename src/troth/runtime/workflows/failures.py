@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 
 from troth.errors import MisuseError, RunError
 from troth.runtime.sagas.rollback import Rollback, StepFailed
+from troth.runtime.store import NotJsonError
+from troth.runtime.store.payload import keep
 from troth.runtime.workflows.contracts import ABSENT, Contract
 from troth.runtime.workflows.problems import did_you_mean
 
@@ -68,7 +70,7 @@ def check_inputs(name: str, contracts: Mapping[str, Contract], given: Mapping[st
     whole: dict[str, object] = {}
     for key, contract in contracts.items():
         if key in given:
-            complaints.extend(contract.complaints(given[key], f"inputs.{key}"))
+            complaints.extend(list(contract.complaints(given[key], f"inputs.{key}")) or _not_json(given[key], key))
             whole[key] = given[key]
         elif contract.default is not ABSENT:
             whole[key] = contract.default
@@ -81,6 +83,14 @@ def check_inputs(name: str, contracts: Mapping[str, Contract], given: Mapping[st
         listed = "\n".join(f"  {one}" for one in complaints)
         raise WrongInputsError(f"The workflow {name!r} cannot take these inputs:\n{listed}\nNothing was started.")
     return whole
+
+
+def _not_json(value: object, key: str) -> list[str]:
+    try:
+        keep(value, f"inputs.{key}")
+    except NotJsonError as refused:
+        return [f"`{refused.path}` is {refused.why}"]
+    return []
 
 
 def check_output(step: str, contract: Contract | None, value: object) -> None:

@@ -12,7 +12,7 @@ from troth.runtime.workflows.fields import Desk
 from troth.runtime.workflows.nodes import ListNode, MapNode, Node, ScalarNode, plain
 from troth.runtime.workflows.paths import NAME
 from troth.runtime.workflows.problems import Unreadable, did_you_mean
-from troth.runtime.workflows.sources import Source, read_source
+from troth.runtime.workflows.sources import Literal, Source, TextOf, read_source
 from troth.runtime.workflows.spec import Target, TargetKind
 
 if TYPE_CHECKING:
@@ -264,11 +264,17 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class SourceType:
-    """Where one value comes from; see `sources`."""
+    """Where one value comes from; see `sources`. `is_list` says that nothing but a list will do."""
+
+    is_list: bool = False
 
     def read(self, node: Node, desk: Desk) -> Source:  # noqa: ARG002
         """The source."""
-        return read_source(node)
+        source = read_source(node)
+        is_list = not isinstance(source, TextOf | Literal) or isinstance(getattr(source, "literal", None), list)
+        if self.is_list and not is_list:
+            raise Unreadable(node.mark, f"this has to be a list, or a path to one, not {shown(node)}")
+        return source
 
     def dump(self, value: object) -> object:
         """As written."""

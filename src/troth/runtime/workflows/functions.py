@@ -9,6 +9,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -73,7 +74,7 @@ def _module(name: str, folder: Path) -> ModuleType:
         names = [path.stem for path in folder.glob("*.py")] if folder.is_dir() else []
         advice = did_you_mean(name, names, kind="module beside the workflow")
         raise NotFound(f"there is no module {name!r}, neither beside the workflow nor installed", advice) from missing
-    except Exception as broken:
+    except (Exception, SystemExit) as broken:
         raise NotFound(f"the module {name!r} cannot be imported: {type(broken).__name__}: {broken}") from broken
 
 
@@ -87,6 +88,11 @@ def _file_beside(name: str, folder: Path) -> Path | None:
 def _load_beside(name: str, path: Path, folder: Path) -> ModuleType:
     """The module at `path`. Two workflows may each have a `steps.py`: the second one gets a name of its own."""
     path = path.resolve()
+    with _lock_of(path):  # whoever comes while it is being loaded must not get half a module
+        return _load_once(name, path, folder)
+
+
+def _load_once(name: str, path: Path, folder: Path) -> ModuleType:
     for known in (name, _own_name(name, path), "__main__"):
         module = sys.modules.get(known)
         file = getattr(module, "__file__", None)
@@ -103,10 +109,19 @@ def _load_beside(name: str, path: Path, folder: Path) -> ModuleType:
             spec.loader.exec_module(module)
     except BaseException as broken:
         del sys.modules[as_name]
-        if isinstance(broken, Exception):
+        if isinstance(broken, (Exception, SystemExit)):
             raise NotFound(f"{path.name} cannot be imported: {type(broken).__name__}: {broken}") from broken
         raise
     return module
+
+
+def _lock_of(path: Path) -> threading.RLock:
+    with _LOCKS_LOCK:
+        return _LOCKS.setdefault(path, threading.RLock())
+
+
+_LOCKS: dict[Path, threading.RLock] = {}
+_LOCKS_LOCK = threading.Lock()
 
 
 def _own_name(name: str, path: Path) -> str:
@@ -115,7 +130,10 @@ def _own_name(name: str, path: Path) -> str:
 
 @contextlib.contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """While a module beside a workflow is loaded, its neighbours can be imported by it, as in a script."""
+    """While a module beside a workflow is loaded, its neighbours are the first to be imported by it, as in a script.
+
+    Later they are the last: a function that imports one when it is called finds it, and hides nothing from others.
+    """
     place = str(folder.resolve())
     sys.path.insert(0, place)
     try:
@@ -123,3 +141,5 @@ def _importable(folder: Path) -> Iterator[None]:
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove(place)
+        if place not in sys.path:
+            sys.path.append(place)

@@ -11,7 +11,7 @@ from troth.runtime.engine import EmbeddedEngine
 from troth.runtime.engine.errors import RunMismatchError
 from troth.runtime.engine.going_back import CAN_RESUME, at_one_moment
 from troth.runtime.engine.points import RUN_FORK, RUN_RESUME
-from troth.runtime.store import RunRecord, Transaction
+from troth.runtime.store import RunRecord, StepState, Transaction
 from troth.runtime.store.payload import keep
 from troth.runtime.workflows.again import to_ask_again, trunk_step
 from troth.runtime.workflows.ids import new_id
@@ -44,7 +44,7 @@ def reopen(engine: EmbeddedEngine, shelf: Shelf, run: RunRecord, how: Going) -> 
             tx.append_event(budget_stream(run.id), "budget", larger, now)
         if run.state in CAN_RESUME and tx.reopen_run(run.id, now, ended_at=run.finished_at):
             for row in again:
-                tx.forget_step(row.place)
+                tx.forget_step(row.place, gives_back=row.state is not StepState.DONE)
 
     engine.store.commit(RUN_RESUME, work)
     return run

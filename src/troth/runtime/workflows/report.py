@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from shlex import quote
 
 __all__ = ["AttemptReport", "ErrorReport", "RunReport", "RunWord", "StepReport", "StepWord"]
 
@@ -180,6 +181,11 @@ class RunReport:
         return self.state not in (RunWord.RUNNING, RunWord.WAITING, RunWord.INTERRUPTED)
 
     @property
+    def can_be_undone(self) -> bool:
+        """Whether it stopped at a failure with what it did left in place, to be resumed or given up."""
+        return self.state is RunWord.FAILED and not self.rolled_back
+
+    @property
     def done(self) -> tuple[str, ...]:
         """The steps that were done, those undone later included."""
         words = (StepWord.DONE, StepWord.UNDONE)
@@ -197,15 +203,15 @@ class RunReport:
 
         `store` is the file the run is in, where that is not the usual one.
         """
-        where = f" --store {store}" if store else ""
-        return tuple((command + where, says) for command, says in self._commands(self.id))
+        where = f" --store {quote(store)}" if store else ""
+        return tuple((command + where, says) for command, says in self._commands(quote(self.id)))
 
     def _commands(self, run: str) -> tuple[tuple[str, str], ...]:
         again = (f"troth runs fork {run}", "run it again with the same inputs, as a new run")
         match self.state:
             case RunWord.WAITING if self.waiting_for and self.waiting_for[0].kind == "approval":
                 place = self.waiting_for[0].place
-                approve = f"troth runs approve {run}" + (f" --step {place}" if len(self.waiting_for) > 1 else "")
+                approve = f"troth runs approve {run}" + (f" --step {quote(place)}" if len(self.waiting_for) > 1 else "")
                 return ((approve, "say yes and go on"), (f"{approve} --deny", "say no"))
             case RunWord.FAILED if self.rolled_back:
                 return (again,)

@@ -13,6 +13,7 @@ from troth.runtime.workflows.kinds import blocks_of, kind_of, paths_in
 from troth.runtime.workflows.nodes import Mark
 from troth.runtime.workflows.paths import Path
 from troth.runtime.workflows.problems import Problems, did_you_mean, nearest
+from troth.runtime.workflows.sources import FromPath
 from troth.runtime.workflows.spec import Block, Step, WorkflowSpec
 
 __all__ = ["RUN_FIELDS", "check_paths"]
@@ -88,6 +89,7 @@ class _Check:
     def step(self, step: Step, scope: _Scope, siblings: Mapping[str, Step] | None = None) -> None:
         kind = kind_of(step)
         self.paths(kind.reads(step.body), scope, step, siblings)
+        self.list_of(step, scope)
         if step.undo is not None and step.undo.inputs is not None:
             undoing = replace(scope.with_steps({step.id: step}), names=(*scope.names, "result"))
             self.paths(paths_in(step.undo.inputs), undoing, None)
@@ -96,6 +98,22 @@ class _Check:
             self.inner_inputs(step, inner)
         for block in blocks_of(step):
             self.block(block, scope, f"{step.id!r}")
+
+    def list_of(self, step: Step, scope: _Scope) -> None:
+        """What an `each` goes through is a list, as far as contracts tell."""
+        source = getattr(step.body, "each", None)
+        if not isinstance(source, FromPath) or len(source.path.parts) == 0:
+            return
+        name, *rest = source.path.parts
+        found: Contract | str | None = None
+        if source.path.root == "inputs":
+            found = scope.inputs.get(str(name))
+        elif source.path.root == "steps" and str(name) in scope.steps:
+            found = scope.steps[str(name)].output
+        for part in rest:
+            found = found.below(part) if isinstance(found, Contract) else None
+        if isinstance(found, Contract) and found.type not in ("list", "any"):
+            self.problems.add(source.mark, f"`each` goes through a list, and `{source.path}` is of type {found.type}")
 
     def inner_inputs(self, step: Step, inner: WorkflowSpec) -> None:
         given: Mapping[str, object] = getattr(step.body, "inputs", {})

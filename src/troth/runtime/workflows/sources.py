@@ -141,6 +141,8 @@ def _read_text(text: str, mark: Mark) -> TextOf:
         pieces += [text[end : hole.start()], path]
         end = hole.end()
     pieces.append(text[end:])
+    if "${" in text[end:]:
+        raise Unreadable(mark.shifted(text.index("${", end)), "this `${` is not closed with `}`", _ADVICE)
     return TextOf(tuple(piece for piece in pieces if piece != ""), mark)
 
 

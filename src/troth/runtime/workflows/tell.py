@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from typing import Any
 
 from troth.runtime.agents.model import Usage
@@ -322,7 +323,7 @@ def _of_row(row: StepRecord, place: str, kind: str, depth: int, detail: str, *, 
         detail,
         started_at=_first_start(row),
         ended_at=row.finished_at,
-        attempts=tuple(map(_attempt, row.attempts)),
+        attempts=tuple(starmap(_attempt, enumerate(row.attempts, start=1))),
         tries=row.attempt,
         error=_error(row.error),
         inputs=_inputs(row),
@@ -342,8 +343,9 @@ def _inputs(row: StepRecord) -> object:
     return given[1] if len(given) == 2 else {}
 
 
-def _attempt(one: Attempt) -> AttemptReport:
-    return AttemptReport(one.number, one.outcome, _error(one.error), one.started_at, one.finished_at, one.next_at)
+def _attempt(number: int, one: Attempt) -> AttemptReport:
+    """Counted through: the engine begins anew with 1 where a run was resumed."""
+    return AttemptReport(number, one.outcome, _error(one.error), one.started_at, one.finished_at, one.next_at)
 
 
 def _error(error: Mapping[str, Any] | None) -> ErrorReport | None:

@@ -38,7 +38,7 @@ KIND = Kind(
     says="does the same steps for each item of a list",
     body=EachBody,
     fields=(
-        Field("each", SourceType(), "the list: a path to it, or the list itself", required=True),
+        Field("each", SourceType(is_list=True), "the list: a path to it, or the list itself", required=True),
         Field("steps", Steps(), "what is done for each item", required=True, default=()),
         Field("item", Identifier(), "what the item is called in the steps", default="item"),
         Field("join", Choice(JOINS, or_count=True), "how many have to succeed", default="all"),
