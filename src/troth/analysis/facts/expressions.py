@@ -425,9 +425,8 @@ class ExpressionReader:
 
 
 READ: dict[type, Callable[[ExpressionReader, Any], Any]] = {
-    **dict.fromkeys(
-        ast.expr.__subclasses__(), ExpressionReader._parts
-    ),  # kinds that are newer than this (t-strings, say)
+    # Of kinds that are newer than this table (t-strings, say) the parts are read.
+    **dict.fromkeys(ast.expr.__subclasses__(), ExpressionReader._parts),
     type(None): _no_key,
     ast.Name: ExpressionReader._name,
     ast.Attribute: ExpressionReader._attribute,

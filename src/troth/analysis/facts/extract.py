@@ -404,7 +404,7 @@ class _FileReader(ExpressionReader):
                 continue
             if not text and not is_inside:  # what `wanted` would say is looked for in one text
                 text = "\n".join(("", *calls, *awaited, ""))
-            if name in wanted or (f"\n{name}." in text or f"\n{name}\n" in text):
+            if name in wanted or f"\n{name}." in text or f"\n{name}\n" in text:
                 told.append(one)
         return tuple(told)
 
