@@ -238,9 +238,9 @@ def test_environment_of_a_project(tmp_path):
 def test_environment_that_is_named(tmp_path):
     """A folder, an interpreter or a command; what is not there is refused."""
     own = environment(tmp_path / ".venv")
-    assert named_environment(".venv", tmp_path) == own
-    assert named_environment(".venv/bin/python", tmp_path) == own
-    assert named_environment("python3", tmp_path).name == "python3"
+    assert named_environment(".venv", tmp_path, "`--python`") == own
+    assert named_environment(".venv/bin/python", tmp_path, "`--python`") == own
+    assert named_environment("python3", tmp_path, "`--python`").name == "python3"
     for wrong in ("nowhere", "pythn3.99", "."):
         with pytest.raises(MisuseError, match="--python"):
-            named_environment(wrong, tmp_path)
+            named_environment(wrong, tmp_path, "`--python`")

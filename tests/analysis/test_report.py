@@ -38,6 +38,13 @@ UNSURE = LOST._replace(fix=Fix("await the call", "likely", ()))
 MAYBE = Finding("T101", "unawaited-coroutine", Span("n.ipynb", 2, 1, 2, 7, 3), "50% lost,\nreally: so", "likely")
 
 
+def blocking(count: int, files: int = 1) -> list[Finding]:
+    return [
+        Finding("T602", "blocking-call", Span(f"f{n % files}.py", n + 1, 1, n + 1, 9), f"m{n}", "likely", subject="get")
+        for n in range(count)
+    ]
+
+
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
     (tmp_path / "app").mkdir()
@@ -106,6 +113,36 @@ def test_advice_where_there_is_no_fix(documentation, symbol, cell, says, report,
     told = advice(finding, changed(report, rules={"T101": page}))
     assert says in told
     assert "_ =" not in told
+
+
+@pytest.mark.parametrize(
+    ("findings", "told_in_full"),
+    [
+        pytest.param([LOST, *blocking(60, files=3)], 1 + 3, id="one rule drowns the others"),
+        pytest.param(blocking(60), 60, id="there are no others"),
+        pytest.param([LOST, *blocking(40)], 41, id="not so many"),
+        pytest.param([*[LOST._replace(message=str(n)) for n in range(70)], *blocking(60)], 1 + 60, id="the other one"),
+        pytest.param([*[LOST._replace(message=str(n)) for n in range(60)], *blocking(60)], 120, id="both are as many"),
+    ],
+)
+def test_a_rule_that_drowns_the_others_is_told_in_short(findings, told_in_full, report):
+    """Each has its place at the start of a line and its message; the reasons and the advice once in each file."""
+    lines = list(text.render(changed(report, findings=tuple(findings))))
+    assert sum(line.startswith(("  fix  ", "  repair  ")) for line in lines) == told_in_full
+    assert sum("  T602 " in line or "  T101 " in line for line in lines) == len(findings)
+    short = [line for line in lines if line.startswith("f0.py:") and line.endswith("  m3")]
+    assert len(short) == (told_in_full == 4)
+    assert ("told in full once in each file" in "\n".join(lines)) == (told_in_full < len(findings))
+
+
+def test_a_flood_is_summed_up(report):
+    """What it is about, and how to be rid of it or to see it alone."""
+    lines = list(text.render(changed(report, findings=(LOST, *blocking(60, files=2)))))
+    assert lines[-4:-1] == [
+        "",
+        "T602 blocking-call is 60 of these, in 2 files, most often about `get` (60); told in full once in each file",
+        "`--select T602` tells all of it in full, `--ignore T602` leaves 1 other",
+    ]
 
 
 def test_frames_on_a_terminal(report):

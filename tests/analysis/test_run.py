@@ -65,6 +65,25 @@ def test_a_deleted_file_takes_its_findings_along(tmp_path: Path) -> None:
     assert not analyse(write(root, {}), cache=cache).findings
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"# coding: klingon\nx = 1\n", id="a coding nobody knows, which Python puts at column -1"),
+        pytest.param(b"x = (", id="an end too soon"),
+        pytest.param(b"x = 1\0", id="null bytes"),
+        pytest.param(b"\xff\xfex = 1", id="another encoding"),
+        pytest.param(b"\n\n  x = 1", id="an indent"),
+        pytest.param(b'"""', id="an open string"),
+    ],
+)
+def test_an_unreadable_file_has_a_place_from_1(tmp_path: Path, data: bytes) -> None:
+    """Lines and columns are 1 or more, whatever the parser says: formats are made of them."""
+    (tmp_path / "broken.py").write_bytes(data)
+    [finding] = analyse(write(tmp_path, {})).findings
+    assert finding.code == "T001"
+    assert min(finding.span.line, finding.span.column, finding.span.end_line, finding.span.end_column) >= 1
+
+
 def test_an_unreadable_file_is_one_finding_and_the_rest_is_checked(tmp_path: Path) -> None:
     """Bytes that are no text, text that is no Python: each one finding."""
     (tmp_path / "bytes.py").write_bytes(b"x = '\xff'\n")

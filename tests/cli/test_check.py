@@ -130,6 +130,28 @@ def test_settings_are_used(buggy):
     assert (done.code, done.err.splitlines()[0].endswith("pyproject.toml:3: There is no setting 'selct'.")) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param(
+            'ignore = [\n  "T101",\n  "unawaited-corutine",\n]\n', "4: `ignore`: there is no rule", id="ignore"
+        ),
+        pytest.param('\nselect = ["T99"]\n', "3: `select`: there is no rule 'T99'", id="select"),
+        pytest.param('[tool.troth.per-file-ignores]\n"a.py" = ["T1", "TT"]\n', "3: `per-file-ignores`", id="in files"),
+        pytest.param("confidence = 'likely'\npython = 'no/where'\n", "3: `python = 'no/where'`: there is", id="python"),
+    ],
+)
+@pytest.mark.parametrize("folder", ["", "part/"], ids=["of the project", "of a package in it"])
+def test_settings_that_name_what_is_not_there(folder, text, says, buggy):
+    """Refused with the file and the line that name it, also where a wider or a narrower file has other settings."""
+    other = "pyproject.toml" if folder else "part/pyproject.toml"
+    buggy.write({f"{folder}pyproject.toml": f"[tool.troth]\n{text}", other: "[tool.troth]\nforce-exclude = true\n"})
+    buggy.write({"part/module.py": "async def f(): ...\n\n\nasync def g():\n    f()\n"})
+    done = buggy.troth("check", "part")
+    assert (done.code, done.out) == (2, "")
+    assert f"{folder}pyproject.toml:{says}" in done.err.splitlines()[0]
+
+
 def test_settings_of_a_package_count_for_its_files_however_it_is_checked(buggy):
     """Naming a part of a project gives the same answer about it as checking the whole."""
     buggy.write(
@@ -143,6 +165,49 @@ def test_settings_of_a_package_count_for_its_files_however_it_is_checked(buggy):
     for paths in ([], ["pk"], ["pk/service.py", "service.py"]):
         done = buggy.troth("check", "--output-format", "json", *paths)
         assert [one["path"] for one in json.loads(done.out)] == (["service.py"] if paths != ["pk"] else [])
+
+
+BLOCKING = "import asyncio, requests, subprocess, time\nfrom pathlib import Path\n\n\nasync def main(name: Path):\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "others"),
+    [
+        pytest.param("asyncio.create_task(work())", "RUF006", "RUF029", id="a dropped task"),
+        pytest.param("asyncio.create_task(work())", "ASYNC300", "ASYNC251", id="a dropped task, flake8-async"),
+        pytest.param("time.sleep(1)", "ASYNC251", "ASYNC210", id="sleep"),
+        pytest.param("requests.get('http://example.org')", "ASYNC210", "ASYNC251, RUF006", id="network"),
+        pytest.param("subprocess.run(['ls'])", "ASYNC221", "ASYNC210", id="a program"),
+        pytest.param("subprocess.Popen(['ls'])", "ASYNC220", "ASYNC230", id="a program that starts"),
+        pytest.param("name.read_text()", "ASYNC240", "ASYNC222", id="a file"),
+        pytest.param("helper()", None, "ASYNC251", id="down a chain, which no other linter sees"),
+        pytest.param("work()", None, "RUF006, ASYNC105", id="a lost call"),
+    ],
+)
+def test_what_is_acknowledged_to_another_linter_is_not_told_again(line, code, others, project):
+    """A code that says the same silences the finding and is counted; another code or a bare `# noqa` does not."""
+    more = "\n\nasync def work():\n    await asyncio.sleep(1)\n\n\ndef helper():\n    time.sleep(1)\n"
+
+    def check(comment: str) -> tuple[int, str]:
+        project.write({"app.py": f"{BLOCKING}    {line}  {comment}{more}"})
+        done = project.troth("check", "app.py", "--no-cache")
+        return done.code, done.out.splitlines()[-1]
+
+    for comment in ("", "# noqa", f"# noqa: {others}", "# noqa: E501", f"# ruff: noqa: {code}", "# type: ignore"):
+        assert check(comment)[0] == 1, comment
+    said = "All clear: 1 file checked (1 silenced by `# noqa` with a code that says the same)"
+    for comment in (f"# noqa: {code}", f"# noqa:E501,{code}", f"#NOQA : S101 {code} why", f"# ruff: ignore[{code}]"):
+        assert code is None or check(comment) == (0, said), comment
+
+
+def test_needless_async_that_is_acknowledged(project):
+    """The comment stands on the line of the `def`."""
+    text = "async def load():  # noqa: RUF029\n    return 1\n\n\nasync def main():\n"
+    project.write({"app.py": f"{text}    return await load()\n"})
+    done = project.troth("check", "--select", "T301", "--no-cache")
+    assert (done.code, "`# noqa`" in done.out) == (0, True)
+    project.write({"app.py": f"{text.replace('RUF029', 'RUF006')}    return await load()\n"})
+    assert project.troth("check", "--select", "T301", "--no-cache").code == 1
 
 
 def test_comments_silence_and_idle_ones_are_reported(buggy):

@@ -71,7 +71,15 @@ def analyse(
             return looking(is_kept=False)
     finally:
         if collecting:
-            gc.enable()
+            _collect_again()
+
+
+def _collect_again() -> None:
+    """Switch the collector on, without a look at all that came while it was off: that takes as long as ten rules."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()  # now all of it is old, and looked at when its time comes
+    gc.enable()
 
 
 def _analyse(

@@ -1,6 +1,6 @@
 """Knows which rules are meant by codes, beginnings of codes and names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from troth.errors import MisuseError
@@ -31,8 +31,13 @@ def _best(words: Sequence[str], code: str, name: str) -> int:
     return max(found, default=-1)
 
 
-def check_names(words: Sequence[str], rules: Mapping[str, str], where: str) -> tuple[str, ...]:
-    """The words, if each of them means a rule; `rules` gives the name for each code, `where` says who wrote them."""
+def check_names(
+    words: Sequence[str], rules: Mapping[str, str], where: str, place: Callable[[str], str] | None = None
+) -> tuple[str, ...]:
+    """The words, if each of them means a rule; `rules` gives the name for each code.
+
+    `where` says who wrote them, and `place`, for those of a file, where in it one of them stands.
+    """
     known = set(rules.values())
     tidy = []
     for word in words:
@@ -43,7 +48,7 @@ def check_names(words: Sequence[str], rules: Mapping[str, str], where: str) -> t
             tidy.append(code)
         else:
             raise MisuseError(
-                f"{where}: there is no rule {word!r}.\n"
+                f"{f'{place(word)}: ' if place else ''}{where}: there is no rule {word!r}.\n"
                 "Nothing was checked, so that a misspelt rule never passes for a clean one.\n"
                 + nearest_rule(word, rules)
             )

@@ -61,6 +61,14 @@ class Settings(NamedTuple):
         both: dict[str, Any] = {one: _either(getattr(self, one), getattr(wider, one)) for one in _NAMES}
         return Settings(files=self.files + wider.files, **both)
 
+    def place_of(self, word: str) -> str:
+        """Where a text stands in these files, as `file:line`; the nearest file where none says it in so many words."""
+        for file in self.files:
+            for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+                if f'"{word}"' in line or f"'{word}'" in line:
+                    return f"{file}:{number}"
+        return str(self.files[0])
+
 
 class _Place(NamedTuple):
     """A table in a file, for messages that can be clicked."""
@@ -137,7 +145,7 @@ def read_settings(file: Path) -> Settings | None:
         raise MisuseError(
             f"{file}:{_line_in(str(problem), data)}: this is not TOML: {problem}\n"
             "Nothing was checked, since the settings in it may matter.\n"
-            "Repair the file; `python -m tomllib` does not read it either."
+            "Repair the file: no other tool that reads it can do so either."
         ) from problem
     table: object = document if whole else _inner(document, "tool", "troth")
     if table is None:
@@ -149,7 +157,7 @@ def read_settings(file: Path) -> Settings | None:
     for key, value in table.items():
         reader = KEYS.get(key)
         if reader is None:
-            raise place.wrong(key, f"There is no setting {key!r}.", _nearest(key))
+            raise place.wrong(key, f"There is no setting {key!r}.", _nearest(key, file.name))
         values[key.replace("-", "_")] = reader(key, value, place)
     return Settings(files=(file,), **values)
 
@@ -158,9 +166,13 @@ def _either(own: object, wider: object) -> object:
     return wider if own is None else own
 
 
-def _nearest(key: str) -> str:
+def _nearest(key: str, file: str) -> str:
     from difflib import get_close_matches
 
+    if key == "tool" and file == "troth.toml":
+        return (
+            "In `troth.toml` the settings stand by themselves, without the `[tool.troth]` that `pyproject.toml` needs."
+        )
     near = get_close_matches(key.replace("_", "-"), KEYS, n=1, cutoff=0.75)
     known = f"The settings are: {', '.join(KEYS)}."
     return f"Did you mean {near[0]!r}? {known}" if near else known

@@ -1,6 +1,6 @@
 """Knows how `# troth: allow <rule>` silences a finding, and which of these comments silence nothing.
 
-Only Troth's own comment counts: `# noqa` and `# type: ignore` speak to other tools, which say nothing about lost calls.
+Only Troth's own comment counts here. What others say to other tools is looked at in `acknowledged.py`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -49,6 +49,8 @@ def unused(
     names = {name: code for code, name in rules.items()} | {code: code for code in rules}
     found = []
     for allow in allows:
+        if allow.codes:
+            continue  # for another tool, which knows best whether it is needed
         idle = [name for name in allow.names if (allow, name) not in used]
         idle = [name for name in idle if name not in names or is_on(names[name], rules[names[name]])]
         if idle or not allow.names:

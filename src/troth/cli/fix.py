@@ -102,7 +102,7 @@ def _refuse_dirty(root: Path, args: argparse.Namespace) -> None:
 def _show(settled: "Settled") -> int:
     from troth.analysis.fix.diff import diff
 
-    say(line.removesuffix("\n") for change in settled.changes for line in diff(change))
+    say(line.removesuffix(b"\n") for change in settled.changes for line in diff(change))
     if not settled.changes:
         sys.stderr.write("Nothing to repair: no finding has a fix that may be applied.\n")
     return Exit.FOUND if settled.changes else Exit.CLEAN

@@ -82,12 +82,16 @@ def _descriptor_of_stderr(stdout: TextIO) -> Iterator[None]:
         os.close(kept)
 
 
-def say(lines: Iterable[str]) -> bool:
-    """Print lines to stdout; False if nobody is left to read them, which is no failure of ours."""
+def say(lines: Iterable[str | bytes]) -> bool:
+    """Print lines to stdout, bytes as they are; False if nobody is left to read them, which is no failure of ours."""
     any_letter()
     try:
         for line in lines:
-            sys.stdout.write(line + "\n")
+            if isinstance(line, bytes):
+                sys.stdout.flush()
+                sys.stdout.buffer.write(line + b"\n")
+            else:
+                sys.stdout.write(line + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         reader_left()

@@ -125,7 +125,7 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
             "Nothing was changed.\nRepair these places first, or recolor what they call too (`--cascade`)."
         )
     if args.diff:
-        say(line.removesuffix("\n") for change in changes for line in diff(change))
+        say(line.removesuffix(b"\n") for change in changes for line in diff(change))
         return Exit.CLEAN
     _refuse_dirty(root, changes, allow=args.allow_dirty)
     carried_out(root, changes, args.verify, prepared.request.cwd)

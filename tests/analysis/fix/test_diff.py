@@ -12,8 +12,8 @@ from troth.analysis.fix.diff import diff
 
 def patched(tmp_path, before: bytes, after: bytes) -> bytes:
     (tmp_path / "a.py").write_bytes(before)
-    text = "".join(diff(Change("a.py", before, after)))
-    subprocess.run(["git", "apply", "--unsafe-paths", "-"], cwd=tmp_path, input=text.encode(), check=True, timeout=30)
+    patch = b"".join(diff(Change("a.py", before, after)))
+    subprocess.run(["git", "apply", "--unsafe-paths", "-"], cwd=tmp_path, input=patch, check=True, timeout=30)
     return (tmp_path / "a.py").read_bytes()
 
 
@@ -25,6 +25,8 @@ def patched(tmp_path, before: bytes, after: bytes) -> bytes:
         pytest.param(b"a\nb", b"a\nc", id="no newline at the end"),
         pytest.param(b"a\n\x0cb\n", b"a\n\x0cc\n", id="form feed"),
         pytest.param("é\nb\n".encode(), "é\nc\n".encode(), id="not ASCII"),
+        pytest.param(b"# coding: latin-1\n\xe9\nb\n", b"# coding: latin-1\n\xe9\nc\n", id="not UTF-8"),
+        pytest.param(b"a\rb\r", b"a\rc\r", id="CR alone"),
     ],
 )
 def test_git_applies_it(tmp_path, before, after):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from troth.analysis.acknowledged import without_acknowledged
 from troth.analysis.answer import Analysis
 from troth.analysis.checking.prepare import Prepared
 from troth.analysis.checking.reported import Reported
@@ -75,6 +76,7 @@ def check(
     comments = Comments(cache) if memory is None else memory.comments
     allows = comments.of(sorted(scope.reported), root, lines, prepared.overlay)
     kept, silenced, used = silence(_by_cell(result.findings, lines), allows)
+    kept, acknowledged = without_acknowledged(kept, allows)
     unread = {*result.unreadable, *result.newer_syntax}
     kept += _idle([one for one in allows if one.span.path not in unread], used, prepared, lines, is_reported)
     if past is not None:
@@ -88,6 +90,7 @@ def check(
         rules=prepared.rules,
         shown=shown_from(request.cwd, root),
         silenced=sum(map(is_reported, silenced)),
+        acknowledged=sum(map(is_reported, acknowledged)),
         newer_syntax=newer,
         since=request.since,
         program=result.program,
@@ -148,7 +151,7 @@ def _new_since(
     before = _by_cell(look_at(past.project, past.overlay).findings, old_lines)
     then = Comments().of(sorted(past.project.files), prepared.root.path, old_lines, past.overlay)
     before_kept, _, _ = silence(before, then)
-    return introduced(past, before_kept, today, lines)
+    return introduced(past, without_acknowledged(before_kept, then)[0], today, lines)
 
 
 def _by_cell(findings: Sequence[Finding], lines: Lines) -> Sequence[Finding]:

@@ -46,9 +46,10 @@ class Prepared(NamedTuple):
 
     def python(self) -> Path | None:
         """The interpreter whose packages are read; one that is named but not there is refused."""
-        named = self.request.python or self.settings.python
-        if named is not None:
-            return named_environment(named, self.request.cwd)
+        if self.request.python:
+            return named_environment(self.request.python, self.request.cwd, f"`--python {self.request.python}`")
+        if named := self.settings.python:
+            return named_environment(named, self.request.cwd, f"{self.settings.place_of(named)}: `python = {named!r}`")
         inner = [self.root.path / folder for folder in self.scope.marked if folder]
         return find_environment([self.root.path, self.request.cwd, *inner])
 
@@ -111,11 +112,10 @@ def check_selection(request: Request, settings: Settings, names: Mapping[str, st
     """Refuse names that no rule has, wherever they are written."""
     check_names(request.select or (), names, "`--select`")
     check_names(request.ignore, names, "`--ignore`")
-    where = str(settings.files[0]) if settings.files else ""
-    check_names(settings.select or (), names, f"{where}: `select`")
-    check_names(settings.ignore or (), names, f"{where}: `ignore`")
+    check_names(settings.select or (), names, "`select`", settings.place_of)
+    check_names(settings.ignore or (), names, "`ignore`", settings.place_of)
     for _, ignored in settings.per_file_ignores or ():
-        check_names(ignored, names, f"{where}: `per-file-ignores`")
+        check_names(ignored, names, "`per-file-ignores`", settings.place_of)
 
 
 def _without(scope: Scope, root: Path, excludes: Sequence[Patterns], keep: set[str]) -> Scope:

@@ -6,7 +6,7 @@ from typing import Any
 
 from troth.analysis.facts.model import At, Node, Param
 
-__all__ = ["UNTOLD", "ExpressionReader", "at"]
+__all__ = ["READ", "UNTOLD", "ExpressionReader", "at"]
 
 _LONGEST_STRING = 120  # longer ones are neither names nor types; dict keys and getattr names are far shorter
 
@@ -45,22 +45,32 @@ def at(node: Any) -> At:
     return (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
 
 
-class _Readers(dict[type, Callable[[Any], Node]]):
-    """The reader of each kind of expression; one for all kinds that are newer than this table (t-strings, say)."""
+# Read once: looking into the module `ast` for each node of a project takes time of its own.
+_Name = ast.Name
+_Attribute = ast.Attribute
+_Call = ast.Call
+_Constant = ast.Constant
+_FormattedValue = ast.FormattedValue
 
-    def __init__(self, known: dict[type, Callable[[Any], Node]], other: Callable[[Any], Node]) -> None:
-        super().__init__(known)
-        self._other = other
 
-    def __missing__(self, kind: type) -> Callable[[Any], Node]:
-        return self._other
+class _Names(dict[str, Node]):
+    """The names that stand somewhere as a value, each with the one tuple for all its places."""
+
+    def __missing__(self, name: str) -> Node:
+        node = self[name] = ("name", name)
+        return node
+
+
+def _no_key(_reader: "ExpressionReader", _node: None) -> None:
+    """The key of `**others` in a dict."""
 
 
 class ExpressionReader:
     """Reads expressions; collects on the way which callees are awaited on the spot and which are not.
 
-    One dictionary look-up and one call per node: this runs over every expression of a project, and twice the time of
-    `ast.parse` is all there is for everything.
+    This runs over every expression of a project, and twice the time of `ast.parse` is all there is for everything. So
+    names and constants, which are most of all nodes, are read where they are met; the others cost one look-up and one
+    call. Comprehensions are written as loops: before 3.12 each is a function of its own.
     """
 
     def __init__(self) -> None:
@@ -69,45 +79,21 @@ class ExpressionReader:
         self.keyed: set[str] = set()
         self.taken: set[str] = set()
         self.origins: dict[str, str] = {}  # of each variable; "?" where there is none that is simple, or several
-        self.mentions: set[str] = set()
-        self._mention = self.mentions.add
+        self.names = _Names()
+        self.attributes: set[str] = set()  # that stand somewhere as a value; "lambda" for any of those
         self.generator = False
         self.waits = False
         self.flavors: dict[str, bool] = {}  # what the file says of itself: `_IS_SYNC = True`
-        readers: dict[type, Callable[[Any], Node]] = {
-            ast.Name: self._name,
-            ast.Attribute: self._attribute,
-            ast.Call: self._call,
-            ast.Await: self._await,
-            ast.Constant: self._constant,
-            ast.Subscript: self._subscript,
-            ast.List: self._list,
-            ast.Tuple: self._tuple,
-            ast.Set: self._set,
-            ast.Dict: self._dict,
-            ast.IfExp: self._ifexp,
-            ast.BoolOp: self._boolop,
-            ast.UnaryOp: self._unaryop,
-            ast.BinOp: self._binop,
-            ast.Compare: self._compare,
-            ast.Lambda: self._lambda,
-            ast.ListComp: self._comprehension,
-            ast.SetComp: self._comprehension,
-            ast.GeneratorExp: self._comprehension,
-            ast.DictComp: self._dict_comprehension,
-            ast.Yield: self._yield,
-            ast.YieldFrom: self._yield_from,
-            ast.Starred: self._starred,
-            ast.JoinedStr: self._joined,
-            ast.FormattedValue: self._formatted,
-            ast.NamedExpr: self._walrus,
-            ast.Slice: self._slice,
-        }
-        self.read = _Readers(readers, self._parts)
+
+    @property
+    def mentions(self) -> set[str]:
+        """The names and attributes that stood somewhere as a value."""
+        return self.attributes.union(self.names)
 
     def expr(self, node: Any) -> Node:
         """The tuple for any expression."""
-        return self.read[type(node)](node)
+        kind = type(node)
+        return self.names[node.id] if kind is _Name else READ[kind](self, node)
 
     def bind(self, target: Node) -> None:
         """Note that the variables of `target` get values of which nothing simple can be said."""
@@ -130,115 +116,151 @@ class ExpressionReader:
 
     def _origin(self, value: Any) -> str:
         kind = type(value)
-        if kind is ast.Call:
+        if kind is _Call:
             callee = self._callee(value.func)
             return f"{callee}()" if callee and callee[0] not in "?[(" else UNTOLD
-        if kind is ast.Await and type(value.value) is ast.Call:
+        if kind is ast.Await and type(value.value) is _Call:
             origin = self._origin(value.value)
             return origin if origin == UNTOLD else f"await {origin}"
         return _LITERALS.get(kind, UNTOLD)
 
-    def _name(self, node: ast.Name) -> Node:
-        name = node.id
-        self._mention(name)
-        return ("name", name)
+    def _name(self, node: Any) -> Node:
+        return self.names[node.id]
 
-    def _attribute(self, node: ast.Attribute) -> Node:
+    def _attribute(self, node: Any) -> Node:
         base, name = node.value, node.attr
-        self._mention(name)
-        if type(base) is ast.Name:
-            self._mention(base.id)
-            inner: Node = ("name", base.id)
-        else:
-            inner = self.read[type(base)](base)
-        return ("attr", inner, name, (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset))
+        kind = type(base)
+        self.attributes.add(name)
+        return (
+            "attr",
+            self.names[base.id] if kind is _Name else READ[kind](self, base),
+            name,
+            (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
+        )
 
     def _callee(self, func: Any) -> str:
-        if type(func) is ast.Name:  # nearly all are this or the next
-            return func.id
-        if type(func) is ast.Attribute and type(func.value) is ast.Name:
+        kind = type(func)
+        if kind is _Name:  # nearly all are this or the next
+            name: str = func.id
+            return name
+        if kind is _Attribute and type(func.value) is _Name:
             return f"{func.value.id}.{func.attr}"
         names: list[str] = []
-        while type(func) is ast.Attribute:
+        while type(func) is _Attribute:
             names.append(func.attr)
             func = func.value
-        if type(func) is ast.Name:
+        if type(func) is _Name:
             names.append(func.id)
         elif names:
             names.append("?")
         else:
-            return "[]" if type(func) is ast.Subscript else "()" if type(func) is ast.Call else ""
+            return "[]" if type(func) is ast.Subscript else "()" if type(func) is _Call else ""
         names.reverse()
         return ".".join(names)
 
-    def _call(self, node: ast.Call) -> Node:
-        callee = self._callee(node.func)
-        if callee:
-            self.calls.add(callee)
-        return self._call_itself(node)
+    def _call(self, node: Any) -> Node:
+        return self.called(node, self.calls)
 
-    def _call_itself(self, node: ast.Call) -> Node:
-        read = self.read
-        func, args = node.func, node.args
+    def called(self, node: Any, told: set[str]) -> Node:
+        """The tuple for a call; its callee as written is added to `told`, and is not mentioned as a value."""
+        names = self.names
+        func, args, given = node.func, node.args, node.keywords
         kind = type(func)
-        callee: Node  # what is called is not mentioned as a value
-        if kind is ast.Name:
-            callee = ("name", func.id)  # type: ignore[attr-defined]
-        elif kind is ast.Attribute:
-            base = func.value  # type: ignore[attr-defined]
-            place = (func.lineno, func.col_offset, func.end_lineno, func.end_col_offset)
-            if type(base) is ast.Name:
-                self._mention(base.id)
-                callee = ("attr", ("name", base.id), func.attr, place)  # type: ignore[attr-defined]
+        callee: Node
+        if kind is _Name:
+            name = func.id
+            told.add(name)
+            callee = ("name", name)
+        elif kind is _Attribute:
+            base, name = func.value, func.attr
+            kind = type(base)
+            if kind is _Name:
+                inner = names[base.id]
+                told.add(f"{inner[1]}.{name}")
             else:
-                callee = ("attr", read[type(base)](base), func.attr, place)  # type: ignore[attr-defined]
+                told.add(self._callee(func))
+                inner = READ[kind](self, base)
+            callee = ("attr", inner, name, (func.lineno, func.col_offset, func.end_lineno, func.end_col_offset))
         else:
-            callee = read[kind](func)
-        return (
-            "call",
-            callee,
-            tuple([read[type(a)](a) for a in args]) if args else (),
-            tuple([(k.arg, read[type(k.value)](k.value)) for k in node.keywords]) if node.keywords else (),
-            (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
-        )
+            if written := self._callee(func):
+                told.add(written)
+            callee = READ[kind](self, func)
+        if given:
+            keywords: list[tuple[str | None, Node]] = []
+            for keyword in given:
+                value = keyword.value
+                kind = type(value)
+                if kind is _Name:
+                    keywords.append((keyword.arg, names[value.id]))
+                elif kind is _Constant:
+                    value = value.value
+                    kind = type(value)
+                    is_told = kind is str and len(value) <= _LONGEST_STRING
+                    keywords.append((keyword.arg, ("const", "str", value) if is_told else _CONSTANTS[kind]))
+                else:
+                    keywords.append((keyword.arg, READ[kind](self, value)))
+            given = tuple(keywords)
+        else:
+            given = ()
+        if args:
+            arg = args[0]
+            kind = type(arg)
+            first = names[arg.id] if kind is _Name else READ[kind](self, arg)
+            args = (first,) if len(args) == 1 else (first, *self._many(args[1:]))
+        else:
+            args = ()
+        return ("call", callee, args, given, (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset))
 
-    def _await(self, node: ast.Await) -> Node:
+    def _await(self, node: Any) -> Node:
         self.waits = True
         value = node.value
-        if type(value) is ast.Call:
-            callee = self._callee(value.func)
-            if callee:
-                self.awaited.add(callee)
-            return ("await", self._call_itself(value), at(node))
-        if type(value) is ast.Await and type(value.value) is ast.Call:
+        if type(value) is _Call:
+            return ("await", self.called(value, self.awaited), at(node))
+        if type(value) is ast.Await and type(value.value) is _Call:
             self.awaited.add(f"await {self._callee(value.value.func)}")  # its result is awaited too
         callee = self._callee(value)
         if callee:
             self.calls.add(callee)  # `await f` without the call is judged like a call that is not awaited
         return ("await", self.expr(value), at(node))
 
-    def _constant(self, node: ast.Constant) -> Node:
+    def _constant(self, node: Any) -> Node:
         value = node.value
         if type(value) is str and len(value) <= _LONGEST_STRING:
             return ("const", "str", value)
         return _CONSTANTS[type(value)]
 
-    def _subscript(self, node: ast.Subscript) -> Node:
-        if type(node.slice) is ast.Constant and type(node.slice.value) is str:
-            base = node.value
-            if type(base) is ast.Name:
+    def _subscript(self, node: Any) -> Node:
+        base, index = node.value, node.slice
+        if type(index) is not _Constant:
+            return ("index", self.expr(base), self.expr(index))
+        value = index.value
+        kind = type(value)
+        if kind is str:
+            if type(base) is _Name:
                 self.keyed.add(base.id)
             elif type(base) is ast.Await:
                 self.keyed.add("await")
-            elif type(base) is ast.Subscript and type(base.value) is ast.Name:
+            elif type(base) is ast.Subscript and type(base.value) is _Name:
                 self.keyed.add(f"{base.value.id}[]")
-        if type(node.slice) is ast.Constant and type(node.slice.value) is int:
-            return ("index", self.expr(node.value), ("const", "int", node.slice.value))  # of a tuple
-        return ("index", self.expr(node.value), self.expr(node.slice))
+        elif kind is int:
+            return ("index", self.expr(base), ("const", "int", value))  # of a tuple
+        return ("index", self.expr(base), self._constant(index))
 
     def _many(self, nodes: list[Any]) -> tuple[Node, ...]:
-        read = self.read
-        return tuple([read[type(n)](n) for n in nodes])
+        names = self.names
+        result: list[Node] = []
+        for node in nodes:
+            kind = type(node)
+            if kind is _Name:
+                result.append(names[node.id])
+            elif kind is _Constant:
+                value = node.value
+                kind = type(value)
+                is_told = kind is str and len(value) <= _LONGEST_STRING
+                result.append(("const", "str", value) if is_told else _CONSTANTS[kind])
+            else:
+                result.append(READ[kind](self, node))
+        return tuple(result)
 
     def _list(self, node: ast.List) -> Node:
         return ("list", self._many(node.elts))
@@ -249,8 +271,8 @@ class ExpressionReader:
     def _set(self, node: ast.Set) -> Node:
         return ("set", self._many(node.elts))
 
-    def _dict(self, node: ast.Dict) -> Node:
-        return ("dict", tuple([None if k is None else self.expr(k) for k in node.keys]), self._many(node.values))
+    def _dict(self, node: Any) -> Node:
+        return ("dict", self._many(node.keys), self._many(node.values))
 
     def outcome(self, test: Any) -> bool | None:
         """What a condition always comes out as: a constant, or the word by which a file says which flavor it is."""
@@ -268,27 +290,33 @@ class ExpressionReader:
             return self.expr(node.body if lives else node.orelse)
         return ("ifexp", self.expr(node.test), self.expr(node.body), self.expr(node.orelse))
 
-    def _boolop(self, node: ast.BoolOp) -> Node:
+    def _boolop(self, node: Any) -> Node:
         return ("and" if type(node.op) is ast.And else "or", self._many(node.values))
 
-    def _unaryop(self, node: ast.UnaryOp) -> Node:
+    def _unaryop(self, node: Any) -> Node:
         if type(node.op) is ast.Not:
             return ("not", self.expr(node.operand))
         return ("parts", (self.expr(node.operand),))
 
-    def _binop(self, node: ast.BinOp) -> Node:
-        return ("binop", self.expr(node.left), self.expr(node.right), type(node.op) is ast.BitOr)
+    def _binop(self, node: Any) -> Node:
+        left, right = node.left, node.right
+        return ("binop", READ[type(left)](self, left), READ[type(right)](self, right), type(node.op) is ast.BitOr)
 
-    def _compare(self, node: ast.Compare) -> Node:
+    def _compare(self, node: Any) -> Node:
+        left, ops, others = node.left, node.ops, node.comparators
+        if len(ops) == 1:
+            other = others[0]
+            op = _OPS.get(type(ops[0]), "<")
+            return ("compare", READ[type(left)](self, left), (op,), (READ[type(other)](self, other),))
         return (
             "compare",
-            self.expr(node.left),
-            tuple([_OPS.get(type(op), "<") for op in node.ops]),
-            self._many(node.comparators),
+            READ[type(left)](self, left),
+            tuple([_OPS.get(type(op), "<") for op in ops]),
+            self._many(others),
         )
 
     def _lambda(self, node: ast.Lambda) -> Node:
-        self.mentions.add("lambda")  # stands for a function, as the name of one would
+        self.attributes.add("lambda")  # stands for a function, as the name of one would
         params = self.params(node.args)
         for param in params:
             self.origins[param[0]] = UNTOLD
@@ -342,8 +370,13 @@ class ExpressionReader:
     def _starred(self, node: ast.Starred) -> Node:
         return ("star", self.expr(node.value))
 
-    def _joined(self, node: ast.JoinedStr) -> Node:
-        return ("fstr", tuple([self.expr(v.value) for v in node.values if type(v) is ast.FormattedValue]))
+    def _joined(self, node: Any) -> Node:
+        values: list[Node] = []
+        for part in node.values:
+            if type(part) is _FormattedValue:
+                value = part.value
+                values.append(READ[type(value)](self, value))
+        return ("fstr", tuple(values))
 
     def _formatted(self, node: ast.FormattedValue) -> Node:
         return ("fstr", (self.expr(node.value),))
@@ -358,22 +391,30 @@ class ExpressionReader:
     def _parts(self, node: Any) -> Node:
         return ("parts", tuple([self.expr(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]))
 
-    def params(self, args: ast.arguments) -> tuple[Param, ...]:
+    def params(self, args: Any) -> tuple[Param, ...]:
         """The parameters of a function, in order, each with its annotation and its default."""
         result: list[Param] = []
-        plain = [*args.posonlyargs, *args.args]
-        defaults = [None] * (len(plain) - len(args.defaults)) + list(args.defaults)
-        for index, (arg, default) in enumerate(zip(plain, defaults, strict=True)):
-            result.append(self._param(arg, default, "/" if index < len(args.posonlyargs) else ""))
-        if args.vararg is not None:
-            result.append(self._param(args.vararg, None, "*"))
-        for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-            result.append(self._param(arg, default, "="))
-        if args.kwarg is not None:
-            result.append(self._param(args.kwarg, None, "**"))
+        first, plain, defaults = args.posonlyargs, args.args, args.defaults
+        star, named, double = args.vararg, args.kwonlyargs, args.kwarg
+        if first or defaults:
+            without = len(first) + len(plain) - len(defaults)
+            for index, arg in enumerate((*first, *plain)):
+                default = None if index < without else defaults[index - without]
+                result.append(self._param(arg, default, "/" if index < len(first) else ""))
+        else:
+            for arg in plain:
+                note = arg.annotation
+                result.append((arg.arg, None if note is None else READ[type(note)](self, note), None, ""))
+        if star is not None:
+            result.append(self._param(star, None, "*"))
+        if named:
+            for arg, default in zip(named, args.kw_defaults, strict=True):
+                result.append(self._param(arg, default, "="))
+        if double is not None:
+            result.append(self._param(double, None, "**"))
         return tuple(result)
 
-    def _param(self, arg: ast.arg, default: Any, kind: str) -> Param:
+    def _param(self, arg: Any, default: Any, kind: str) -> Param:
         note = arg.annotation
         return (
             arg.arg,
@@ -381,3 +422,39 @@ class ExpressionReader:
             None if default is None else self.expr(default),
             kind,
         )
+
+
+READ: dict[type, Callable[[ExpressionReader, Any], Any]] = {
+    **dict.fromkeys(
+        ast.expr.__subclasses__(), ExpressionReader._parts
+    ),  # kinds that are newer than this (t-strings, say)
+    type(None): _no_key,
+    ast.Name: ExpressionReader._name,
+    ast.Attribute: ExpressionReader._attribute,
+    ast.Call: ExpressionReader._call,
+    ast.Await: ExpressionReader._await,
+    ast.Constant: ExpressionReader._constant,
+    ast.Subscript: ExpressionReader._subscript,
+    ast.List: ExpressionReader._list,
+    ast.Tuple: ExpressionReader._tuple,
+    ast.Set: ExpressionReader._set,
+    ast.Dict: ExpressionReader._dict,
+    ast.IfExp: ExpressionReader._ifexp,
+    ast.BoolOp: ExpressionReader._boolop,
+    ast.UnaryOp: ExpressionReader._unaryop,
+    ast.BinOp: ExpressionReader._binop,
+    ast.Compare: ExpressionReader._compare,
+    ast.Lambda: ExpressionReader._lambda,
+    ast.ListComp: ExpressionReader._comprehension,
+    ast.SetComp: ExpressionReader._comprehension,
+    ast.GeneratorExp: ExpressionReader._comprehension,
+    ast.DictComp: ExpressionReader._dict_comprehension,
+    ast.Yield: ExpressionReader._yield,
+    ast.YieldFrom: ExpressionReader._yield_from,
+    ast.Starred: ExpressionReader._starred,
+    ast.JoinedStr: ExpressionReader._joined,
+    ast.FormattedValue: ExpressionReader._formatted,
+    ast.NamedExpr: ExpressionReader._walrus,
+    ast.Slice: ExpressionReader._slice,
+}
+"""The reader of each kind of expression; functions of the class, so that no table is made for each file."""

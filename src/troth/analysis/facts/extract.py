@@ -3,9 +3,10 @@
 import ast
 import marshal
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from troth.analysis.facts.expressions import UNTOLD, ExpressionReader, at
+from troth.analysis.facts.expressions import READ, UNTOLD, ExpressionReader, at
 from troth.analysis.facts.model import (
     ABSTRACT,
     ASYNC,
@@ -19,17 +20,21 @@ from troth.analysis.facts.model import (
     Node,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 __all__ = ["extract"]
 
 _NOTHING: Node = ("const", "None")
+_Name = ast.Name
+_NO_BODY = marshal.dumps(())
+_new: Any = tuple.__new__  # what a NamedTuple calls behind a function of its own
 
 
 def extract(tree: ast.Module, *, top_level_await: bool = False) -> FileFacts:
     """The facts of a parsed file. `top_level_await` is how notebooks run their cells."""
     return _FileReader().file(tree, top_level_await=top_level_await)
+
+
+def _skip(_reader: "_FileReader", _node: Any) -> None:
+    return None
 
 
 class _Class:
@@ -61,37 +66,6 @@ class _FileReader(ExpressionReader):
         self._self: tuple[str, _Class] | None = None  # the name of `self` here, and whose attributes it has
         self._around: list[dict[str, str]] = []  # the origins of variables in the functions around
         self._wanted: set[str] = set()  # variables of which something is called, here or in a function inside
-        self._statements: dict[type, Callable[[Any], Node | None]] = {
-            ast.Expr: self._expression,
-            ast.Assign: self._assign,
-            ast.AnnAssign: self._annotated,
-            ast.AugAssign: self._augmented,
-            ast.Return: self._return,
-            ast.If: self._if,
-            ast.While: self._while,
-            ast.For: self._for,
-            ast.AsyncFor: self._for,
-            ast.With: self._with,
-            ast.AsyncWith: self._with,
-            ast.Try: self._try,
-            ast.TryStar: self._try,
-            ast.Raise: self._raise,
-            ast.Assert: self._assert,
-            ast.Delete: self._delete,
-            ast.Break: lambda _: ("break",),
-            ast.Continue: lambda _: ("continue",),
-            ast.Import: self._import,
-            ast.ImportFrom: self._import_from,
-            ast.FunctionDef: self._def,
-            ast.AsyncFunctionDef: self._def,
-            ast.ClassDef: self._classdef,
-            ast.Match: self._match,
-            ast.Global: self._scope,
-            ast.Nonlocal: self._scope,
-            ast.Pass: lambda _: None,
-        }
-        if sys.version_info >= (3, 12):
-            self._statements[ast.TypeAlias] = self._type_alias
 
     def file(self, tree: ast.Module, *, top_level_await: bool) -> FileFacts:
         self._functions.append(None)
@@ -125,38 +99,44 @@ class _FileReader(ExpressionReader):
 
     def _block(self, nodes: list[Any]) -> tuple[Node, ...]:
         result: list[Node] = []
-        statements = self._statements
         for node in nodes:
-            read = statements.get(type(node))
-            if read is not None:
-                statement = read(node)
-                if statement is not None:
-                    result.append(statement)
+            statement = _STATEMENTS[type(node)](self, node)
+            if statement is not None:
+                result.append(statement)
         return tuple(result)
 
-    def _expression(self, node: ast.Expr) -> Node | None:
+    def _expression(self, node: Any) -> Node | None:
         value = node.value
-        if type(value) is ast.Constant:
+        kind = type(value)
+        if kind is ast.Constant:
             return None
-        expression = self.expr(value)
-        if self._exports is not None and self._function == 0 and expression[0] == "call":
+        expression = READ[kind](self, value)
+        if self._function == 0 and self._exports is not None and expression[0] == "call":
             callee = expression[1]
             if callee[0] == "attr" and callee[1] == ("name", "__all__"):  # `__all__.extend(…)`
                 self._exports += ("*",)
         return ("expr", expression)
 
-    def _assign(self, node: ast.Assign) -> Node:
-        value = self.expr(node.value)
-        if value == ("const", "bool") and not self._function and type(node.targets[0]) is ast.Name:
-            value = self._flavor(node.targets[0].id, node.value)
-        targets = tuple([self.expr(t) for t in node.targets])
-        for target in targets:
+    def _assign(self, node: Any) -> Node:
+        given, targets = node.value, node.targets
+        value = READ[type(given)](self, given)
+        if not self._function and value == ("const", "bool") and type(targets[0]) is _Name:
+            value = self._flavor(targets[0].id, given)
+        if self._function and self._class is None and len(targets) == 1 and type(targets[0]) is _Name:  # most of them
+            name = targets[0].id
+            origin = self._origin(given)
+            if self.origins.setdefault(name, origin) != origin:
+                self.origins[name] = UNTOLD
+            target = self.names[name]
+            return ("assign", (target,), value)
+        several = self._many(targets)
+        for target in several:
             self._note_assignment(target, None, value)
             if target[0] == "name" and self._class is None:
-                self.bind_to(target[1], node.value)
+                self.bind_to(target[1], given)
             else:
                 self.bind(target)
-        return ("assign", targets, value)
+        return ("assign", several, value)
 
     def _flavor(self, name: str, value: Any) -> Node:
         """`_IS_SYNC = True`: a file that says which of two flavors it is, made of one text."""
@@ -209,11 +189,14 @@ class _FileReader(ExpressionReader):
             self._exports += _exported(value)
         return ("augassign", target, value)
 
-    def _return(self, node: ast.Return) -> Node:
-        return ("return", None if node.value is None else self.expr(node.value), at(node))
+    def _return(self, node: Any) -> Node:
+        value = node.value
+        place = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+        return ("return", None if value is None else READ[type(value)](self, value), place)
 
     def _if(self, node: ast.If) -> Node:
-        test, body, orelse = self.expr(node.test), self._block(node.body), self._block(node.orelse)
+        test, body = self.expr(node.test), self._block(node.body)
+        orelse = self._block(node.orelse) if node.orelse else ()
         if self._function and (lives := self.outcome(node.test)) is not None:
             # Both sides are read, for `if False: yield` makes a generator; only one of them ever runs.
             return ("if", test, body, ()) if lives else ("if", test, (), orelse)
@@ -241,10 +224,11 @@ class _FileReader(ExpressionReader):
         """What `async for` or `async with` takes: right for iterators and contexts, wrong for coroutines."""
         if type(node) is not ast.Call:
             return self.expr(node)
-        callee = self._callee(node.func)
-        if callee:
+        told: set[str] = set()
+        call = self.called(node, told)
+        for callee in told:
             self.awaited.add(f"{how} {callee}")
-        return self._call_itself(node)
+        return call
 
     def _with(self, node: Any) -> Node:
         items = []
@@ -283,35 +267,39 @@ class _FileReader(ExpressionReader):
     def _raise(self, node: ast.Raise) -> Node:
         return ("raise", None if node.exc is None else self.expr(node.exc))
 
-    def _assert(self, node: ast.Assert) -> Node:
-        return ("assert", self.expr(node.test), _NOTHING if node.msg is None else self.expr(node.msg))
+    def _assert(self, node: Any) -> Node:
+        test, message = node.test, node.msg
+        return ("assert", READ[type(test)](self, test), _NOTHING if message is None else self.expr(message))
 
     def _delete(self, node: ast.Delete) -> Node:
         return ("del", tuple([self.expr(t) for t in node.targets]))
 
-    def _import(self, node: ast.Import) -> Node:
+    def _import(self, node: Any) -> Node:
         names: list[tuple[str, str, str | None, int]] = []
         for alias in node.names:
-            if alias.asname is None:
-                top = alias.name.partition(".")[0]
-                names.append((top, top, None, 0))
-                if top != alias.name:  # the submodule becomes an attribute of the package
-                    self._imports.append(ImportFacts(self._function, "", alias.name, None, 0))
+            module, local = alias.name, alias.asname
+            if local is None:
+                local = module.partition(".")[0]
+                names.append((local, local, None, 0))
+                if local != module:  # the submodule becomes an attribute of the package
+                    self._imports.append(ImportFacts(self._function, "", module, None, 0))
             else:
-                names.append((alias.asname, alias.name, None, 0))
-        return self._imported(names)
+                names.append((local, module, None, 0))
+        return self._imported(tuple(names))
 
-    def _import_from(self, node: ast.ImportFrom) -> Node:
+    def _import_from(self, node: Any) -> Node:
         module = node.module or ""
-        return self._imported([(a.asname or a.name, module, a.name, node.level) for a in node.names])
+        level = node.level
+        return self._imported(tuple([(a.asname or a.name, module, a.name, level) for a in node.names]))
 
-    def _imported(self, names: list[tuple[str, str, str | None, int]]) -> Node:
-        for local, module, name, level in names:
-            self.origins[local] = UNTOLD
-            self._imports.append(ImportFacts(self._function, local, module, name, level))
+    def _imported(self, names: tuple[tuple[str, str, str | None, int], ...]) -> Node:
+        imports, function, origins = self._imports, self._function, self.origins
+        for one in names:
+            origins[one[0]] = UNTOLD
+            imports.append(_new(ImportFacts, (function, *one)))
             if self._class is not None:
-                self._class.values[local] = ("imported", module, name, level)
-        return ("import", tuple(names))
+                self._class.values[one[0]] = ("imported", *one[1:])
+        return ("import", names)
 
     def _scope(self, node: Any) -> Node:
         for name in node.names:
@@ -339,69 +327,87 @@ class _FileReader(ExpressionReader):
         return ("match", self.expr(node.subject), tuple(cases))
 
     def _def(self, node: Any) -> Node:
-        index = len(self._functions)
-        self._functions.append(None)
-        self.origins[node.name] = UNTOLD
-        decorators = tuple([self.expr(d) for d in node.decorator_list])
+        name = node.name
+        functions = self._functions
+        index = len(functions)
+        functions.append(None)
+        around = self.origins
+        around[name] = UNTOLD
+        decorators = self._many(node.decorator_list) if node.decorator_list else ()
         params = self.params(node.args)
-        returns = None if node.returns is None else self.expr(node.returns)
-        saved = (self._function, self._prefix, self._class, self._self, self.calls, self.awaited, self.keyed)
-        taken, self.taken = self.taken, set()
-        generator, waits = self.generator, self.waits
-        self._around.append(self.origins)
-        wanted, self._wanted = self._wanted, set()
-        parent, owner = self._function, self._class
+        noted = node.returns
+        returns = None if noted is None else READ[type(noted)](self, noted)
+        parent, prefix, owner, own = self._function, self._prefix, self._class, self._self
+        outside = (self.calls, self.awaited, self.keyed, self.taken, self.generator, self.waits)
+        wanted_around, self._wanted = self._wanted, set()
         if owner is not None:
-            owner.methods.setdefault(node.name, []).append(index)
-            static = any(d == ("name", "staticmethod") for d in decorators)
-            self._self = (params[0][0], owner) if params and not static and params[0][3] in {"", "/"} else None
-        elif self._self is not None and any(p[0] == self._self[0] for p in params):
+            owner.methods.setdefault(name, []).append(index)
+            is_static = decorators and ("name", "staticmethod") in decorators
+            self._self = (params[0][0], owner) if params and not is_static and params[0][3] in {"", "/"} else None
+        elif own is not None and own[0] in [param[0] for param in params]:
             self._self = None
-        qualname = f"{self._prefix}{node.name}"
-        self._function, self._prefix, self._class = index, f"{qualname}.", None
-        self.calls, self.awaited, self.keyed, self.origins = set(), set(), set(), {}
+        qualname = prefix + name
+        self._function, self._prefix, self._class = index, qualname + ".", None
+        calls: set[str] = set()
+        awaited: set[str] = set()
+        keyed: set[str] = set()
+        taken: set[str] = set()
+        self.calls, self.awaited, self.keyed, self.taken, self.origins = calls, awaited, keyed, taken, {}
         self.generator = self.waits = False
-        body = self._block(node.body)
-        flags = (ASYNC if type(node) is ast.AsyncFunctionDef else 0) | (GENERATOR if self.generator else 0)
+        self._around.append(around)
+        statements = node.body
+        body = self._block(statements)
+        flags = ASYNC if type(node) is ast.AsyncFunctionDef else 0
+        if self.generator:
+            flags |= GENERATOR
         if self.waits:
             flags |= WAITS
-        if _says_nothing(node.body):
+        if _says_nothing(statements):
             flags |= ABSTRACT
-        self._functions[index] = FunctionFacts(
-            node.name,
-            qualname,
-            parent,
-            -1 if owner is None else owner.index,
-            flags,
-            _header(node),
-            params,
-            returns,
-            decorators,
-            tuple(sorted(self.calls)),
-            tuple(sorted(self.awaited)),
-            tuple(sorted(self.keyed)),
-            tuple(sorted(self.taken)),
-            self._told_origins(),
-            marshal.dumps(body),
+        functions[index] = _new(
+            FunctionFacts,
+            (
+                name,
+                qualname,
+                parent,
+                -1 if owner is None else owner.index,
+                flags,
+                (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
+                params,
+                returns,
+                decorators,
+                tuple(sorted(calls) if len(calls) > 1 else calls),
+                tuple(sorted(awaited) if len(awaited) > 1 else awaited),
+                tuple(sorted(keyed) if len(keyed) > 1 else keyed),
+                tuple(sorted(taken) if len(taken) > 1 else taken),
+                self._told_origins(is_inside=parent > 0) if self.origins or parent else (),
+                marshal.dumps(body) if body else _NO_BODY,
+            ),
         )
         self.origins = self._around.pop()
-        self._wanted |= wanted
-        self._function, self._prefix, self._class, self._self, self.calls, self.awaited, self.keyed = saved
-        self.taken = taken
-        self.generator, self.waits = generator, waits
+        if parent:
+            self._wanted |= wanted_around
+        self.calls, self.awaited, self.keyed, self.taken, self.generator, self.waits = outside
+        self._function, self._prefix, self._class, self._self = parent, prefix, owner, own
         return ("def", index)
 
-    def _told_origins(self) -> tuple[tuple[str, str], ...]:
+    def _told_origins(self, *, is_inside: bool) -> tuple[tuple[str, str], ...]:
         """The variables of which a method is called, here or in a function inside, with where they come from."""
-        told = [(name, origin) for name, origin in self.origins.items() if origin != UNTOLD]
-        if not told and len(self._around) == 1:
-            return ()
-        wanted = self._wanted
-        for callee in self.calls:
-            wanted.add(callee.partition(".")[0])
-        for callee in self.awaited:
-            wanted.add(callee.partition(".")[0])
-        return tuple([one for one in told if one[0] in wanted])
+        wanted, calls, awaited = self._wanted, self.calls, self.awaited
+        if is_inside:  # the functions around have to know, too
+            for callee in (*calls, *awaited):
+                wanted.add(callee.partition(".")[0])
+        text = ""
+        told: list[tuple[str, str]] = []
+        for one in self.origins.items():
+            name, origin = one
+            if origin == UNTOLD:
+                continue
+            if not text and not is_inside:  # what `wanted` would say is looked for in one text
+                text = "\n".join(("", *calls, *awaited, ""))
+            if name in wanted or (f"\n{name}." in text or f"\n{name}\n" in text):
+                told.append(one)
+        return tuple(told)
 
     def _classdef(self, node: ast.ClassDef) -> Node:
         index = len(self._classes)
@@ -436,6 +442,39 @@ class _FileReader(ExpressionReader):
         return ("class", index, body)
 
 
+_STATEMENTS: dict[type, Callable[[_FileReader, Any], Node | None]] = {
+    **dict.fromkeys(ast.stmt.__subclasses__(), _skip),  # kinds that are newer than this say nothing
+    ast.Expr: _FileReader._expression,
+    ast.Assign: _FileReader._assign,
+    ast.AnnAssign: _FileReader._annotated,
+    ast.AugAssign: _FileReader._augmented,
+    ast.Return: _FileReader._return,
+    ast.If: _FileReader._if,
+    ast.While: _FileReader._while,
+    ast.For: _FileReader._for,
+    ast.AsyncFor: _FileReader._for,
+    ast.With: _FileReader._with,
+    ast.AsyncWith: _FileReader._with,
+    ast.Try: _FileReader._try,
+    ast.TryStar: _FileReader._try,
+    ast.Raise: _FileReader._raise,
+    ast.Assert: _FileReader._assert,
+    ast.Delete: _FileReader._delete,
+    ast.Break: lambda _reader, _node: ("break",),
+    ast.Continue: lambda _reader, _node: ("continue",),
+    ast.Import: _FileReader._import,
+    ast.ImportFrom: _FileReader._import_from,
+    ast.FunctionDef: _FileReader._def,
+    ast.AsyncFunctionDef: _FileReader._def,
+    ast.ClassDef: _FileReader._classdef,
+    ast.Match: _FileReader._match,
+    ast.Global: _FileReader._scope,
+    ast.Nonlocal: _FileReader._scope,
+}
+if sys.version_info >= (3, 12):
+    _STATEMENTS[ast.TypeAlias] = _FileReader._type_alias
+
+
 def _header(node: Any) -> At:
     """Where the name of a definition stands, as near as a tree tells: its first line without the decorators."""
     return (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
@@ -443,13 +482,14 @@ def _header(node: Any) -> At:
 
 def _says_nothing(body: list[Any]) -> bool:
     for node in body:
-        if isinstance(node, ast.Pass):
+        kind = type(node)
+        if kind is ast.Pass:
             continue
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        if kind is ast.Expr and type(node.value) is ast.Constant:
             continue
-        if isinstance(node, ast.Raise) and node.exc is not None:
-            raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-            if isinstance(raised, ast.Name) and raised.id == "NotImplementedError":
+        if kind is ast.Raise and node.exc is not None:
+            raised = node.exc.func if type(node.exc) is ast.Call else node.exc
+            if type(raised) is ast.Name and raised.id == "NotImplementedError":
                 continue
         return False
     return True

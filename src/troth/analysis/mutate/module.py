@@ -77,6 +77,14 @@ class Module:
             below = up
         return self.tree
 
+    def awaited_calls(self) -> Iterator[tuple[ast.Await, ast.Call]]:
+        """Every `await` of a call outside f-strings, in a function: at the top of a file there is none to name."""
+        for node in ast.walk(self.tree):
+            if not isinstance(node, ast.Await) or node not in self.homes or self.in_fstring(node):
+                continue
+            if isinstance(node.value, ast.Call):
+                yield node, node.value
+
     def in_fstring(self, node: ast.AST) -> bool:
         """Whether `node` is inside an f-string: Python 3.11 does not say where such nodes stand."""
         return any(type(up).__name__ in ("JoinedStr", "TemplateStr") for up in self.ancestors(node))

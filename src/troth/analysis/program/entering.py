@@ -31,26 +31,34 @@ class Entering:
         self._makers = set(makers) if reads is None else Words(reads, "suspicion makers", makers)
         self._holders = set(holders) if reads is None else Words(reads, "suspicion holders", holders)
 
-    def falls_on(self, function: Function) -> bool:
-        """Whether the function may take one of them plainly."""
+    def falls_on(self, function: Function) -> bool | list[str]:
+        """Whether the function may take one of them plainly; only the callees, where it is what they give."""
         facts = function.facts
         if not facts.taken or not self._makers:
             return False
+        made: list[str] = []
         named: list[str] = []
         for taken in facts.taken:
             if taken[-1] == ")":
                 if taken[:-2] in self._makers:
-                    return True
+                    made += [callee for callee in facts.calls if callee.rpartition(".")[2] == taken[:-2]] or [taken]
             elif taken.removeprefix(".") in self._holders:
                 return True
             elif taken[0] != ".":
                 named.append(taken)
-        if not named:
-            return False
-        return any(callee.rpartition(".")[2] in self._makers for callee in facts.calls) or any(
-            name in named and annotation is not None and _is_one(annotation, None, self._makers)
-            for name, annotation, _, _ in facts.params
-        )
+        for name in named:
+            param = function.params.get(name)
+            origin = function.origins.get(name)
+            if param is not None and param[1] is not None and _is_one(param[1], None, self._makers):
+                return True
+            if origin is None:
+                if any(callee.rpartition(".")[2] in self._makers for callee in facts.calls):
+                    return True
+            elif origin.endswith("()"):
+                callee = origin.removesuffix("()").rpartition(" ")[2]
+                if callee.rpartition(".")[2] in self._makers:
+                    made.append(callee)
+        return made
 
 
 def makers_of(files: Iterable[FileFacts], packages: Collection[str]) -> frozenset[str]:

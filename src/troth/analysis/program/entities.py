@@ -282,7 +282,7 @@ class _Bindings(dict[str, list[object]]):
 class Function:
     """A function or method of the project."""
 
-    __slots__ = ("_note", "_origins", "_params", "facts", "index", "module")
+    __slots__ = ("_locals", "_note", "_origins", "_params", "facts", "index", "module")
 
     def __init__(self, module: Module, index: int) -> None:
         self.module = module
@@ -290,7 +290,18 @@ class Function:
         self.facts: FunctionFacts = module._facts.functions[index]
         self._params: dict[str, Param] | None = None
         self._origins: dict[str, str] | None = None
+        self._locals: frozenset[str] | None = None
         self._note: Note | None = None
+
+    @property
+    def local_names(self) -> frozenset[str]:
+        """The names of its parameters, and of what it defines and imports; its variables are not among them."""
+        if self._locals is None:
+            imported = [one.local for one in self.module.imports_in(self.index)]
+            self._locals = frozenset([*self.params, *self.module.inner(self.index), *imported])
+        if self.module.log is not None:
+            self.module.log.append(self.module._scopes)
+        return self._locals
 
     @property
     def origins(self) -> dict[str, str]:

@@ -199,35 +199,40 @@ class Evaluator:
             if nested[0] == "imported":
                 return self.program.names.imported(self.module, nested[1], nested[2], nested[3])
         function = self.function
-        first, inside = True, -1
+        inside = -1  # the function that the one looked at is around
         while function is not None:
-            if not first and (name in function.params and any(map(asks_for_function, function.facts.calls))):
-                known = self.program.summary(function).narrowed.get(inside, {}).get(name)
-                if known is not None:
-                    return known
-            param = function.params.get(name)
-            if param is not None:
-                value = self.program.parameter(function, param)
-                if not first and self.function is not None and self.function.is_async and _says_little(value):
-                    return self.program.passed.wrapped(function, name) or value
-                return value
-            inner = self.module.inner(function.index).get(name)
-            if inner:
-                return self._defined(inner)
-            for imported in self.module.imports_in(function.index):
-                if imported.local == name:
-                    return self.program.names.imported(self.module, imported.module, imported.name, imported.level)
-            if not first:
+            if name in function.local_names:
+                return self._local(function, name, inside)
+            if inside != -1:
                 known = self.program.closure(function, name)
                 if known is not None:
                     return known
-            first, inside = False, function.index
+            inside = function.index
             function = function.parent
         if name in self.module.bindings:
             return self.program.names.at_module(self.module, name)
         if name in BUILTIN_FUNCTIONS:
             return FunctionValue(_builtin(name))
         return self.program.names.at_module(self.module, name)
+
+    def _local(self, function: Function, name: str, inside: int) -> Value | None:
+        """What a parameter, a definition or an import of `function` is: the one we are in, or one around `inside`."""
+        is_around = inside != -1
+        param = function.params.get(name)
+        if param is not None:
+            if is_around and any(map(asks_for_function, function.facts.calls)):
+                known = self.program.summary(function).narrowed.get(inside, {}).get(name)
+                if known is not None:
+                    return known
+            value = self.program.parameter(function, param)
+            if is_around and self.function is not None and self.function.is_async and _says_little(value):
+                return self.program.passed.wrapped(function, name) or value
+            return value
+        inner = self.module.inner(function.index).get(name)
+        if inner:
+            return self._defined(inner)
+        imported = next(one for one in self.module.imports_in(function.index) if one.local == name)
+        return self.program.names.imported(self.module, imported.module, imported.name, imported.level)
 
     @staticmethod
     def _defined(found: list[Function | Class]) -> Value | None:

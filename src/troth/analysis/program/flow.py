@@ -185,8 +185,9 @@ class Flow(Narrowing):
             self._throw_away(node[1][-1])
         else:
             value = self.value(node)
-            if value is not None and not (self._expects_error and _is_made_by_plain_function(value)):
-                self._drop(value, node)
+            if value is None or (self._expects_error and (_is_made_by_plain_function(value) or _calls_a_result(node))):
+                return  # the error that is expected may well come before there is a coroutine
+            self._drop(value, node)
 
     def _drop(self, value: Value, node: Node) -> None:
         if node[0] == "comp":
@@ -863,6 +864,11 @@ def _is_broad(types: Node | None) -> bool:
         return True
     nodes = types[1] if types[0] == "tuple" else (types,)
     return any(last_name(n) in {"Exception", "BaseException"} for n in nodes)
+
+
+def _calls_a_result(node: Node) -> bool:
+    """Whether it is `make(…)(…)`: two calls, of which the first is plain."""
+    return bool(node[0] == "call" and node[1][0] == "call")
 
 
 def _reraises(body: tuple[Node, ...]) -> bool:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
-from troth.analysis.program.values import Builtin, members_of
+from troth.analysis.program.values import Builtin, ClassObject, External, FunctionValue, members_of
 from troth.analysis.program.variables import OpenError, Variables
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from troth.analysis.facts.model import Node
     from troth.analysis.program.entities import Class, Function
     from troth.analysis.program.link import Program
@@ -69,6 +71,20 @@ class Glance:
             return members_of(self.variables(function).value(node_of(written)))
         except (OpenError, RecursionError):
             return None
+
+    def may_call(self, function: Function, names: Collection[str], wanted: Collection[Function]) -> bool:
+        """Whether a callee of these last names is one of the wanted functions, or only a walk can tell."""
+        for callee in (*function.facts.calls, *function.facts.awaited):
+            text = callee.rpartition(" ")[2]
+            if text.rpartition(".")[2] in names:
+                members = self.alternatives(function, text)
+                if members is None or not all(
+                    isinstance(one, FunctionValue | External | ClassObject) for one in members
+                ):
+                    return True
+                if any(isinstance(one, FunctionValue) and one.function in wanted for one in members):
+                    return True
+        return False
 
     def variables(self, function: Function) -> Variables:
         """What the variables of the function may hold; of the function that was asked for last it is kept."""

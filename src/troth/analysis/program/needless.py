@@ -16,14 +16,14 @@ from troth.analysis.program.required import is_required
 from troth.analysis.program.values import ClassObject, External, FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from troth.analysis.facts.model import At, Node
     from troth.analysis.program.awaited_parameters import AwaitedParameter
     from troth.analysis.program.calling import Call
     from troth.analysis.program.link import Program
 
-__all__ = ["Needless", "handed_over", "needless", "never_waits", "pulled"]
+__all__ = ["Needless", "handed_over", "needless", "of_surfaces", "pulled"]
 
 _FEWEST = 2
 _RUNNING = frozenset({"run", "run_until_complete", "run_async", "async_to_sync"})
@@ -71,20 +71,26 @@ class Needless(NamedTuple):
     through: tuple[Function, ...] = ()
 
 
-def needless(program: Program, *, of_surfaces: bool = False) -> tuple[Needless, ...]:
-    """Those in the asked files, worked out once for each walk.
-
-    `of_surfaces` leaves out all but the methods of classes that never wait at all, and the handlers of dispatchers: the
-    others cost a look at every call of theirs.
-    """
+def needless(program: Program) -> tuple[Needless, ...]:
+    """Those in the asked files, worked out once for each walk."""
     if not program.asked:
         return ()
-    known: dict[tuple[str, ...], tuple[Needless, ...]] = program.answers_to(f"needless {of_surfaces}")
-    paths = program.asked if of_surfaces else program.paths  # one that waits for such a one in another file is another
+    known: dict[tuple[str, ...], tuple[Needless, ...]] = program.answers_to("needless")
+    paths = program.paths  # one that waits for such a one in another file is another
     if paths not in known:
-        known[paths] = tuple(_find(program, paths, of_surfaces=of_surfaces))
+        known[paths] = tuple(_find(program, paths))
     asked = frozenset(program.asked)
     return tuple(one for one in known[paths] if one.function.module.path in asked)
+
+
+def of_surfaces(program: Program, is_asked_for: Callable[[Class], bool]) -> list[Needless]:
+    """Those methods in the asked files whose class never waits at all, where all of its async methods are such."""
+    idle: dict[Class, list[Function]] = defaultdict(list)
+    for function in _idle(program, program.asked):
+        if function.owner is not None:
+            idle[function.owner].append(function)
+    surfaces = [cls for cls in idle if _never_waits(cls) and is_asked_for(cls)]
+    return _freed(program, [one for cls in surfaces for one in idle[cls]], {}, surfaces)
 
 
 def pulled(program: Program, handlers: Collection[Function]) -> set[Function]:
@@ -93,12 +99,16 @@ def pulled(program: Program, handlers: Collection[Function]) -> set[Function]:
     return {one.function for one in _freed(program, idle, {}) if one.is_pulled}
 
 
-def never_waits(cls: Class) -> bool:
-    """Whether the class has async methods, at least two of them public, and none of them ever waits."""
+def _async_methods(cls: Class) -> list[Function]:
     methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
-    is_async = [one for one in methods if one.is_async and not one.name.startswith("__")]
-    public = sum(not one.name.startswith("_") for one in is_async)
-    return public >= _FEWEST and not any(one.is_generator or one.is_abstract or one.waits for one in is_async)
+    return [one for one in methods if one.is_async and not one.name.startswith("__")]
+
+
+def _never_waits(cls: Class) -> bool:
+    """Whether the class has async methods, at least two of them public, and none of them ever waits."""
+    methods = _async_methods(cls)
+    public = sum(not one.name.startswith("_") for one in methods)
+    return public >= _FEWEST and not any(one.is_generator or one.is_abstract or one.waits for one in methods)
 
 
 def handed_over(program: Program) -> tuple[Function, ...]:
@@ -134,15 +144,8 @@ def _handlers(program: Program, functions: Collection[Function]) -> set[Function
     return {handler for one in dispatchers_of(program, functions) for handler in one.handlers}
 
 
-def _find(program: Program, paths: Sequence[str], *, of_surfaces: bool) -> list[Needless]:
-    idle = _idle(program, paths)
-    if of_surfaces:
-        apart = [one for one in idle if one.owner is None or not never_waits(one.owner)]
-        handlers = _handlers(program, apart)
-        idle = [one for one in idle if one in handlers or (one.owner is not None and never_waits(one.owner))]
-    found = _freed(program, idle, {})
-    if of_surfaces:
-        return found
+def _find(program: Program, paths: Sequence[str]) -> list[Needless]:
+    found = _freed(program, _idle(program, paths), {})
     known = {one.function: one for one in found}
     for _ in range(_DEEPEST):
         following = _waiting_only_for(known)
@@ -154,10 +157,18 @@ def _find(program: Program, paths: Sequence[str], *, of_surfaces: bool) -> list[
 
 
 def _freed(
-    program: Program, idle: Collection[Function], through: dict[Function, tuple[Function, ...]]
+    program: Program,
+    idle: Collection[Function],
+    through: dict[Function, tuple[Function, ...]],
+    surfaces: Collection[Class] | None = None,
 ) -> list[Needless]:
-    """Those of `idle`, which never wait, that nobody needs to be async."""
+    """Those of `idle`, which never wait, that nobody needs to be async.
+
+    With `surfaces`, classes one of whose methods is needed are left out, before their calls are looked for.
+    """
     candidates = [function for function in idle if not is_required(program, function)]
+    if surfaces is not None:
+        candidates = _wholly(candidates, surfaces)
     if not candidates:
         return []
     pulling: dict[Function, list[Call]] = defaultdict(list)
@@ -182,6 +193,8 @@ def _freed(
             takers = [one for relative in families[function] for one in given.get(relative, ())]
             if all(one.need != "unknown" for one in takers):
                 free.append(function)
+    if surfaces is not None:
+        free = _wholly(free, surfaces)
     sites, unknown = _sites(program, {function.name for function in free}, {o for f in free for o in families[f]})
     for function in free:
         family, because = families[function], through.get(function, ())
@@ -201,6 +214,12 @@ def _freed(
             sure = closed and len(family) == 1 and not unknown.get(function.name) and not because
             found.append(Needless(function, calls, sure, through=because))
     return found
+
+
+def _wholly(functions: list[Function], classes: Collection[Class]) -> list[Function]:
+    """Those of `functions` whose class has no other async methods."""
+    whole = {cls for cls in classes if set(functions).issuperset(_async_methods(cls))}
+    return [one for one in functions if one.owner in whole]
 
 
 def _takes_both(program: Program, function: Function) -> bool:
@@ -364,7 +383,7 @@ def _sites(
     if not names:
         return sites, unknown
     for caller in program.calling.functions_naming(names):
-        if not (program.has_walked(caller) or _may_call(program, caller, names, wanted)):
+        if not (program.has_walked(caller) or program.glance.may_call(caller, names, wanted)):
             continue
         for call in program.calling.of(caller):
             last = call.text.rpartition(".")[2]
@@ -377,16 +396,3 @@ def _sites(
             if not targets and not isinstance(call.callee, External | ClassObject):
                 unknown[last] += 1
     return sites, unknown
-
-
-def _may_call(program: Program, caller: Function, names: set[str], wanted: Collection[Function]) -> bool:
-    """Whether a callee of these last names is one of the wanted functions, or cannot be told at a glance."""
-    for callee in (*caller.facts.calls, *caller.facts.awaited):
-        text = callee.rpartition(" ")[2]
-        if text.rpartition(".")[2] in names:
-            members = program.glance.alternatives(caller, text)
-            if members is None or not all(isinstance(one, FunctionValue | External | ClassObject) for one in members):
-                return True
-            if any(isinstance(one, FunctionValue) and one.function in wanted for one in members):
-                return True
-    return False

@@ -19,7 +19,7 @@ from troth.analysis.program.entering import Entering, held_in, is_only_async, ma
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, asks_for_function
 from troth.analysis.program.glance import binds, node_of
-from troth.analysis.program.holding import may_be_awaited
+from troth.analysis.program.holding import holds_promise, is_promise, may_be_awaited
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.parts import part
 from troth.analysis.program.reads import Words
@@ -64,6 +64,7 @@ _ALWAYS = frozenset(
     }
 )
 _WAITING_FOR = frozenset({"wait_for", "shield", "gather"})  # they may be given a function that nobody called
+_AWAITABLES = ("Awaitable", "Coro", "Future", "Task")  # words of annotations
 _BUILTINS = frozenset(dir(builtins))
 _INDIRECT = frozenset({"[]", "()"})  # calls of what a table holds, or of what another call gives
 
@@ -154,6 +155,7 @@ class Suspicion:
         facts = function.facts
         names = self.names
         left_open: list[str] = []
+        variables: list[str] = []
         for callee in facts.calls:
             if callee in _INDIRECT or callee.rpartition(".")[2] in names:
                 if asks_for_function(callee):
@@ -162,20 +164,29 @@ class Suspicion:
                     if self._program.glance.scope(function, callee) is not None:
                         return True
                     left_open.append(callee)
-            elif "." not in callee and not function.module.binds(callee) and self._is_async_slot(function, callee):
-                return True
-        if self._entering.falls_on(function):
-            return True
+            elif "." not in callee and not function.module.binds(callee):
+                slot = self._slot(function, callee)
+                if slot == "async":
+                    return True
+                if slot == "variable":
+                    variables.append(callee)
         for callee in facts.awaited:
             last = callee.rpartition(".")[2]
             if " " in callee:
                 if last.rpartition(" ")[2] in self._coroutines and not self._is_taken_rightly(function, callee):
                     return True
-            elif last in _WAITING_FOR or (last in self._generators and (left_open or last not in self._coroutines)):
+            elif last in _WAITING_FOR or (
+                last in self._generators
+                and (left_open or last not in self._coroutines)
+                and not self._is_awaited_rightly(function, callee)
+            ):
                 return True
         if facts.flags & 1 and any(param[0] == "receive" for param in facts.params):
             return True  # of ASGI
-        return bool(left_open) and not self._is_clear_by_variables(function, left_open)
+        takes = self._takes(function)
+        if not (left_open or variables or takes):
+            return False
+        return not self._is_clear_by_variables(function, left_open, variables, takes=takes)
 
     def _is_taken_rightly(self, function: Function, taken: str) -> bool:
         """Whether what `async with` or `async for` takes ("with f", "for f") is no coroutine."""
@@ -187,14 +198,26 @@ class Suspicion:
             isinstance(one, FunctionValue) and not self._gives_coroutine(one) for one in members
         )
 
+    def _is_awaited_rightly(self, function: Function, callee: str) -> bool:
+        """Whether what is awaited, of which some namesake is an async generator, is none."""
+        members = self._program.glance.alternatives(function, callee)
+        return members is not None and all(
+            isinstance(one, FunctionValue) and self._gives_coroutine(one) for one in members
+        )
+
     def _gives_coroutine(self, value: FunctionValue) -> bool:
         called = value.function
         if isinstance(called, LibraryFunction):
             return "a" in called.flags
         return self._program.effects.of(called) not in {"context", "generator"}
 
-    def _is_clear_by_variables(self, function: Function, callees: list[str]) -> bool:
-        """Whether all that its variables may hold makes no promise of what a glance left open, nor of anything else."""
+    def _is_clear_by_variables(
+        self, function: Function, callees: list[str], variables: list[str], *, takes: bool
+    ) -> bool:
+        """Whether all that its variables may hold makes no promise of what a glance left open, nor of anything else.
+
+        `variables` are called under a name that is async nowhere: only what is known to be async makes a promise.
+        """
         try:
             known = self._program.glance.variables(function)
             return (
@@ -204,7 +227,13 @@ class Suspicion:
                     if callee not in _INDIRECT and callee[0] != "?"
                     for member in members_of(known.value(node_of(callee)))
                 )
+                and all(
+                    member is None or self._is_plain(member, name, name, function)
+                    for name in variables
+                    for member in members_of(known.value(("name", name)))
+                )
                 and all(self._is_clear_unnamed(known, node, function) for node in known.unnamed)
+                and not (takes and any(self._is_for_async(known.value(node)) for node in known.taken))
                 and not self._reads_promise(known, function)
                 and (function.is_async or not any(may_be_awaited(known.value(node)) for node in known.returned))
             )
@@ -230,23 +259,63 @@ class Suspicion:
             names |= library.async_properties(top)
         return any(may_be_awaited(known.value(node)) for node in known.attributes if node[2] in names)
 
-    def _is_async_slot(self, function: Function, name: str) -> bool:
-        """Whether a parameter, here or around, is a callable that gives promises, or was asked if it is one."""
+    def _takes(self, function: Function) -> bool:
+        """Whether the function may take plainly, by `with` or `for`, what only `async with` or `async for` can."""
+        told = self._entering.falls_on(function)
+        return told is True or (told is not False and not all(self._makes_plain(function, callee) for callee in told))
+
+    def _makes_plain(self, function: Function, callee: str) -> bool:
+        """Whether what `callee` gives is seen at a glance to be something else."""
+        root = callee.partition(".")[0]
+        if root in _BUILTINS and root not in function.module.bindings and not binds(function, root):
+            return True
+        scope = self._program.glance.scope(function, callee)
+        if scope is None:
+            return False
+        for member in members_of(self._program.glance.value(function, callee, scope)):
+            if isinstance(member, ClassObject):
+                made: Value | None = Instance(member.cls)
+            elif isinstance(member, FunctionValue):
+                made = self._program.calls.result(member)
+            else:
+                return False
+            if self._is_for_async(made):
+                return False
+        return True
+
+    def _is_for_async(self, value: Value | None) -> bool:
+        """Whether something that `with` or `for` takes can only be taken by `async with` or `async for`."""
+        classes = self._program.classes
+        return any(
+            is_promise(member)
+            or (
+                isinstance(member, Instance)
+                and (classes.is_only_async(member.cls, "__aenter__") or classes.is_only_async(member.cls, "__aiter__"))
+            )
+            for member in members_of(value)
+        )
+
+    def _slot(self, function: Function, name: str) -> str:
+        """What is called by a name that no module binds: a "variable", or an "async" slot.
+
+        That is a parameter, here or around, which is a callable that gives promises, or was asked if it is one.
+        """
         around: Function | None = function
         while around is not None:
             param = around.params.get(name)
             if param is not None:
                 if param[1] is not None and _mentions(param[1], self._slot_names()):
-                    return True
+                    return "async"
                 if any(map(asks_for_function, around.facts.calls)):
-                    return True
-                return around is not function and self._program.passed.wrapped(around, name) is not None
+                    return "async"
+                is_wrapped = around is not function and self._program.passed.wrapped(around, name) is not None
+                return "async" if is_wrapped else ""
             if name in around.module.inner(around.index) or any(
                 name == imported.local for imported in around.module.imports_in(around.index)
             ):
-                return False
+                return ""
             around = around.parent
-        return name not in _BUILTINS and function.index > 0  # a variable that holds a function
+        return "variable" if name not in _BUILTINS and function.index > 0 else ""
 
     def _is_clear(self, function: Function, callee: str) -> bool:
         root, _, rest = callee.partition(".")
@@ -290,7 +359,9 @@ class Suspicion:
             if self._program.evidence.speaks_for("", callee, function) or self._gives_awaitable(value, name):
                 return False  # what a plain function gives may be awaitable all the same
             returns = called.facts.returns
-            return name not in self.returners and (returns is None or not mentions_awaitable(returns))
+            if name in self.returners and (called.is_abstract or holds_promise(self._program.calls.result(value))):
+                return False
+            return returns is None or not mentions_awaitable(returns, _AWAITABLES)
         if isinstance(value, ClassObject):
             return self._program.classes.has(value.cls, "__await__") is not True
         if isinstance(value, External):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenError", "Variables"]
 
+_LEAVES = frozenset({"name", "const"})  # expressions without others inside
 _ASKING = frozenset({"hasattr", "isasyncgenfunction", "isgeneratorfunction"})
 
 
@@ -55,6 +56,8 @@ class Variables(Evaluator):
         """The attributes that are read, but for those that are called."""
         self.unnamed: list[Node] = []
         """The callees that begin with no name, of calls that are not awaited: `load().get`, `handlers[kind]`."""
+        self.taken: list[Node] = []
+        """What `with` enters and `for` loops over plainly."""
         self._bound: dict[str, list[Callable[[], Value | None]]] = {}
         self._held: dict[str, Value | None] = {}
         self._finding_out: set[str] = set()
@@ -212,6 +215,9 @@ class Variables(Evaluator):
         self._block(orelse)
 
     def _loop(self, target: Node, iterable: Node, *, is_async: bool) -> None:
+        if not is_async:
+            self.taken.append(iterable)
+
         def item() -> Value | None:
             source = self.value(iterable)
             return self.iterated_async(source) if is_async else self.iterated(source)
@@ -222,6 +228,8 @@ class Variables(Evaluator):
         _, is_async, items, body, _ = statement
         for node, target in items:
             self._look(node, is_awaited=is_async)
+            if not is_async:
+                self.taken.append(node)
             if target is not None:
 
                 def entered(node: Node = node) -> Value | None:
@@ -305,8 +313,10 @@ class Variables(Evaluator):
         elif kind == "lambda":
             self._open.update(param[0] for param in node[1])
         for part in node:
-            if part.__class__ is tuple and part and part[0].__class__ is not int:
-                self._look(part)
+            if part.__class__ is tuple and part:
+                kind = part[0]
+                if kind.__class__ is not int and (part[-1].__class__ is tuple or kind not in _LEAVES):
+                    self._look(part)
 
     def _look_at_call(self, node: Node, *, is_awaited: bool) -> None:
         callee = node[1]
@@ -322,8 +332,12 @@ class Variables(Evaluator):
             self._asks_for_class(*node[2])
         elif callee[1] in _ASKING and node[2]:
             self._leave_open(node[2][0])
-        for part in (*node[2], *(value for _, value in node[3])):
-            self._look(part)
+        for part in node[2]:
+            if part[0] not in _LEAVES:
+                self._look(part)
+        for _, part in node[3]:
+            if part[0] not in _LEAVES:
+                self._look(part)
 
     def _leave_open(self, node: Node) -> None:
         key = dotted(node)

@@ -28,6 +28,7 @@ class Report(NamedTuple):
     rules: "Mapping[str, RulePage]"
     shown: Callable[[str], str] = str
     silenced: int = 0
+    acknowledged: int = 0  # in a comment for another linter
     known: int = 0  # by the baseline
     baseline: str | None = None
     repaired: "tuple[Mark, ...]" = ()

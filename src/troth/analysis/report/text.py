@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from troth.analysis.findings import Finding, Reason, Span
 from troth.analysis.report.advice import advice
 from troth.analysis.report.content import Report, plural
+from troth.analysis.report.flood import flood
 
 __all__ = ["Paint", "newer_syntax", "render", "stale", "verdict"]
 
@@ -19,9 +20,22 @@ def _plain(text: str, *_names: str) -> str:
 
 def render(report: Report, *, paint: Paint = _plain, frames: bool = False) -> Iterator[str]:
     """Lines of text. On a terminal (`frames`) each place is shown with its code."""
+    much = flood(report.findings)
+    was_short = False
     for finding in report.findings:
-        yield from _finding(finding, report, paint, frames=frames)
+        is_short = much is not None and much.is_short(finding)
+        if was_short and not is_short:
+            yield ""
+        was_short = is_short
+        if is_short:
+            yield f"{_heading(finding, report, paint)}  {finding.message}"
+        else:
+            yield from _finding(finding, report, paint, frames=frames)
+            yield ""
+    if was_short:
         yield ""
+    if much is not None:
+        yield from much.closing()
     yield from closing(report, paint)
 
 
@@ -68,6 +82,8 @@ def verdict(report: Report, paint: Paint = _plain) -> str:
         asides.append(f"{report.known:,} known to the baseline")
     if report.silenced:
         asides.append(f"{report.silenced:,} silenced by `# troth: allow`")
+    if report.acknowledged:
+        asides.append(f"{report.acknowledged:,} silenced by `# noqa` with a code that says the same")
     aside = f" ({', '.join(asides)})" if asides else ""
     new = f" since {report.since}" if report.since else ""
     if not report.findings and not report.checked:
@@ -95,10 +111,14 @@ def _next_step(report: Report) -> str:
     return f"`troth explain {report.findings[0].code}` tells more"
 
 
-def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool) -> Iterator[str]:
+def _heading(finding: Finding, report: Report, paint: Paint) -> str:
     place = paint(_place(report, finding.span), "bold")
     name = paint(f"{finding.code} {finding.rule}", "red" if finding.confidence == "certain" else "yellow", "bold")
-    yield f"{place}  {name}{'' if finding.confidence == 'certain' else '  (likely)'}"
+    return f"{place}  {name}{'' if finding.confidence == 'certain' else '  (likely)'}"
+
+
+def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool) -> Iterator[str]:
+    yield _heading(finding, report, paint)
     yield f"  {finding.message}"
     if frames:
         yield from _frame(finding.span, report, paint)

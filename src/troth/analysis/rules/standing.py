@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import warnings
+from bisect import bisect_left
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Edit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from troth.analysis.facts.model import At
     from troth.analysis.program import Program
     from troth.analysis.source.text import Text
@@ -68,7 +71,12 @@ class Standing(NamedTuple):
     @property
     def is_enclosed(self) -> bool:
         """Whether it has parentheses of its own already; asked only where those of a call cannot be meant."""
-        return self.text[: self.start].rstrip().endswith("(") and self.text[self.end :].lstrip().startswith(")")
+        text, before, after = self.text, self.start - 1, self.end
+        while before > 0 and text[before].isspace():
+            before -= 1
+        while after < len(text) - 1 and text[after].isspace():
+            after += 1
+        return text[before : before + 1] == "(" and text[after : after + 1] == ")"
 
     @property
     def is_awaited_later(self) -> bool:
@@ -179,18 +187,40 @@ def _way(tree: ast.Module, at: At) -> list[ast.AST] | None:
     while todo:
         node, around = todo.pop()
         within = (node, *around)
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.stmt):
-                first = min([child.lineno, *(one.lineno for one in getattr(child, "decorator_list", ()))])
-                if not first <= line <= (child.end_lineno or child.lineno):
-                    continue
-            elif (
+        for child in _children(node, line):
+            if (
                 isinstance(child, ast.Call | ast.Attribute | ast.Name | ast.Subscript | ast.Await)
                 and (child.lineno, child.col_offset, child.end_lineno, child.end_col_offset) == at
             ):
                 return [child, *within]
             todo.append((child, within))
     return None
+
+
+def _children(node: ast.AST, line: int) -> Iterator[ast.AST]:
+    """The children of a node without the statements that lie before or after a line.
+
+    In a body these are found by halving it: a module may have ten thousand functions, and a finding in each.
+    """
+    for _, value in ast.iter_fields(node):
+        if isinstance(value, ast.AST):
+            yield value
+        elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+            for at in range(bisect_left(value, line, key=_last_line), len(value)):
+                if _first_line(value[at]) > line:
+                    break
+                yield value[at]
+        elif isinstance(value, list):
+            yield from (one for one in value if isinstance(one, ast.AST))
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
+    return min(statement.lineno, *(one.lineno for one in decorators)) if decorators else statement.lineno
+
+
+def _last_line(statement: ast.stmt) -> int:
+    return statement.lineno if statement.end_lineno is None else statement.end_lineno
 
 
 def _reads_as(text: str, node: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""Knows where `# troth: allow <rule>` stands in a file, and which lines it speaks for."""
+"""Knows where `# troth: allow <rule>`, or a code in a `# noqa`, stands in a file, and which lines it speaks for."""
 
 import re
 from collections.abc import Sequence
@@ -9,13 +9,18 @@ from troth.analysis.source.lines import BOM, decode, split
 
 __all__ = ["Allow", "allows_in"]
 
-_TRACE = b"troth:"
+_TRACES = (b"troth:", b"ASYNC", b"RUF0")  # in hardly any file, so that hardly any has to be tokenized
 _COMMENT = re.compile(r"#\s*troth:\s*allow\b[ \t]*(?P<rest>[^#]*)", re.IGNORECASE)
+_NOQA = re.compile(r"#\s*noqa\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*)", re.IGNORECASE)
+_RUFF = re.compile(r"#\s*ruff\s*:\s*ignore\[(?P<codes>[^\]]*)\]")
 _NAMES = re.compile(r"[A-Za-z][\w-]*(?:\s*,\s*[A-Za-z][\w-]*)*")
 
 
 class Allow(NamedTuple):
-    """One comment: where it stands, which rules it names, and which lines it speaks for."""
+    """One comment: where it stands, which rules it names, and which lines it speaks for.
+
+    One for another linter names no rule of ours, but has `codes`.
+    """
 
     span: Span
     names: tuple[str, ...]
@@ -24,6 +29,7 @@ class Allow(NamedTuple):
     statement: int  # the first line of the statement around it
     start: int | None = None  # of the comment and the blanks before it, in the decoded file; None in a notebook
     end: int | None = None
+    codes: tuple[str, ...] = ()
 
     def covers(self, finding: Finding) -> bool:
         """Whether it speaks for the place of `finding`: its own line, its end, or the start of its statement."""
@@ -41,7 +47,7 @@ class Allow(NamedTuple):
 
 def allows_in(path: str, data: bytes) -> list[Allow]:
     """The comments in one file. Files without the word are not looked into."""
-    if _TRACE not in data:
+    if not any(trace in data for trace in _TRACES):
         return []
     if path.endswith(".ipynb"):
         from troth.analysis.source.notebook import code_cells
@@ -52,19 +58,24 @@ def allows_in(path: str, data: bytes) -> list[Allow]:
 
 
 def _allows_in_text(path: str, text: str, cell: int | None) -> list[Allow]:
+    if not any(one.search(text) for one in (_COMMENT, _NOQA, _RUFF)):
+        return []
     found = []
     before_text = len(BOM) if text.startswith(BOM) else 0
     text = text.removeprefix(BOM)
     lines = split(text)
-    ranges = _statements(text) if _COMMENT.search(text) else {}
+    ranges = _statements(text)
     starts = [before_text + start for start in _line_starts(text)] if cell is None else []
     for line, column, comment in _comments(lines):
+        first, last = ranges.get(line, (line, line))
+        end = column + len(comment.rstrip())
+        if codes := tuple(code for one in (_NOQA, _RUFF) for match in one.finditer(comment) for code in _codes(match)):
+            span = Span(path, line, column + 1, line, end + 1, cell)
+            found.append(Allow(span, (), line, last if first == line else line, first, codes=codes))
         match = _COMMENT.search(comment)
         if match is None:
             continue
         begin = column + match.start()
-        end = column + len(comment.rstrip())
-        first, last = ranges.get(line, (line, line))
         named = _NAMES.match(match["rest"])
         names = tuple(part.strip() for part in named[0].split(",")) if named else ()
         before = len(lines[line - 1][:begin].rstrip())
@@ -82,6 +93,10 @@ def _allows_in_text(path: str, text: str, cell: int | None) -> list[Allow]:
     return found
 
 
+def _codes(match: re.Match[str]) -> list[str]:
+    return [code for code in re.split(r"[\s,]+", match["codes"].upper()) if code.startswith(("ASYNC", "RUF0"))]
+
+
 def _comments(lines: Sequence[str]) -> list[tuple[int, int, str]]:
     """The comments that may be ours, as line, column (from 0) and text; in a text that does not tokenize, by guess."""
     import io
@@ -91,7 +106,7 @@ def _comments(lines: Sequence[str]) -> list[tuple[int, int, str]]:
         return [
             (*token.start, token.string)
             for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline)
-            if token.type == tokenize.COMMENT and _COMMENT.search(token.string)
+            if token.type == tokenize.COMMENT
         ]
     except (tokenize.TokenError, SyntaxError, SystemError):  # the last on 3.12 and 3.13, for some bytes nobody writes
         return [

@@ -11,14 +11,17 @@ __all__ = ["find_environment", "named_environment", "packages_of"]
 _INTERPRETERS = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
 
 
-def named_environment(name: str, base: Path) -> Path:
-    """The interpreter that the user named: a file, the folder of an environment, or a command such as `python3.12`."""
+def named_environment(name: str, base: Path, said: str) -> Path:
+    """The interpreter that the user named: a file, the folder of an environment, or a command such as `python3.12`.
+
+    `said` is how it was named, for messages.
+    """
     path = base / Path(name).expanduser()
     if path.is_dir():
         found = _interpreter_in(path)
         if found is None:
             raise MisuseError(
-                f"`--python {name}` names a folder without an interpreter in it.\n"
+                f"{said} names a folder without an interpreter in it.\n"
                 "Nothing was checked, since the wrong packages would give wrong answers.\n"
                 "Name an environment (a folder with `bin/python`) or an interpreter."
             )
@@ -30,9 +33,9 @@ def named_environment(name: str, base: Path) -> Path:
     command = shutil.which(name) if os.sep not in name else None
     if command is None:
         raise MisuseError(
-            f"`--python {name}`: there is no such interpreter, environment or command.\n"
+            f"{said}: there is no such interpreter, environment or command.\n"
             "Nothing was checked, since the wrong packages would give wrong answers.\n"
-            "Name an environment such as `.venv`, an interpreter such as `/usr/bin/python3`, or leave the option out."
+            "Name an environment such as `.venv`, an interpreter such as `/usr/bin/python3`, or leave it out."
         )
     return Path(command)
 

@@ -19,7 +19,8 @@ def parse(data: bytes, *, top_level_await: bool = False) -> ast.Module | Problem
             warnings.simplefilter("ignore")  # invalid escapes and the like are the file's own affair
             tree = compile(data, "<file>", "exec", flags, dont_inherit=True)
     except SyntaxError as error:
-        place = (error.lineno or 1, error.offset or 1, error.msg or "invalid syntax")
+        # An unknown coding is at column -1, a file that ends too soon in line 0.
+        place = (max(error.lineno or 1, 1), max(error.offset or 1, 1), error.msg or "invalid syntax")
         return Problem(*place, _is_newer(data, error), _TEMPLATE.search(data) is not None, is_syntax=True)
     except UnicodeDecodeError as error:
         return Problem(data[: error.start].count(b"\n") + 1, 1, f"cannot be decoded as {error.encoding}")

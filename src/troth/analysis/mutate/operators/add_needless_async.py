@@ -22,9 +22,6 @@ __all__ = ["OPERATOR"]
 
 _FUNCTION, _METHOD = "function", "method"
 
-# Where `await call` may stand without brackets around it.
-_ROOMY = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
-
 
 def find(module: Module, project: Project) -> Iterator[Mutant]:
     """Every plain function whose callers are all async functions of the same file."""
@@ -133,10 +130,14 @@ def _inside(call: ast.Call) -> Iterator[ast.AST]:
 
 
 def _await(module: Module, call: ast.Call) -> list[Edit]:
+    """The edits that await a call; with brackets only where what follows would take hold of it first."""
     start, end = module.start(call), module.end(call)
-    if isinstance(module.parents[call], _ROOMY):
-        return [Edit(module.path, start, start, "await ")]
-    return [Edit(module.path, start, start, "(await "), Edit(module.path, end, end, ")")]
+    parent = module.parents[call]
+    if call in (getattr(parent, "func", None), getattr(parent, "value", None)) and isinstance(
+        parent, ast.Call | ast.Attribute | ast.Subscript
+    ):
+        return [Edit(module.path, start, start, "(await "), Edit(module.path, end, end, ")")]
+    return [Edit(module.path, start, start, "await ")]
 
 
 OPERATOR = Operator(
@@ -159,7 +160,7 @@ OPERATOR = Operator(
         Case(
             "a function",
             "def g(x):\n    return x\nasync def f():\n    y = g(1)\n    return g(2) + y\n",
-            "async def g(x):\n    return x\nasync def f():\n    y = await g(1)\n    return (await g(2)) + y\n",
+            "async def g(x):\n    return x\nasync def f():\n    y = await g(1)\n    return await g(2) + y\n",
             "function",
         ),
         Case(
@@ -172,7 +173,7 @@ OPERATOR = Operator(
         Case(
             "in the argument of an awaited call",
             "def g(): pass\nasync def f():\n    await h(g())\n",
-            "async def g(): pass\nasync def f():\n    await h((await g()))\n",
+            "async def g(): pass\nasync def f():\n    await h(await g())\n",
             "function",
         ),
         Case("awaited as it is", "def g(): pass\nasync def f():\n    await g()\n", None),

@@ -26,10 +26,7 @@ def find(module: Module, project: Project) -> Iterator[Mutant]:
     del project
     places = Places(module, "blocking-call")
     time = _import_time(module)
-    for node in ast.walk(module.tree):
-        if not (isinstance(node, ast.Await) and isinstance(node.value, ast.Call)) or module.in_fstring(node):
-            continue
-        call = node.value
+    for node, call in module.awaited_calls():
         name = _dotted(call.func)
         if any(isinstance(argument, ast.Starred) for argument in call.args[:2]):
             continue
@@ -115,6 +112,7 @@ OPERATOR = Operator(
     },
     needs=dict.fromkeys((_SLEEP, _THREAD), "knowing what blocks, in a function that the event loop runs"),
     cases=(
+        Case("at the top of a file", "import asyncio\nawait asyncio.sleep(1)\n", None),
         Case(
             "a sleep",
             '"""Doc."""\nfrom __future__ import annotations\nimport asyncio\nasync def f():\n'

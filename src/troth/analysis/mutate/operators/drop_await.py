@@ -30,11 +30,8 @@ def find(module: Module, project: Project) -> Iterator[Mutant]:
     """Every `await` of a call."""
     del project
     places = Places(module, "drop-await")
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Await) and isinstance(node.value, ast.Call) and not module.in_fstring(node):
-            yield places.mutant(
-                node, shape_of(module, node), [await_token(module, node)], subject=module.code(node.value.func)
-            )
+    for node, call in module.awaited_calls():
+        yield places.mutant(node, shape_of(module, node), [await_token(module, node)], subject=module.code(call.func))
 
 
 def await_token(module: Module, node: ast.Await) -> Edit:
@@ -78,6 +75,7 @@ OPERATOR = Operator(
     },
     needs=NEEDS,
     cases=(
+        Case("at the top of a file", "await g()\nclass A:\n    await g()\n", None),
         Case("bare", "async def f():\n    await g()\n", "async def f():\n    g()\n", "bare"),
         Case("assigned", "async def f():\n    x = await g(1)\n", "async def f():\n    x = g(1)\n", "assigned"),
         Case("annotated", "async def f():\n    x: int = await g()\n", "async def f():\n    x: int = g()\n", "assigned"),

@@ -31,9 +31,7 @@ def find(module: Module, project: Project) -> Iterator[Mutant]:
     """Every `await` of a call in a statement that can be wrapped."""
     del project
     places = Places(module, "swallow")
-    for node in ast.walk(module.tree):
-        if not (isinstance(node, ast.Await) and isinstance(node.value, ast.Call)) or module.in_fstring(node):
-            continue
+    for node, call in module.awaited_calls():
         statement = module.statement(node)
         if not isinstance(statement, (ast.Expr, ast.Return)):
             continue
@@ -41,7 +39,7 @@ def find(module: Module, project: Project) -> Iterator[Mutant]:
         shape = shape_of(module, node)
         if wrapping and shape in _SHAPES:
             edits = [*wrapping, await_token(module, node)]
-            yield places.mutant(node, shape, edits, subject=module.code(node.value.func))
+            yield places.mutant(node, shape, edits, subject=module.code(call.func))
 
 
 def _wrap(module: Module, statement: ast.stmt) -> list[Edit]:
@@ -74,6 +72,7 @@ OPERATOR = Operator(
     },
     needs={shape: NEEDS[shape] for shape in _SHAPES},
     cases=(
+        Case("at the top of a file", "await g()\n", None),
         Case(
             "bare",
             "async def f():\n    await g()  # now\n    h()\n",

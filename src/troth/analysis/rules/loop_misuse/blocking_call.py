@@ -351,6 +351,8 @@ def _has_a_thread(program: Program, function: Function) -> bool:
 
 def _is_entered_async(call: Call) -> bool:
     """`async with client.stream(…)`: whatever the table knows, the author has a client that is entered so."""
+    if not any(taken.startswith("with ") for taken in call.caller.facts.awaited):
+        return False
     return any(item[0] == call.node for item in _async_items(call.caller.body()))
 
 
@@ -397,17 +399,26 @@ def _is_cut_off(program: Program, link: Link) -> bool:
 
 
 def _kind(program: Program, call: Call) -> Blocking | None:
+    """What a call waits for while it holds the loop up; None where it holds up nothing."""
+    known: dict[tuple[Function, At], Blocking | None] = program.answers_to("kind of blocking")
+    key = (call.caller, call.at)
+    if key not in known:
+        known[key] = _look(program, call)
+    return known[key]
+
+
+def _look(program: Program, call: Call) -> Blocking | None:
     known = semantics().blocking
     found = next((known[name] for name in names_of(call.callee) if name in known), None) or _also(program, call)
-    if found is None or found.waits_for not in _DIRECT or _takes_no_time(program, call, found):
-        return None
-    if found.waits_for == "future" and _is_perhaps_done(call):
+    if found is None or found.waits_for not in _DIRECT:
         return None
     if found.waits_for == "database" and is_test(call.caller.module.path):
         return None  # a test that makes its own small database has nobody waiting meanwhile
     if found.waits_for == "file" and (call.text.rpartition(".")[2] not in _FILES or _runs_alone(program, call.caller)):
         return None
-    return found
+    if found.waits_for == "future" and _is_perhaps_done(call):
+        return None
+    return None if _takes_no_time(program, call, found) else found
 
 
 def _direct(program: Program) -> Chains:
@@ -500,37 +511,45 @@ def _words(found: Blocking) -> str:
 
 def _takes_no_time(program: Program, call: Call, found: Blocking) -> bool:
     """Whether the call says itself that it does not wait: `sleep(0)`, `get(block=False)`."""
+    base, _, name = call.text.rpartition(".")
+    facts = call.caller.facts
+    if any(f"{base}.{question}" in facts.calls for question in _SETTLING):
+        return True
+    if found.waits_for == "subprocess" and any(c.endswith(".poll") for c in facts.awaited):
+        return True
+    if name == "join" and _was_awaited_meanwhile(call):
+        return True
+    if found.waits_for == "lock" and name == "acquire" and base and _is_new(call):
+        return True
+    if name in _LOOKUPS and _BINDING.search(call.caller.name):
+        return True  # the host's own addresses are asked of nobody
+    if name == "put" and found.waits_for == "queue":
+        return True  # most queues have no bound, and then nobody waits
+    if any("socket.socket." in one for one in names_of(call.callee)) and (
+        _is_nonblocking(program, call) or _is_datagram(program, call)
+    ):
+        return True
+    return bool(call.node[2] or call.node[3]) and _is_told_so(program, call, found)
+
+
+def _is_told_so(program: Program, call: Call, found: Blocking) -> bool:
+    """Whether the arguments of a call say that it does not wait."""
     try:
         tree = ast.parse(program.text(call.caller.module.path).cut(*call.at), mode="eval").body
     except SyntaxError:  # a call over several lines of a notebook, say
         return False
     if not isinstance(tree, ast.Call):
         return False
+    name = call.text.rpartition(".")[2]
     given = {str(position): value for position, value in enumerate(tree.args)}
     given |= {keyword.arg: keyword.value for keyword in tree.keywords if keyword.arg}
-    if call.text.rpartition(".")[2] in _LOOKUPS and any(_is_numeric(value) for value in given.values()):
-        return True
-    if any(f"{call.text.rpartition('.')[0]}.{question}" in call.caller.facts.calls for question in _SETTLING):
-        return True
-    if found.waits_for == "subprocess" and any(c.endswith(".poll") for c in call.caller.facts.awaited):
-        return True
-    if call.text.rpartition(".")[2] == "join" and _was_awaited_meanwhile(call):
-        return True
-    if found.waits_for == "lock" and call.text.endswith(".acquire") and _is_new(call):
-        return True
-    if call.text.rpartition(".")[2] in _LOOKUPS and _BINDING.search(call.caller.name):
-        return True  # the host's own addresses are asked of nobody
-    if call.text.rpartition(".")[2] == "put" and found.waits_for == "queue":
-        return True  # most queues have no bound, and then nobody waits
-    if any("socket.socket." in name for name in names_of(call.callee)) and (
-        _is_nonblocking(program, call) or _is_datagram(program, call)
-    ):
+    if name in _LOOKUPS and any(_is_numeric(value) for value in given.values()):
         return True
     if any(_FLAGS.search(ast.unparse(value)) for value in given.values() if not isinstance(value, ast.Constant)):
         return True
-    off = [value.value for name, value in given.items() if name in found.unless and isinstance(value, ast.Constant)]
+    off = [value.value for key, value in given.items() if key in found.unless and isinstance(value, ast.Constant)]
     last = given.get("3")
-    if call.text.rpartition(".")[2] == "select" and isinstance(last, ast.Constant) and last.value == 0:
+    if name == "select" and isinstance(last, ast.Constant) and last.value == 0:
         return True
     first = given.get("0")
     is_zero = found.waits_for == "sleep" and isinstance(first, ast.Constant) and first.value == 0

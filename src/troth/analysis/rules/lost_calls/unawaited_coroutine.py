@@ -96,6 +96,12 @@ CASES = [
         "def test_event():\n    with pytest.raises(ValueError):\n        event('')\n",
     ),
     Case(
+        "a decorator applied by hand that is expected to refuse",
+        good="import pytest\ndef inside(function):\n    if function is None:\n        raise RuntimeError\n"
+        "    async def wrapper(): ...\n    return wrapper\n"
+        "def test_inside():\n    with pytest.raises(RuntimeError):\n        inside(None)()\n",
+    ),
+    Case(
         "an async function that is expected to raise",
         bad="import pytest\nasync def wait(): ...\n"
         "def test_event():\n    with pytest.raises(ValueError):\n        wait()  # here\n",

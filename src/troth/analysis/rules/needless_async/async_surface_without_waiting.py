@@ -19,7 +19,7 @@ from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Finding, Reason, Span
 from troth.analysis.program.entities import Class
 from troth.analysis.program.evidence import is_test
-from troth.analysis.program.needless import needless
+from troth.analysis.program.needless import of_surfaces
 from troth.analysis.rules.registry import Case, rule
 
 if TYPE_CHECKING:
@@ -91,14 +91,14 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Classes that are async and never wait."""
     by_class: dict[Class, list[Needless]] = defaultdict(list)
-    for one in needless(program, of_surfaces=True):
+    for one in of_surfaces(program, _is_surface):
         if one.function.owner is not None and not one.is_pulled and _is_awaited(one):
             by_class[one.function.owner].append(one)
     for cls, found in by_class.items():
         methods = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
         is_async = [one for one in methods if one.is_async and not one.name.startswith("__")]
         public = [one for one in found if not one.function.name.startswith("_")]
-        if _STAND_IN.search(cls.name) or is_test(cls.module.path) or _is_asked_for(program, cls, found):
+        if _is_asked_for(program, cls, found):
             continue
         if len(public) < _FEWEST or {one.function for one in found} != set(is_async):
             continue
@@ -118,6 +118,11 @@ def check(program: Program) -> Iterator[Finding]:
             cls.facts.qualname,
             cls.name,
         )
+
+
+def _is_surface(cls: Class) -> bool:
+    """Whether a class may stand for itself: one that stands in for another is async because that is."""
+    return not _STAND_IN.search(cls.name) and not is_test(cls.module.path)
 
 
 def _is_awaited(one: Needless) -> bool:

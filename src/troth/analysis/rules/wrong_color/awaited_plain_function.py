@@ -227,7 +227,7 @@ def _can_be_plain(program: Program, name: str) -> bool:
     known: dict[str, bool] = program.answers_to("can be plain")
     if name not in known:
         known[name] = any(
-            not one.is_async and _gives_a_result(program, one) for one in program.calling.functions_named(name)
+            not one.is_async and _gives_a_result(program, one) != "" for one in program.calling.functions_named(name)
         )
     return known[name]
 
@@ -236,7 +236,7 @@ def _may_be_plain(program: Program, value: FunctionValue) -> bool:
     function = value.function
     if isinstance(function, LibraryFunction):
         return library_gives_no_promise(program, function)
-    return not function.is_async
+    return not function.is_async and _gives_a_result(program, function) != ""
 
 
 def _promises_wanted(call: Call) -> Iterator[tuple[int, int, int, int]]:
@@ -275,17 +275,16 @@ def _why_plain(program: Program, value: FunctionValue) -> tuple[Reason, bool] | 
     if isinstance(function, LibraryFunction):
         if not library_gives_no_promise(program, function):
             return None
-        gives = f"gives `{function.returns}`" if function.returns else "gives nothing that can be awaited"
-        return Reason(f"`{function.qualname}` is a plain function that {gives}"), True
+        what = f"gives `{function.returns}`" if function.returns else "gives nothing that can be awaited"
+        return Reason(f"`{function.qualname}` is a plain function that {what}"), True
     if program.overridden_otherwise(function, value.receiver):
         return None
-    if gives_no_promise(program, function):
-        text = f"`{function.qualname}` is a plain `def`, and what it returns cannot be awaited"
-        return Reason(text, *function.place), True
-    if gives_a_result_sometimes(program, function):
-        text = f"`{function.qualname}` is a plain `def`, and what it returns on one of its paths cannot be awaited"
-        return Reason(text, *function.place), False
-    return None
+    gives = _gives_a_result(program, function)
+    if not gives:
+        return None
+    on = "" if gives == "always" else " on one of its paths"
+    text = f"`{function.qualname}` is a plain `def`, and what it returns{on} cannot be awaited"
+    return Reason(text, *function.place), gives == "always"
 
 
 def _may_be_a_twin(program: Program, value: FunctionValue) -> bool:
@@ -369,8 +368,15 @@ def _hands_on(function: Function) -> bool:
     )
 
 
-def _gives_a_result(program: Program, function: Function) -> bool:
-    return gives_no_promise(program, function) or gives_a_result_sometimes(program, function)
+def _gives_a_result(program: Program, function: Function) -> str:
+    """Whether what a plain function gives cannot be awaited: "always", "sometimes", or never ("")."""
+    known: dict[Function, str] = program.answers_to("gives a result")
+    if function not in known:
+        if gives_no_promise(program, function):
+            known[function] = "always"
+        else:
+            known[function] = "sometimes" if gives_a_result_sometimes(program, function) else ""
+    return known[function]
 
 
 def _has_remote_objects(program: Program) -> bool:

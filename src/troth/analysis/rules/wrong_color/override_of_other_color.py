@@ -14,7 +14,7 @@ already. None is offered for the other way.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
@@ -203,26 +203,23 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
     if not by_base:
         return
     calls: dict[Function, list[Call]] = {}
-    for caller in program.calling.functions_naming(base.name for base in by_base):
+    names = {base.name for base in by_base}
+    for caller in program.calling.functions_naming(names):
         called = (*caller.facts.calls, *caller.facts.awaited)
-        if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called) or _looks_at_results(program, caller):
+        if any(_ASKING.search(callee.rpartition(".")[2]) for callee in called):
+            continue
+        if not (program.has_walked(caller) or program.glance.may_call(caller, names, by_base)):
+            continue
+        found = list(_calls_of(program, caller, by_base))
+        if not found or _looks_at_results(program, caller):
             continue
         body = caller.body()
         handed_on = {*_returned_calls(body), *_awaited_later(body)}
-        for call in program.calling.of(caller):
-            if not call.is_awaited and call.at in handed_on:
-                continue  # whoever called it gets the coroutine, and may await it
-            for one in members_of(call.callee):
-                target = one.function if isinstance(one, FunctionValue) else None
-                if (
-                    isinstance(target, Function)
-                    and target in by_base
-                    and call.is_awaited == target.is_async
-                    and call.text != f"super.{target.name}"
-                    and not _is_super(call)
-                    and not _is_made_here(call, target)
-                ):
-                    calls.setdefault(target, []).append(call)
+        for target, call in found:
+            if (
+                call.is_awaited or call.at not in handed_on
+            ):  # else whoever called it gets the coroutine, and may await it
+                calls.setdefault(target, []).append(call)
     for base, functions in by_base.items():
         for function in functions:
             seen = next(
@@ -237,6 +234,22 @@ def _called_through_base(program: Program, pairs: dict[Function, Function]) -> I
                 yield _told(program, function, base, seen)
             elif base not in calls and _breaks_a_contract(program, function, base):
                 yield _told_of_contract(program, function, base)
+
+
+def _calls_of(program: Program, caller: Function, wanted: Collection[Function]) -> Iterator[tuple[Function, Call]]:
+    """The calls of the wanted functions, in their own color, on what may be an object of a class below."""
+    for call in program.calling.of(caller):
+        for one in members_of(call.callee):
+            target = one.function if isinstance(one, FunctionValue) else None
+            if (
+                isinstance(target, Function)
+                and target in wanted
+                and call.is_awaited == target.is_async
+                and call.text != f"super.{target.name}"
+                and not _is_super(call)
+                and not _is_made_here(call, target)
+            ):
+                yield target, call
 
 
 def _breaks_a_contract(program: Program, function: Function, base: Function) -> bool:
