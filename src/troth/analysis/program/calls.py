@@ -78,6 +78,7 @@ class Calls:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._results: dict[Function, Value | None] = program.answers()
+        self._of_bound: dict[tuple[Function, object], Value | None] = program.answers()
         self._asking: set[Function] = set()
         self._fluent: set[Function] = set()  # those that return `Self`: the answer depends on the receiver
 
@@ -570,12 +571,7 @@ class Calls:
         if isinstance(func.receiver, Instance) and function.facts.returns is not None and function.owner is not None:
             arguments = self._program.classes.arguments(func.receiver, function.owner)
             if arguments:
-                types = self._program.types
-                outside, types.arguments = types.arguments, arguments
-                try:
-                    return self._from_annotation(function, owner) or self._program.inferred(function)
-                finally:
-                    types.arguments = outside
+                return self._of_generic(function, func.receiver, owner, arguments)
         if function not in self._results:
             returns = function.facts.returns
             if returns is not None and owner is not None and _mentions_self(returns):
@@ -595,6 +591,25 @@ class Calls:
                 self._asking.discard(function)
             self._results[function] = value
         return self._results[function]
+
+    def _of_generic(
+        self, function: Function, receiver: Instance, owner: Class | None, arguments: dict[str, Value | None]
+    ) -> Value | None:
+        """What a method of a generic class returns, with its type variables bound to `arguments`."""
+        key = (function, receiver.cls)
+        if key in self._of_bound and receiver.cls is not function.owner:  # else the object itself binds them
+            return self._of_bound[key]
+        types = self._program.types
+        outside, types.arguments = types.arguments, arguments
+        try:
+            declared = self._from_annotation(function, owner)
+            if declared is None:
+                return self._program.inferred(function)
+        finally:
+            types.arguments = outside
+        if receiver.cls is not function.owner:
+            self._of_bound[key] = declared
+        return declared
 
     def _from_annotation(self, function: Function, owner: Class | None) -> Value | None:
         returns = function.facts.returns

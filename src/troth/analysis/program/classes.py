@@ -42,6 +42,7 @@ class Classes:
         self._asking: set[tuple[Class, str]] = set()
         self._children: dict[Class, list[Class]] = program.answers()
         self._generic: dict[Class, tuple[str, ...]] = {}
+        self._bound_by_bases: dict[tuple[Class, Class], dict[str, Value | None]] = program.answers()
         self._remade: dict[Class, bool] = program.answers()
 
     def order(self, cls: Class) -> tuple[Class | LibraryClass | None, ...]:
@@ -282,7 +283,15 @@ class Classes:
             return {}
         if value.cls is owner:
             return dict(zip(names, value.args, strict=False)) if value.args else {}
-        return self._through_bases(value.cls, owner, names, 0)
+        key = (value.cls, owner)
+        if key not in self._bound_by_bases:
+            types = self._program.types
+            outside, types.arguments = types.arguments, {}
+            try:
+                self._bound_by_bases[key] = self._through_bases(value.cls, owner, names, 0)
+            finally:
+                types.arguments = outside
+        return self._bound_by_bases[key]
 
     def _variables(self, cls: Class) -> tuple[str, ...]:
         if cls not in self._generic:

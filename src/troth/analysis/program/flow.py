@@ -102,6 +102,9 @@ _LOST_IN_ASYNC = frozenset({"run_in_executor", "wrap_future"})
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
 
+_UNBOUND: Any = object()
+
+
 class Flow(Narrowing):
     """One walk through one function."""
 
@@ -143,15 +146,20 @@ class Flow(Narrowing):
         first = states[0][0]
         env: dict[str, Value | None] = {}
         forgotten: list[Value | None] = []  # too many to follow
-        names = set(first)
-        for other, _ in states[1:]:
-            names.update(other)
+        others = [other for other, _ in states[1:]]
+        names = set(first).union(*others)
         for name in names:
+            known = first.get(name, _UNBOUND)
+            for other in others:
+                if other.get(name, _UNBOUND) is not known:
+                    break
+            else:
+                env[name] = known
+                continue
             values = [state[0][name] for state in states if name in state[0]]
             if self._knows_attributes and "." in name and len(values) < len(states):
                 continue  # learned on some of the paths only
-            head = values[0]
-            env[name] = head if all(v is head for v in values) else union(values)
+            env[name] = union(values)
             if env[name] is None and any(map(holds_promise, values)):
                 forgotten += values
         pending: dict[Site, int] = {}
