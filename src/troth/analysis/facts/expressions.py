@@ -6,17 +6,20 @@ from typing import Any
 
 from troth.analysis.facts.model import At, Node, Param
 
-__all__ = ["READ", "UNTOLD", "ExpressionReader", "at"]
+__all__ = ["FALSE", "READ", "TRUE", "UNTOLD", "ExpressionReader", "at"]
 
 _LONGEST_STRING = 120  # longer ones are neither names nor types; dict keys and getattr names are far shorter
 
-_CONSTANTS: dict[type, Node] = {
+TRUE: Node = ("const", "bool", "True")
+FALSE: Node = ("const", "bool", "False")
+_CONSTANTS: dict[object, Node] = {  # by their type, but for those of which there are two
+    True: TRUE,
+    False: FALSE,
     str: ("const", "str"),
     bytes: ("const", "bytes"),
     int: ("const", "int"),
     float: ("const", "float"),
     complex: ("const", "complex"),
-    bool: ("const", "bool"),
     type(None): ("const", "None"),
     type(...): ("const", "ellipsis"),
 }
@@ -195,7 +198,12 @@ class ExpressionReader:
                     value = value.value
                     kind = type(value)
                     is_told = kind is str and len(value) <= _LONGEST_STRING
-                    keywords.append((keyword.arg, ("const", "str", value) if is_told else _CONSTANTS[kind]))
+                    keywords.append(
+                        (
+                            keyword.arg,
+                            ("const", "str", value) if is_told else _CONSTANTS[value if kind is bool else kind],
+                        )
+                    )
                 else:
                     keywords.append((keyword.arg, READ[kind](self, value)))
             given = tuple(keywords)
@@ -227,7 +235,8 @@ class ExpressionReader:
         value = node.value
         if type(value) is str and len(value) <= _LONGEST_STRING:
             return ("const", "str", value)
-        return _CONSTANTS[type(value)]
+        kind = type(value)
+        return _CONSTANTS[value if kind is bool else kind]
 
     def _subscript(self, node: Any) -> Node:
         base, index = node.value, node.slice
@@ -257,7 +266,7 @@ class ExpressionReader:
                 value = node.value
                 kind = type(value)
                 is_told = kind is str and len(value) <= _LONGEST_STRING
-                result.append(("const", "str", value) if is_told else _CONSTANTS[kind])
+                result.append(("const", "str", value) if is_told else _CONSTANTS[value if kind is bool else kind])
             else:
                 result.append(READ[kind](self, node))
         return tuple(result)

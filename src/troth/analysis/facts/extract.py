@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from troth.analysis.facts.expressions import READ, UNTOLD, ExpressionReader, at
+from troth.analysis.facts.expressions import FALSE, READ, TRUE, UNTOLD, ExpressionReader, at
 from troth.analysis.facts.model import (
     ABSTRACT,
     ASYNC,
@@ -120,7 +120,7 @@ class _FileReader(ExpressionReader):
     def _assign(self, node: Any) -> Node:
         given, targets = node.value, node.targets
         value = READ[type(given)](self, given)
-        if not self._function and value == ("const", "bool") and type(targets[0]) is _Name:
+        if not self._function and (value is TRUE or value is FALSE) and type(targets[0]) is _Name:
             value = self._flavor(targets[0].id, given)
         if self._function and self._class is None and len(targets) == 1 and type(targets[0]) is _Name:  # most of them
             name = targets[0].id
@@ -305,7 +305,7 @@ class _FileReader(ExpressionReader):
         for name in node.names:
             for origins in (self.origins, *self._around):
                 origins[name] = UNTOLD
-        return ("scope", tuple(node.names))
+        return ("scope", " ".join(node.names))
 
     def _match(self, node: ast.Match) -> Node:
         cases = []
@@ -323,7 +323,7 @@ class _FileReader(ExpressionReader):
                 name, pattern = pattern.name, pattern.pattern
             matched = self.expr(pattern.cls) if isinstance(pattern, ast.MatchClass) else None
             guard = None if case.guard is None else self.expr(case.guard)
-            cases.append((tuple(c for c in captures if c), matched, name, guard, self._block(case.body)))
+            cases.append((matched, " ".join(filter(None, captures)), name, guard, self._block(case.body)))
         return ("match", self.expr(node.subject), tuple(cases))
 
     def _def(self, node: Any) -> Node:

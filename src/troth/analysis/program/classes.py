@@ -9,6 +9,7 @@ from troth.analysis.facts.names import last_name
 from troth.analysis.program import library
 from troth.analysis.program.bracketed import told_in_brackets
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.filled import filled, is_empty
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
     NONE,
@@ -230,6 +231,9 @@ class Classes:
         self._asking.add(key)
         try:
             value = self._typed(cls, name, assigned)
+            if is_empty(value):
+                assert value is not None
+                value = filled(self._program, cls, name, value)
         finally:
             self._asking.discard(key)
         self._attributes[key] = value
