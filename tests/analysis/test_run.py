@@ -1,5 +1,6 @@
 """The whole way: what `analyse` says about projects on disk, with and without what an earlier run left."""
 
+import gc
 import json
 from pathlib import Path
 
@@ -53,6 +54,38 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
     analyse(project, cache=tmp_path / "cache")
     (tmp_path / "cache" / "facts.bin").write_bytes(b"\0" * 64)
     assert analyse(project, cache=tmp_path / "cache").checked == 1
+
+
+def test_the_collector_is_left_as_it_was(tmp_path: Path) -> None:
+    """It is on again after a run, nothing is kept from it, and it does not begin with all that the run has made."""
+    project = write(tmp_path, {"store.py": STORE, "app.py": APP})
+    collected: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop":
+            collected.append(info["generation"])
+
+    gc.collect()  # so that what came before gives no reason for a look
+    frozen = gc.get_freeze_count()
+    gc.callbacks.append(note)
+    try:
+        analysis = analyse(project)
+        made = [[] for _ in range(10)]  # type: ignore[var-annotated]  # each would set off a look at everything
+    finally:
+        gc.callbacks.remove(note)
+    assert gc.isenabled()
+    assert gc.get_freeze_count() <= frozen
+    assert (analysis.checked, len(made), collected) == (2, 10, [])
+
+
+def test_a_collector_that_was_off_stays_off(tmp_path: Path) -> None:
+    """Whoever runs without it is not given one."""
+    gc.disable()
+    try:
+        analyse(write(tmp_path, {"app.py": APP}))
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_a_deleted_file_takes_its_findings_along(tmp_path: Path) -> None:

@@ -1,10 +1,15 @@
 """`troth runs`: what is in a store, and going on with it."""
 
+import io
 import json
+import sys
+import threading
+import time
 
 import pytest
 
 from troth.cli import app
+from troth.cli.live import watched
 from troth.runtime import Runtime, Workflow, step
 
 
@@ -257,6 +262,24 @@ def test_replay_and_fork(store, troth):
     assert (code, "workflow and record agree" in out) == (0, True)
     code, out, _ = troth("runs", "fork", "good-1", "--from", "a", "--json")
     assert (code, json.loads(out)["forked_from"]) == (0, "good-1")
+
+
+def test_the_line_of_progress_ends_with_the_command(tmp_path, monkeypatch):
+    """Also where the run goes on to wait: at a question, or after Ctrl-C, nobody is kept for its sake."""
+    told = io.StringIO()
+    told.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", told)
+    monkeypatch.setenv("TERM", "xterm")
+    with Runtime(tmp_path / "runs.db") as runtime:
+        flow = Workflow("asks", step("a", function=fine), step("ok", approval="Go?"))
+        with watched(runtime, "asks-1", 2):
+            runtime.run(flow, run_id="asks-1", wait=False)
+            until = time.monotonic() + 20
+            while "ok asks: Go?" not in told.getvalue():
+                assert time.monotonic() < until
+                time.sleep(0.01)
+        assert [one.name for one in threading.enumerate() if one.name == "troth-progress"] == []
+    assert told.getvalue().endswith("\r\x1b[2K")
 
 
 def test_a_page_that_cannot_be_written(store, troth):

@@ -33,6 +33,7 @@ from troth.analysis.surroundings import surroundings
 __all__ = ["Analysis", "analyse"]
 
 _MANY = 40  # files; after so many have changed all are looked at again, to tell who reads what now
+_FROZEN = 5_000  # objects; 3.12 keeps some hundreds of its own away from the collector, a program that does so far more
 _MANY_READ = 100_000  # things that files looked at again have read
 _WORTH_A_PROCESS = 400  # functions; walking through fewer takes less time than a second process needs to pay
 
@@ -76,7 +77,7 @@ def analyse(
 
 def _collect_again() -> None:
     """Switch the collector on, without a look at all that came while it was off: that takes as long as ten rules."""
-    if not gc.get_freeze_count():
+    if gc.get_freeze_count() < _FROZEN:  # else somebody has frozen what is his, and it stays so
         gc.freeze()
         gc.unfreeze()  # now all of it is old, and looked at when its time comes
     gc.enable()

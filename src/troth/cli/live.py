@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from troth.runtime.workflows.run_events import RunEvent
 
 __all__ = ["watched"]
+
+_LOOK_EVERY = 0.1  # seconds
 
 
 @contextlib.contextmanager
@@ -39,13 +42,21 @@ def _look(runtime: "Runtime", run_id: str, steps: int, over: threading.Event) ->
     while runtime.engine.find(run_id) is None:
         if over.wait(0.05):
             return
+    from troth.runtime.workflows.run_events import News
+
     at_work: dict[str, str] = {}
     done = 0
+    news = News()
     with Progress(run_id, total=steps) as line:
-        for event in runtime.events(run_id, timeout=None):
-            done += _count(event, at_work)
+        pause = _LOOK_EVERY
+        while not over.wait(pause):  # whoever carried it out may leave at any moment, and is not to wait for us
+            began = time.monotonic()
+            run = runtime.show(run_id)
+            pause = max(_LOOK_EVERY, 10 * (time.monotonic() - began))  # a long run is long to read
+            for event in news.of(run):
+                done += _count(event, at_work)
             line.at(min(done, steps), ", ".join(f"{place} {word}".strip() for place, word in at_work.items()))
-            if over.is_set():
+            if run.is_over:
                 return
 
 

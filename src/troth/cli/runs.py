@@ -97,7 +97,8 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
     elif args.mermaid:
         say([mermaid(report)])
     elif args.html == "-":
-        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # as the page itself says
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(encoding="utf-8")  # as the page itself says
         say([page(report, args.store)])
     elif args.html:
         _write_page(args.html, page(report, args.store))

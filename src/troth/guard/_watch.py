@@ -94,7 +94,7 @@ def watch(
     warnings appear as usual.
     """
     report = Report(depth=depth, blocked=blocked, generators=generators, sinks=_sinks(sink, log))
-    _refuse_nonsense(mode, depth, blocked)
+    _refuse_nonsense(mode, depth, blocked, sink)
     collect(HUB)
     with HUB.watched_by(report):
         try:
@@ -126,7 +126,7 @@ def install(
     blocked, None for never. `generators=True` also tells of async generators never iterated. A second call replaces the
     first.
     """
-    _refuse_nonsense(mode, depth, blocked)
+    _refuse_nonsense(mode, depth, blocked, sink)
     sinks = [*_sinks(sink, log), *([] if sink is not None else [to_logging])]
     with _guard_lock:
         uninstall()
@@ -172,7 +172,7 @@ def _sinks(sink: Sink | None, log: "StrPath | None") -> list[Sink]:
     return [*([sink] if sink is not None else []), *([json_lines(log)] if log is not None else [])]
 
 
-def _refuse_nonsense(mode: str, depth: int, blocked: float | None) -> None:
+def _refuse_nonsense(mode: str, depth: int, blocked: float | None, sink: object) -> None:
     if mode not in _MODES:
         raise MisuseError(f"There is no mode {mode!r}.\nNothing is being watched.\nThe modes are 'report' and 'raise'.")
     if depth < 1:
@@ -180,10 +180,27 @@ def _refuse_nonsense(mode: str, depth: int, blocked: float | None) -> None:
             f"A depth of {depth!r} would leave out the line that made the coroutine.\nNothing is being watched.\n"
             "1 is enough and cheapest; more shows the callers as well."
         )
-    if blocked is not None and blocked <= 0:
+    if blocked is not None and not blocked > 0:  # no number at all is no more than 0 either
         raise MisuseError(
             f"A loop cannot be blocked for {blocked!r} seconds.\nNothing is being watched.\n"
             "Give a time in seconds, such as 0.25, or None to leave blocked loops alone."
+        )
+    _refuse_sink(sink)
+
+
+def _refuse_sink(sink: object) -> None:
+    if sink is None:
+        return
+    import inspect  # late: most guards are started without a sink
+    from functools import partial
+
+    asked = sink if inspect.isroutine(sink) or isinstance(sink, partial) else vars(type(sink)).get("__call__")
+    never_runs = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    if not callable(sink) or any(one(asked) for one in never_runs):
+        raise MisuseError(
+            f"The sink {sink!r} cannot be called with an incident and be done: it is no plain function.\n"
+            "Nothing is being watched.\n"
+            "A sink is called where a loss is noticed, mostly within a finalizer; hand the incident on from there."
         )
 
 

@@ -38,7 +38,7 @@ from troth.runtime.workflows.going_on import Going, fork_off, reopen
 from troth.runtime.workflows.ids import new_id
 from troth.runtime.workflows.link import LinkedWorkflow, Registry
 from troth.runtime.workflows.picture.summary import explain
-from troth.runtime.workflows.problems import nearest
+from troth.runtime.workflows.problems import did_you_mean, nearest
 from troth.runtime.workflows.replay import Replayed, replay
 from troth.runtime.workflows.report import RunReport, RunWord, StepWord
 from troth.runtime.workflows.run_events import GATHER, LOOK_AGAIN, News, Quiet, RunEvent
@@ -188,7 +188,7 @@ class Runtime:
     def _begin(
         self, known: Known, inputs: Mapping[str, object] | None, run_id: str | None
     ) -> tuple[str, tuple[object, ...]]:
-        given = check_inputs(known.spec.name, known.spec.inputs, inputs or {})
+        given = check_inputs(known.spec.name, known.spec.inputs, {} if inputs is None else inputs)
         this_id = run_id or new_id(known.spec.name)
         self._shelf.bind(this_id, known)
         return this_id, (this_id, given, known.linked.source)
@@ -222,9 +222,9 @@ class Runtime:
 
     def runs(self, *, limit: int = 20, state: RunWord | str | None = None) -> list[RunReport]:
         """The newest runs, the newest first; only those in `state`, if it is given, as in `rolled back`."""
-        wanted = None if state is None else RunWord(state)
+        wanted = None if state is None else _word(state)
         reports = (self._shelf.tell(run, self.engine.steps(run.id)) for run in self._newest())
-        return list(itertools.islice((one for one in reports if wanted in (None, one.state)), limit))
+        return list(itertools.islice((one for one in reports if wanted in (None, one.state)), max(0, limit)))
 
     async def aruns(self, *, limit: int = 20, state: RunWord | str | None = None) -> list[RunReport]:
         """`runs` for a task."""
@@ -474,6 +474,14 @@ class Runtime:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def _word(state: RunWord | str) -> RunWord:
+    try:
+        return RunWord(state)
+    except ValueError:
+        advice = did_you_mean(state, list(RunWord), kind="state")
+        raise MisuseError(f"There is no state {state!r} that a run can be in. {advice}") from None
 
 
 def _make_folder(folder: Path) -> None:

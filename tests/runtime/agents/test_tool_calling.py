@@ -7,8 +7,9 @@ import pytest
 
 from troth.errors import MisuseError
 from troth.runtime.agents.budget import Budget, BudgetExceeded
-from troth.runtime.agents.model import ModelError, ToolCall, Usage
+from troth.runtime.agents.model import Message, ModelError, ToolCall, Usage
 from troth.runtime.agents.tool_calling import ToolCallingAgent
+from troth.runtime.agents.turn import pending_calls
 from troth.runtime.conversations import Conversations, Status
 from troth.runtime.store import SqliteStore
 from troth.runtime.tools import tool
@@ -226,8 +227,6 @@ def test_a_model_that_fails_fails_the_run_and_nothing_is_lost(home, run):
 
 def test_calls_that_were_cut_off_are_answered_first(home, run):
     """After a crash between the model's wish and the tool's answer, the model is not asked twice."""
-    from troth.runtime.agents.model import Message
-
     model = ScriptedModel("done")
     conversation = home.open(ToolCallingAgent(model, [add]))
     conversation.send("go")
@@ -244,3 +243,93 @@ def test_two_tools_of_one_name_are_refused():
     """A model could not tell them apart."""
     with pytest.raises(MisuseError, match="Two tools have one name"):
         ToolCallingAgent(ScriptedModel(), [add, tool(name="add")(multiply)])
+
+
+ERRORS = [
+    pytest.param(SystemExit(3), "SystemExit: 3", id="SystemExit"),
+    pytest.param(asyncio.CancelledError("mine"), "CancelledError: mine", id="a cancellation of its own"),
+    pytest.param(BaseExceptionGroup("g", [SystemExit()]), "BaseExceptionGroup", id="a group"),
+]
+
+
+@pytest.mark.parametrize(("error", "says"), ERRORS)
+@pytest.mark.parametrize("color", ["sync", "async"])
+@pytest.mark.parametrize("count", [1, 2], ids=["alone", "side by side"])
+def test_a_tool_cannot_end_the_run_or_its_loop(home, run, count, color, error, says):
+    """Whatever it raises goes back to the model as data, and the next turn is taken."""
+
+    def fail():
+        raise error
+
+    async def afail():
+        raise error
+
+    one = tool(name="fail")(fail if color == "sync" else afail)
+    model = ScriptedModel([call("fail", id=str(number)) for number in range(count)], "well then")
+    conversation = home.open(ToolCallingAgent(model, [one]))
+    conversation.send("go")
+    assert run(conversation).outcome is Status.FINISHED
+    told = [text for role, text in talk(conversation) if role == "tool"]
+    assert [says in text for text in told] == [True] * count
+
+
+@pytest.mark.parametrize("at", [1, 2], ids=["the first", "the second"])
+def test_calls_of_one_id_are_told_apart(home, at):
+    """Some models count anew with each answer: a call that was cut off is not taken for an earlier one of its id."""
+    done = []
+
+    def look() -> int:
+        done.append(len(done))
+        if len(done) == at:
+            raise KeyboardInterrupt
+        return len(done)
+
+    model = ScriptedModel(call("look"), call("look"), "enough")
+    conversation = home.open(ToolCallingAgent(model, [look]), "one")
+    conversation.send("go")
+    with pytest.raises(KeyboardInterrupt):
+        conversation.run()
+    assert conversation.run().outcome is Status.FINISHED
+    roles = [role for role, _ in talk(conversation)]
+    assert roles == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+
+
+def test_two_calls_of_one_id_need_two_answers():
+    """In one answer of the model, too: what one of them was told does not count for the other."""
+    wish = Message("assistant", "", (call("look"), call("look")))
+    answer = Message("tool", "1", call_id="call-look")
+    assert [len(pending_calls([wish, *[answer] * count])) for count in range(3)] == [2, 1, 0]
+
+
+class Wordy:
+    def reply(self, request):
+        return "just a text"
+
+    async def areply(self, request):
+        return None
+
+
+class AsyncReply:
+    async def reply(self, request):
+        raise AssertionError
+
+
+def test_a_model_that_answers_with_something_else(home, run):
+    """Is named, with what it answered; nothing of it is taken for an answer."""
+    conversation = home.open(ToolCallingAgent(Wordy()))
+    conversation.send("go")
+    with pytest.raises(MisuseError, match="and not with a `Reply`"):
+        run(conversation)
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        pytest.param(None, "neither `reply` nor `areply`", id="none at all"),
+        pytest.param(AsyncReply(), "`AsyncReply.reply` is `async def`", id="a reply that would never be made"),
+    ],
+)
+def test_what_is_no_model_is_refused_when_the_agent_is_made(model, says):
+    """Before anything is asked."""
+    with pytest.raises(MisuseError, match=says):
+        ToolCallingAgent(model)

@@ -532,6 +532,34 @@ def test_callbacks_that_always_raise(home, entry, agent):
     assert told.count("run.ended") == 1
 
 
+@pytest.mark.parametrize(
+    "error", [SystemExit(4), asyncio.CancelledError(), BaseExceptionGroup("g", [SystemExit()])], ids=repr
+)
+@pytest.mark.parametrize("color", ["sync", "async"])
+@pytest.mark.parametrize("agent", [0, 1], ids=["sync agent", "async agent"])
+def test_a_callback_cannot_end_the_server(home, agent, color, error):
+    """Whatever it raises is reported like any other failure of a callback; the run ends as it would have."""
+
+    def raises(event):
+        if event.kind == "message":
+            raise error
+
+    async def araises(event):
+        raises(event)
+
+    conversation = home.open((Echo, AsyncEcho)[agent](), on_event=[raises if color == "sync" else araises])
+    conversation.send("hello")
+
+    async def main():
+        end = await conversation.arun()
+        await asyncio.sleep(0)
+        return end.outcome
+
+    assert asyncio.run(main()) is Status.FINISHED
+    assert ends(conversation) == ["finished"]
+    assert "callback.failed" in kinds(conversation)
+
+
 def test_a_raising_callback_loses_nothing(home):
     """It is reported in the log; the others hear every event in order."""
     heard = []

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import math
 import re
 
 import pytest
@@ -18,6 +19,7 @@ from troth.runtime.engine import (
     RunCancelledError,
     RunFailedError,
     RunMismatchError,
+    Sleep,
     Start,
     Step,
     StepFailedError,
@@ -128,6 +130,15 @@ def test_two_decisions_of_one_name_are_refused(engine):
             lambda: Step("s", call, kwargs={"x": object()}), NotJsonError, r"\['x'\]", id="a keyword argument"
         ),
         pytest.param(lambda: Step("s", call, 1, timeout=0), MisuseError, "before it begins", id="no time at all"),
+        pytest.param(
+            lambda: Step("s", call, 1, timeout=math.nan), MisuseError, "before it begins", id="NaN is no time"
+        ),
+        pytest.param(lambda: Step(None, call, 1), MisuseError, "A step has a text for a name", id="no name"),
+        pytest.param(lambda: Step("s", call, 10**5000), NotJsonError, "more digits", id="a number that is too long"),
+        pytest.param(lambda: Sleep(math.inf), MisuseError, "never ends", id="a sleep for ever"),
+        pytest.param(lambda: Sleep(math.nan), MisuseError, "never ends, or is none", id="a sleep of NaN"),
+        pytest.param(lambda: Wait(None), MisuseError, "A signal has a text for a name", id="no signal"),
+        pytest.param(lambda: Wait("s", math.nan), MisuseError, "Give seconds, or None", id="a wait of NaN"),
         pytest.param(lambda: Together(limit=0), MisuseError, "never begin", id="no branch at a time"),
         pytest.param(lambda: Retry(0), MisuseError, "at least 1", id="no attempt"),
         pytest.param(lambda: Retry(3, jitter=2), MisuseError, "between 0 and 1", id="too much jitter"),

@@ -103,6 +103,20 @@ def test_at_the_cap_new_sync_work_is_refused(tmp_path, release):
         release.set()
 
 
+def test_at_the_cap_what_waits_for_a_thread_is_refused_too(tmp_path, release):
+    """Otherwise each that is given up would be followed by the next, as many as there are."""
+    decision = one(lambda: release.wait(30), timeout=0.1)
+
+    async def main(engine):
+        return await asyncio.gather(*(engine.arun(decision) for _ in range(12)), return_exceptions=True)
+
+    with EmbeddedEngine(tmp_path / "troth.db", threads=2, abandoned_threads=3) as engine:
+        found = [str(error) for error in asyncio.run(main(engine))]
+    given_up = sum("is abandoned" in error for error in found)
+    refused = sum("as many as allowed, are stuck" in error for error in found)
+    assert (given_up + refused, 3 <= given_up <= 4) == (12, True), found
+
+
 def test_threads_are_bounded(tmp_path):
     """Two hundred sync steps at once use as many threads as allowed, and each runs."""
     seen = set()

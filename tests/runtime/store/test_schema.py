@@ -7,10 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from troth.runtime.store import NewerStoreError, NotAStoreError, RunState, SqliteStore, UnsupportedSqliteError, schema
+from troth.runtime.store import (
+    NewerStoreError,
+    NotAStoreError,
+    RunState,
+    SqliteStore,
+    StoreError,
+    UnsupportedSqliteError,
+    commit_point,
+    schema,
+)
 from troth.runtime.store.sqlite import STORE_MIGRATE
 from troth.testing import failpoints
 
+POINT = commit_point("test.schema", "whatever a test writes")
 V1 = Path(__file__).with_name("v1.sql")
 
 
@@ -133,3 +143,18 @@ def test_an_old_sqlite_is_named():
         pytest.raises(UnsupportedSqliteError, match=r"3\.20\.1.*does not have INSERT … ON CONFLICT"),
     ):
         schema.probe(connection, "3.20.1")
+
+
+def test_a_damaged_file_is_told(path):
+    """By whoever reads or writes, in the store's own words; closing it is quiet."""
+    with SqliteStore(path) as store:
+        for number in range(300):
+            store.commit(POINT, lambda tx, number=number: tx.append_event("s", "said", "x" * 500 + str(number), 0.0))
+    whole = bytearray(path.read_bytes())
+    whole[3 * 4096 :] = b"\xee" * (len(whole) - 3 * 4096)
+    path.write_bytes(whole)
+    with SqliteStore(path) as store:
+        with pytest.raises(StoreError, match="could not be read"):
+            store.events("s", limit=1000)
+        with pytest.raises(StoreError, match="could not be"):
+            store.commit(POINT, lambda tx: tx.append_event("s", "said", "y", 0.0))

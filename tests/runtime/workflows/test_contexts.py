@@ -332,8 +332,9 @@ def test_jupyter(tmp_path):
     NotebookClient(
         notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
-    printed = [output.text for cell in notebook.cells for output in cell.outputs if output.get("name") == "stdout"]
-    assert printed == ["6\n"] * 5
+    # A busy machine sends what one cell prints in several pieces.
+    printed = ["".join(out.text for out in cell.outputs if out.get("name") == "stdout") for cell in notebook.cells]
+    assert [text for text in printed if text] == ["6\n"] * 5
 
 
 def test_the_quick_start_is_quick_and_quiet(tmp_path):

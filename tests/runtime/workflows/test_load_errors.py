@@ -1,5 +1,6 @@
 """Everything that is wrong with a workflow is told at once, before anything runs, each with its place."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -202,6 +203,23 @@ def test_a_missing_file_is_told_with_its_neighbours(written):
         load_workflow(written("").with_name("flw.yaml"))
     with pytest.raises(WorkflowNotFoundError, match="does not exist"):
         load_workflow("troth: 1")
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        pytest.param(5, "5 of type `int` is no workflow", id="a number"),
+        pytest.param(None, "is no workflow", id="nothing"),
+        pytest.param(b"flow.yaml", "of type `bytes` is no workflow", id="bytes"),
+        pytest.param("troth: 1\nname: x\n", "a workflow in a text is read by `parse_workflow", id="a text"),
+        pytest.param("flow\0.yaml", "is not the path of a file", id="a name no file can have"),
+        pytest.param("x" * 5000, "too long for the name of a file", id="a name that is too long"),
+    ],
+)
+def test_what_is_no_workflow_is_named(source, says):
+    """With what to give instead."""
+    with pytest.raises(WorkflowNotFoundError, match=re.escape(says)):
+        load_workflow(source)
 
 
 def test_a_text_is_read_by_its_own_function():

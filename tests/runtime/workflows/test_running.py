@@ -589,6 +589,36 @@ def test_workflows_made_for_one_request_each(runtime, color):
 # ---- starting
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        pytest.param([1], r"given inputs by name, and not \[1\]", id="a list"),
+        pytest.param("order", "given inputs by name, and not 'order'", id="a text"),
+        pytest.param({1: 2}, "there is no input 1", id="a number as a name"),
+        pytest.param({"order": float("nan")}, "where the contract says string", id="of another type"),
+        pytest.param({"order": "x", "size": float("nan")}, "JSON has no such number", id="a number that is none"),
+        pytest.param(
+            {"order": "x", "size": 10**5000}, "more digits than Python writes down", id="one that is too long"
+        ),
+    ],
+)
+def test_inputs_that_are_none(runtime, given, says):
+    """Told in one sentence, and nothing is written down."""
+    flow = Workflow(
+        "w", step("a", function=lambda: 1), inputs={"order": "string", "size": {"type": "number", "default": 1}}
+    )
+    with pytest.raises(WrongInputsError, match=says):
+        runtime.run(flow, given)
+    assert runtime.runs() == []
+
+
+def test_a_state_that_no_run_can_be_in(runtime):
+    """Is told with those there are; a limit of nothing lists nothing."""
+    with pytest.raises(MisuseError, match="Did you mean `completed`"):
+        runtime.runs(state="complete")
+    assert runtime.runs(limit=0) == runtime.runs(limit=-1) == []
+
+
 def test_wrong_inputs_start_nothing(runtime):
     """Python checks them as the command line does."""
     flow = Workflow("w", step("a", function=ident, inputs={"value": "inputs.order"}), inputs={"order": "string"})

@@ -6,17 +6,20 @@ from typing import Any
 
 from troth.analysis.facts.model import At, Node, Param
 
-__all__ = ["READ", "UNTOLD", "ExpressionReader", "at"]
+__all__ = ["FALSE", "READ", "TRUE", "UNTOLD", "ExpressionReader", "at"]
 
 _LONGEST_STRING = 120  # longer ones are neither names nor types; dict keys and getattr names are far shorter
 
-_CONSTANTS: dict[type, Node] = {
+TRUE: Node = ("const", "bool", "True")
+FALSE: Node = ("const", "bool", "False")
+_CONSTANTS: dict[object, Node] = {  # by their type, but for those of which there are two
+    True: TRUE,
+    False: FALSE,
     str: ("const", "str"),
     bytes: ("const", "bytes"),
     int: ("const", "int"),
     float: ("const", "float"),
     complex: ("const", "complex"),
-    bool: ("const", "bool"),
     type(None): ("const", "None"),
     type(...): ("const", "ellipsis"),
 }
@@ -158,12 +161,11 @@ class ExpressionReader:
         names.reverse()
         return ".".join(names)
 
-    def _call(self, node: Any) -> Node:
-        return self.called(node, self.calls)
-
-    def called(self, node: Any, told: set[str]) -> Node:
+    def called(self, node: Any, told: set[str] | None = None) -> Node:
         """The tuple for a call; its callee as written is added to `told`, and is not mentioned as a value."""
         names = self.names
+        if told is None:
+            told = self.calls
         func, args, given = node.func, node.args, node.keywords
         kind = type(func)
         callee: Node
@@ -196,7 +198,12 @@ class ExpressionReader:
                     value = value.value
                     kind = type(value)
                     is_told = kind is str and len(value) <= _LONGEST_STRING
-                    keywords.append((keyword.arg, ("const", "str", value) if is_told else _CONSTANTS[kind]))
+                    keywords.append(
+                        (
+                            keyword.arg,
+                            ("const", "str", value) if is_told else _CONSTANTS[value if kind is bool else kind],
+                        )
+                    )
                 else:
                     keywords.append((keyword.arg, READ[kind](self, value)))
             given = tuple(keywords)
@@ -215,7 +222,8 @@ class ExpressionReader:
         self.waits = True
         value = node.value
         if type(value) is _Call:
-            return ("await", self.called(value, self.awaited), at(node))
+            place = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+            return ("await", self.called(value, self.awaited), place)
         if type(value) is ast.Await and type(value.value) is _Call:
             self.awaited.add(f"await {self._callee(value.value.func)}")  # its result is awaited too
         callee = self._callee(value)
@@ -227,7 +235,8 @@ class ExpressionReader:
         value = node.value
         if type(value) is str and len(value) <= _LONGEST_STRING:
             return ("const", "str", value)
-        return _CONSTANTS[type(value)]
+        kind = type(value)
+        return _CONSTANTS[value if kind is bool else kind]
 
     def _subscript(self, node: Any) -> Node:
         base, index = node.value, node.slice
@@ -257,7 +266,7 @@ class ExpressionReader:
                 value = node.value
                 kind = type(value)
                 is_told = kind is str and len(value) <= _LONGEST_STRING
-                result.append(("const", "str", value) if is_told else _CONSTANTS[kind])
+                result.append(("const", "str", value) if is_told else _CONSTANTS[value if kind is bool else kind])
             else:
                 result.append(READ[kind](self, node))
         return tuple(result)
@@ -425,13 +434,12 @@ class ExpressionReader:
 
 
 READ: dict[type, Callable[[ExpressionReader, Any], Any]] = {
-    **dict.fromkeys(
-        ast.expr.__subclasses__(), ExpressionReader._parts
-    ),  # kinds that are newer than this (t-strings, say)
+    # Of kinds that are newer than this table (t-strings, say) the parts are read.
+    **dict.fromkeys(ast.expr.__subclasses__(), ExpressionReader._parts),
     type(None): _no_key,
     ast.Name: ExpressionReader._name,
     ast.Attribute: ExpressionReader._attribute,
-    ast.Call: ExpressionReader._call,
+    ast.Call: ExpressionReader.called,
     ast.Await: ExpressionReader._await,
     ast.Constant: ExpressionReader._constant,
     ast.Subscript: ExpressionReader._subscript,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from troth.analysis.facts.expressions import READ, UNTOLD, ExpressionReader, at
+from troth.analysis.facts.expressions import FALSE, READ, TRUE, UNTOLD, ExpressionReader, at
 from troth.analysis.facts.model import (
     ABSTRACT,
     ASYNC,
@@ -56,8 +56,8 @@ class _FileReader(ExpressionReader):
     def __init__(self) -> None:
         super().__init__()
         self._imports: list[ImportFacts] = []
-        self._functions: list[FunctionFacts | None] = []
-        self._classes: list[ClassFacts | None] = []
+        self._functions: list[Any] = []  # None for those that are being read
+        self._classes: list[Any] = []
         self._variables: list[tuple[str, Node | None, Node | None]] = []
         self._exports: tuple[str, ...] | None = None
         self._function = 0  # the one being read
@@ -90,8 +90,8 @@ class _FileReader(ExpressionReader):
         )
         return FileFacts(
             tuple(self._imports),
-            tuple(f for f in self._functions if f is not None),
-            tuple(c for c in self._classes if c is not None),
+            tuple(self._functions),
+            tuple(self._classes),
             tuple(self._variables),
             self._exports,
             tuple(sorted(self.mentions)),
@@ -120,7 +120,7 @@ class _FileReader(ExpressionReader):
     def _assign(self, node: Any) -> Node:
         given, targets = node.value, node.targets
         value = READ[type(given)](self, given)
-        if not self._function and value == ("const", "bool") and type(targets[0]) is _Name:
+        if not self._function and (value is TRUE or value is FALSE) and type(targets[0]) is _Name:
             value = self._flavor(targets[0].id, given)
         if self._function and self._class is None and len(targets) == 1 and type(targets[0]) is _Name:  # most of them
             name = targets[0].id
@@ -305,7 +305,7 @@ class _FileReader(ExpressionReader):
         for name in node.names:
             for origins in (self.origins, *self._around):
                 origins[name] = UNTOLD
-        return ("scope", tuple(node.names))
+        return ("scope", " ".join(node.names))
 
     def _match(self, node: ast.Match) -> Node:
         cases = []
@@ -323,7 +323,7 @@ class _FileReader(ExpressionReader):
                 name, pattern = pattern.name, pattern.pattern
             matched = self.expr(pattern.cls) if isinstance(pattern, ast.MatchClass) else None
             guard = None if case.guard is None else self.expr(case.guard)
-            cases.append((tuple(c for c in captures if c), matched, name, guard, self._block(case.body)))
+            cases.append((matched, " ".join(filter(None, captures)), name, guard, self._block(case.body)))
         return ("match", self.expr(node.subject), tuple(cases))
 
     def _def(self, node: Any) -> Node:
@@ -355,14 +355,13 @@ class _FileReader(ExpressionReader):
         self.calls, self.awaited, self.keyed, self.taken, self.origins = calls, awaited, keyed, taken, {}
         self.generator = self.waits = False
         self._around.append(around)
-        statements = node.body
-        body = self._block(statements)
+        body = self._block(node.body)
         flags = ASYNC if type(node) is ast.AsyncFunctionDef else 0
         if self.generator:
             flags |= GENERATOR
         if self.waits:
             flags |= WAITS
-        if _says_nothing(statements):
+        if not body or (body[0][0] == "raise" and _only_refuses(body)):
             flags |= ABSTRACT
         functions[index] = _new(
             FunctionFacts,
@@ -405,7 +404,7 @@ class _FileReader(ExpressionReader):
                 continue
             if not text and not is_inside:  # what `wanted` would say is looked for in one text
                 text = "\n".join(("", *calls, *awaited, ""))
-            if name in wanted or (f"\n{name}." in text or f"\n{name}\n" in text):
+            if name in wanted or f"\n{name}." in text or f"\n{name}\n" in text:
                 told.append(one)
         return tuple(told)
 
@@ -480,18 +479,14 @@ def _header(node: Any) -> At:
     return (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
 
 
-def _says_nothing(body: list[Any]) -> bool:
-    for node in body:
-        kind = type(node)
-        if kind is ast.Pass:
-            continue
-        if kind is ast.Expr and type(node.value) is ast.Constant:
-            continue
-        if kind is ast.Raise and node.exc is not None:
-            raised = node.exc.func if type(node.exc) is ast.Call else node.exc
-            if type(raised) is ast.Name and raised.id == "NotImplementedError":
-                continue
-        return False
+def _only_refuses(body: tuple[Node, ...]) -> bool:
+    """Whether there is nothing but `raise NotImplementedError`; `pass` and docstrings are not among the statements."""
+    for kind, *parts in body:
+        raised = parts[0]
+        if kind != "raise" or raised is None:
+            return False
+        if (raised[1] if raised[0] == "call" else raised) != ("name", "NotImplementedError"):
+            return False
     return True
 
 

@@ -15,6 +15,9 @@ Expressions and statements are kept as nested tuples whose first item says what 
     ("try", body, handlers, orelse, final)  ("raise", value)  ("assert", test)  ("del", targets)  ("break",)
     ("continue",)  ("import", names)  ("def", function)  ("class", class)  ("match", subject, cases)  ("scope", names)
 
+A case of a `match` is `(class, captures, name, guard, body)`. `captures`, and the `names` of a scope, are one text with
+spaces between them: a tuple whose first item is the name `attr` would look like an expression.
+
 `at` is `(line, column, end_line, end_column)`, lines from 1, columns in UTF-8 bytes from 0, as `ast` counts them.
 The body of a function is kept as marshalled bytes and read only when somebody asks about that function.
 """
@@ -48,7 +51,7 @@ __all__ = [
     "without_places",
 ]
 
-FACTS_VERSION = 9
+FACTS_VERSION = 10
 
 Node = tuple[Any, ...]
 At = tuple[int, int, int, int]

@@ -11,7 +11,9 @@ from troth.analysis.program import library
 from troth.analysis.program.conventions import PAIRS
 from troth.analysis.program.editions import is_plain_here
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.handing_back import handed_back
 from troth.analysis.program.library import LibraryClass, LibraryFunction
+from troth.analysis.program.overloads import meant_overloads
 from troth.analysis.program.stand_ins import gives_a_stand_in, has_stand_ins
 from troth.analysis.program.values import (
     NONE,
@@ -19,6 +21,7 @@ from troth.analysis.program.values import (
     AsyncGenerator,
     Awaitable,
     AwaitableContext,
+    AwaitableObject,
     Builtin,
     CallableType,
     ClassObject,
@@ -47,6 +50,8 @@ __all__ = ["Calls", "callee_text"]
 
 Arguments = list[tuple[str | None, Value | None]]
 
+# How the type of a result ends that holds objects of the receiver's class.
+_OF_ITSELF = ("[typing.Self]", "[typing.Self | None]")
 # Functions that give back what they are given, as far as promises go.
 _PASSING = frozenset({"typing.cast", "copy.copy", "copy.deepcopy", "functools.wraps"})
 # Objects of these packages are requests that are sent when they are awaited; a handler may return one for that.
@@ -78,6 +83,7 @@ class Calls:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._results: dict[Function, Value | None] = program.answers()
+        self._of_bound: dict[tuple[Function, object], Value | None] = program.answers()
         self._asking: set[Function] = set()
         self._fluent: set[Function] = set()  # those that return `Self`: the answer depends on the receiver
 
@@ -118,6 +124,8 @@ class Calls:
         if len(known) < len(members):
             return self._perhaps(known, node, values, scope)
         results = [self.call(m, node, values, scope) for m in members]
+        if results and all(isinstance(r, AwaitableObject) for r in results):
+            return results[0]
         if all(isinstance(r, Coroutine) for r in results) and results:
             first = results[0]
             assert isinstance(first, Coroutine)
@@ -172,8 +180,14 @@ class Calls:
             return Builtin("context", (result,))
         if effect == "iterator":
             return Builtin("iterator", (result,))
+        if type(result) is Union and any(isinstance(m, Coroutine | Awaitable) for m in result.members):
+            result = self._by_overload(func, function, node) or result
         if result is None:
             result = self._by_type_argument(function, values)
+        if values and (result is None or (type(result) is Union and not any(map(_is_told, result.members)))):
+            given = handed_back(program, func, node, values)
+            if given is not None:
+                return given
         if program.overridden_otherwise(function, receiver):
             return self._overridden(func, function, node, scope)
         if result is not None and scope.is_patched(node[1]):
@@ -215,6 +229,12 @@ class Calls:
             return None
         made = self._from_annotation(decorator.function, None)
         return made.result if isinstance(made, CallableType) and isinstance(made.result, Instance) else None
+
+    def _by_overload(self, func: FunctionValue, function: Function, node: Node) -> Value | None:
+        """What those overloads give that the call may mean: a promise for `stream=False`, and else an iterator."""
+        is_bound = func.receiver is not None and function.owner is not None
+        meant = meant_overloads(function, node, is_bound=is_bound and not function.decorated_with("staticmethod"))
+        return union([self._from_annotation(one, one.owner) for one in meant]) if meant else None
 
     def _by_type_argument(self, function: Function, values: Arguments) -> Value | None:
         """`def get(kind: type[T]) -> T`: the class that is given is the class that comes back."""
@@ -328,10 +348,11 @@ class Calls:
                 return None
             sure = not _guessed(func.receiver)
             behind = self._program.majors_behind(name.partition(".")[0])
-            if behind > 1 or (behind == 1 and not library.is_called_async(name)):
+            if behind > 0 and not library.is_called_async(name):
                 if not self._program.evidence.siblings.is_awaited(function.name):
                     return None  # in the version that is asked for it may be plain
                 sure = False
+            sure = sure and behind < 2
             site = scope.site(function, at, text, "coroutine", reasons, sure=sure)
             return Coroutine(site, lambda: self._awaited_library(function, func, values, scope))
         result = self._library_result(function, func)
@@ -408,16 +429,21 @@ class Calls:
         return self._library_result(function, func)
 
     def _library_result(self, function: LibraryFunction, func: FunctionValue) -> Value | None:
-        if function.returns in {"typing.Self", "Self"}:
+        returns = function.returns
+        if returns in {"typing.Self", "Self"}:
             return (
                 func.receiver
                 if isinstance(func.receiver, Instance)
                 else (Instance(func.receiver.cls) if isinstance(func.receiver, ClassObject) else None)
             )
-        if function.returns.endswith("[typing.Self]") and isinstance(func.receiver, Instance | ClassObject):
-            made = self._program.types.written(function.returns.removesuffix("[typing.Self]"))
-            return Instance(made.cls, (Instance(func.receiver.cls),)) if isinstance(made, Instance) else made
-        return self._program.types.written(function.returns)
+        if returns.endswith(_OF_ITSELF) and isinstance(func.receiver, Instance | ClassObject):
+            one = Instance(func.receiver.cls)
+            item = union([one, NONE]) if returns.endswith("None]") else one
+            made = self._program.types.written(returns.partition("[typing.Self")[0])
+            if isinstance(made, Instance):
+                return Instance(made.cls, (item,))
+            return Builtin(made.name, (item,)) if isinstance(made, Builtin) else made
+        return self._program.types.written(returns)
 
     def _builtin(
         self, func: FunctionValue, function: LibraryFunction, node: Node, values: Arguments, scope: Evaluator
@@ -535,6 +561,8 @@ class Calls:
         if isinstance(cls, LibraryClass):
             if cls.qualified in {"functools.partial", "functools.partialmethod"}:
                 return _partly(values)
+            if cls.name == "defaultdict" and values and isinstance(values[0][1], ClassObject):
+                return Builtin("dict", (None, self._program.types.instance(values[0][1].cls, (), why)))
             if cls.qualified in PAIRS:
                 return TupleOf(tuple(Instance(library.library_class(one), (), why) for one in PAIRS[cls.qualified]))
             return self._program.types.instance(cls, (), why)
@@ -570,12 +598,7 @@ class Calls:
         if isinstance(func.receiver, Instance) and function.facts.returns is not None and function.owner is not None:
             arguments = self._program.classes.arguments(func.receiver, function.owner)
             if arguments:
-                types = self._program.types
-                outside, types.arguments = types.arguments, arguments
-                try:
-                    return self._from_annotation(function, owner) or self._program.inferred(function)
-                finally:
-                    types.arguments = outside
+                return self._of_generic(function, func.receiver, owner, arguments)
         if function not in self._results:
             returns = function.facts.returns
             if returns is not None and owner is not None and _mentions_self(returns):
@@ -595,6 +618,25 @@ class Calls:
                 self._asking.discard(function)
             self._results[function] = value
         return self._results[function]
+
+    def _of_generic(
+        self, function: Function, receiver: Instance, owner: Class | None, arguments: dict[str, Value | None]
+    ) -> Value | None:
+        """What a method of a generic class returns, with its type variables bound to `arguments`."""
+        key = (function, receiver.cls)
+        if key in self._of_bound and receiver.cls is not function.owner:  # else the object itself binds them
+            return self._of_bound[key]
+        types = self._program.types
+        outside, types.arguments = types.arguments, arguments
+        try:
+            declared = self._from_annotation(function, owner)
+            if declared is None:
+                return self._program.inferred(function)
+        finally:
+            types.arguments = outside
+        if receiver.cls is not function.owner:
+            self._of_bound[key] = declared
+        return declared
 
     def _from_annotation(self, function: Function, owner: Class | None) -> Value | None:
         returns = function.facts.returns
@@ -651,6 +693,10 @@ def _lacks_self(function: Function, receiver: Value | None, values: Arguments) -
         return False
     needed = [p[0] for p in function.facts.params if p[3] in {"", "/"} and p[2] is None]
     return len(values) < len(needed)
+
+
+def _is_told(value: Value | None) -> bool:
+    return value is not None and not isinstance(value, Nothing)
 
 
 def _asked_for(node: Node, values: Arguments, scope: Evaluator) -> Value | None:

@@ -9,6 +9,7 @@ from troth.analysis.facts.names import last_name
 from troth.analysis.program import library
 from troth.analysis.program.bracketed import told_in_brackets
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.filled import filled, is_empty
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
     NONE,
@@ -42,6 +43,7 @@ class Classes:
         self._asking: set[tuple[Class, str]] = set()
         self._children: dict[Class, list[Class]] = program.answers()
         self._generic: dict[Class, tuple[str, ...]] = {}
+        self._bound_by_bases: dict[tuple[Class, Class], dict[str, Value | None]] = program.answers()
         self._remade: dict[Class, bool] = program.answers()
 
     def order(self, cls: Class) -> tuple[Class | LibraryClass | None, ...]:
@@ -229,6 +231,9 @@ class Classes:
         self._asking.add(key)
         try:
             value = self._typed(cls, name, assigned)
+            if is_empty(value):
+                assert value is not None
+                value = filled(self._program, cls, name, value)
         finally:
             self._asking.discard(key)
         self._attributes[key] = value
@@ -282,7 +287,15 @@ class Classes:
             return {}
         if value.cls is owner:
             return dict(zip(names, value.args, strict=False)) if value.args else {}
-        return self._through_bases(value.cls, owner, names, 0)
+        key = (value.cls, owner)
+        if key not in self._bound_by_bases:
+            types = self._program.types
+            outside, types.arguments = types.arguments, {}
+            try:
+                self._bound_by_bases[key] = self._through_bases(value.cls, owner, names, 0)
+            finally:
+                types.arguments = outside
+        return self._bound_by_bases[key]
 
     def _variables(self, cls: Class) -> tuple[str, ...]:
         if cls not in self._generic:

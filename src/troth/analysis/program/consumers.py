@@ -147,14 +147,25 @@ class Consumers:
 
     def wants_results(self, func: Value | None, position: int, name: str | None) -> bool:
         """Whether a parameter of the project is declared as a collection of things that are no promises."""
-        if not isinstance(func, FunctionValue) or not isinstance(func.function, Function):
-            return False
-        param = self._param_of(func, func.function, position, name)
-        declared = None if param is None or param[1] is None else self._program.parameter(func.function, param)
+        declared = self._declared(func, position, name)
         real = [m for m in members_of(declared) if not isinstance(m, Nothing)]
         return bool(real) and all(
             isinstance(m, Builtin) and bool(m.args) and self._has_no_room(m.args[-1]) for m in real
         )
+
+    def _declared(self, func: Value | None, position: int, name: str | None) -> Value | None:
+        """What a parameter of the project, or a field of a class whose objects are made, is annotated to be."""
+        if isinstance(func, FunctionValue) and isinstance(func.function, Function):
+            param = self._param_of(func, func.function, position, name)
+            return None if param is None or param[1] is None else self._program.parameter(func.function, param)
+        if not isinstance(func, ClassObject) or not isinstance(func.cls, Class) or name is None:
+            return None
+        for ancestor in self._program.classes.order(func.cls):
+            if not isinstance(ancestor, Class) or "__init__" in ancestor.methods:
+                return None
+            if name in ancestor.annotations:
+                return self._program.types.annotated(ancestor.annotations[name], ancestor.module, None, ancestor)
+        return None
 
     def _has_no_room(self, item: Value | None) -> bool:
         """Whether what a collection is declared to hold is no promise, nor anything that may hold one: `tuple[Any]`."""
@@ -184,7 +195,9 @@ class Consumers:
         if isinstance(func, FunctionValue):
             function = func.function
             if isinstance(function, LibraryFunction):
-                return bool(function.roles) or "o" in function.flags or looks_like_keeper(function.qualname)
+                if function.roles or "o" in function.flags:
+                    return True
+                return looks_like_keeper(function.qualname) and not _OF_DATABASES.search(function.name)
             if function.is_abstract or (
                 function.facts.decorators and not function.decorated_with("staticmethod", "classmethod")
             ):
@@ -193,7 +206,8 @@ class Consumers:
             if param is None:  # one of `*args` or `**kwargs`
                 return keyword is None or looks_like_keeper(function.name) or _takes_promises_by_name(function)
             fate = self._fate(function, param[0])
-            return fate == "kept" or (fate == "handed over" and _RUNNER.search(function.name) is not None)
+            sounds = _RUNNER.search(function.name) is not None and not _DATA.search(param[0])
+            return fate == "kept" or (fate == "handed over" and sounds)
         if isinstance(func, ClassObject) and isinstance(func.cls, Class) and self._keeps(func.cls, position, keyword):
             return True
         if isinstance(func, CallableType) and func.result is not None and not self._is_result(func.result):
@@ -266,11 +280,14 @@ class Consumers:
         return ""
 
     def _own(self, func: FunctionValue, function: Function, position: int, name: str | None) -> str:
-        if function.facts.decorators and not function.decorated_with("staticmethod", "classmethod"):
+        is_decorated = bool(function.facts.decorators) and not function.decorated_with("staticmethod", "classmethod")
+        if is_decorated and self._program.effects.is_doubtful(function):
             return ""
         param = self._param_of(func, function, position, name)
         if param is None or self._program.overridden_at_all(function, func.receiver):
             return ""
+        if is_decorated and param[1] is None:
+            return ""  # what it does with it, the decorator may have done before
         return self._by_param(function, param)
 
     def _by_param(self, function: Function, param: Param) -> str:
@@ -317,7 +334,9 @@ class Consumers:
 def _takes_promises_by_name(function: Function) -> bool:
     """Whether `**coros` is called or annotated so, or the body awaits something that is no call."""
     for name, annotation, _, kind in function.facts.params:
-        if kind == "**" and (looks_like_keeper(name) or (annotation is not None and mentions_awaitable(annotation))):
+        if kind != "**":
+            continue
+        if looks_like_keeper(name) or (annotation is not None and mentions_awaitable(annotation, _AWAITABLES)):
             return True
     return function.is_async and awaits_a_value(function.body())
 
@@ -331,6 +350,8 @@ def awaits_a_value(node: object) -> bool:
     return any(part.__class__ is tuple and part and awaits_a_value(part) for part in node)
 
 
+_OF_DATABASES = re.compile(r"^(?:execute|executemany|executescript|fetch\w*)$")  # what they are given is put in a query
+_DATA = re.compile(r"(?i)(?:^|_)(?:id|ids|name|url|path|key|index|count|text|title)$")  # parameters for no promise
 _RUNNER = re.compile(r"(?i)task|spawn|(?<![a-z])run|worker|sched|submit|launch|backgr|fire|job")
 _KEEPER_OF_ANY = re.compile(r"(?i)task|coro|futur|spawn|gather|partial|thread|mock|patch|sched|submit|backgr|defer")
 _KEEPING_KEYWORD = re.compile(r"(?i)task|coro|await|fut|job|callback|func|handler|target|^fn$|run|background")

@@ -65,7 +65,7 @@ def given_by_framework(function: Function, name: str) -> Value | None:
         return _handled(function, name) if function.name == "__init__" and name == "websocket" else None
     if name == "call_next":
         return CallableType(Awaitable(None), "`call_next` of a middleware gives the response to whoever awaits it")
-    if name in {"receive", "send"} and all(one in function.params for one in _ASGI):
+    if name in {"receive", "send"} and "receive" in function.params and "send" in function.params:
         return CallableType(Awaitable(None), f"`{name}` of an ASGI application is a coroutine function")
     if name in {"reader", "writer"} and "reader" in function.params and "writer" in function.params:
         cls = "asyncio.streams.StreamReader" if name == "reader" else "asyncio.streams.StreamWriter"

@@ -290,11 +290,11 @@ class Evaluator:
             )
         if isinstance(base, Builtin | TupleOf | Table):
             return FunctionValue(_builtin_method(base, name), base)
-        if isinstance(base, AwaitableObject) and not self._certainly_lacks(base.instance, name):
+        if isinstance(base, AwaitableObject) and not self._is_asked_of_result(base.instance, name):
             self.keep(base)
             return self.attribute(base.instance, name, at, base_node)
         if isinstance(base, Coroutine | AsyncGenerator | AsyncContext):
-            if name in _ONLY_OF_COROUTINES:
+            if name in _ONLY_OF_COROUTINES and not (name in _OF_ITERATORS and _is_surely_one(base)):
                 self.known(base)
             elif name in _OF_COROUTINES or _is_looked_into(base, name):
                 self.keep(base)  # whoever looks inside knows what it is
@@ -305,12 +305,32 @@ class Evaluator:
         if (
             isinstance(base, Awaitable)
             and base.site is not None
-            and base.kind
             and name not in OF_FUTURES
             and name[0] != "_"
+            and (base.kind or self._is_of_result(base.result, name))
         ):
             self.misuse(base, "attribute", at, name)
         return None
+
+    def _is_of_result(self, result: Value | None, name: str) -> bool:
+        """Whether it is the result of a promise that has such an attribute, by its class."""
+        cls = result.cls if isinstance(result, Instance) else None
+        if isinstance(cls, LibraryClass):
+            return library.member(cls.qualified, name) is not None
+        return cls is not None and (
+            self.program.classes.is_method(cls, name) or self.program.classes.may_be_given(cls, name)
+        )
+
+    def _is_asked_of_result(self, instance: Instance, name: str) -> bool:
+        """Whether an object that can be awaited is asked for an attribute that it lacks.
+
+        Of a library's the table may leave it out, or it is made up: there the result has to have it.
+        """
+        if not self._certainly_lacks(instance, name):
+            return False
+        if isinstance(instance.cls, Class):
+            return True
+        return any(self._is_of_result(one, name) for one in members_of(self._awaited_object(instance)))
 
     def _of_one(self, base: Value | None, name: str, at: At, base_node: Node | None) -> Value | None:
         """The attribute of one of several; of a class with nothing async in it a plain method, listed or not."""
@@ -494,7 +514,7 @@ class Evaluator:
             is_constant = any(one[0] == "const" for one in operands)
             if op in {"is", "is not"} and not about_none and not (operand[0] == "call" and is_constant):
                 continue  # whether two things are the same promise may be asked
-            is_plain = any(one[0] == "const" and one != ("const", "None") for one in operands)
+            is_plain = any(one[0] == "const" and (one != ("const", "None") or operand[0] == "call") for one in operands)
             self.misuse(value, "comparison", _at_of(operand), WITH_A_CONSTANT if is_plain else "")
         return _CONSTANTS["bool"]
 
@@ -649,8 +669,8 @@ class Evaluator:
             found = self.program.classes.member(value.cls, name, value)
             if isinstance(found, FunctionValue):
                 result = _by_type_argument(self.program.calls.result(found), value)
-                if result is None and isinstance(value.cls, LibraryClass) and value.args:
-                    return value.args[0]
+                if result is None and isinstance(value.cls, LibraryClass):
+                    return value.args[0] if value.args else self._awaited_object(value)  # mostly the same
                 return (
                     result
                     if result is not None
@@ -809,6 +829,7 @@ _ONLY_OF_COROUTINES = frozenset(
     ]
 )
 # Results have these as well: files are closed, and sockets send.
+_OF_ITERATORS = frozenset({"__aiter__", "__anext__"})
 _OF_COROUTINES = frozenset({"send", "throw", "close", "aclose", "__name__", "__qualname__", "__class__"})
 OF_FUTURES = frozenset(
     [
@@ -856,6 +877,11 @@ def _says_little(value: Value | None) -> bool:
     if isinstance(value, CallableType):
         return value.result is None
     return value is None or (isinstance(value, Instance) and value.cls.name == "FunctionType")
+
+
+def _is_surely_one(value: Value) -> bool:
+    """Whether a value is a coroutine, by the `async def` that makes it, and nothing else."""
+    return type(value) is Coroutine and value.site is not None and value.site.sure and value.site.target is not None
 
 
 def _is_looked_into(value: Value, name: str) -> bool:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.link import Program
     from troth.analysis.program.sites import Site
 
-__all__ = ["Evidence", "asks_for_color", "counted"]
+__all__ = ["Evidence", "asks_for_color", "counted", "is_carried"]
 
 
 class Evidence:
@@ -144,6 +144,8 @@ class Evidence:
         if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
         path = scope.module.path
+        if is_carried(external):
+            external = ""
         if not external and (self._is_nobodys(callee, scope) or self._is_given_by_default(callee, scope.function)):
             external = OF_NOBODY
         by_definition = callee[0] == "attr" and not external and callee[1][1] not in scope.plainly_entered
@@ -215,10 +217,14 @@ class Evidence:
         if scope.function is None or not scope.function.is_async or node[1][0] not in {"attr", "name"}:
             return instance
         text = callee_text(node[1])
-        witness = self.siblings.speak_of(text, scope.function, instance.cls.name)
+        is_own = isinstance(instance.cls, Class)
+        witness = self.siblings.speak_of(text, scope.function, "" if is_own else instance.cls.name)
+        if witness is None and target is not None:
+            witness = self.siblings.speak_of_method(target.name)
         if witness is not None and self.siblings.is_left_alone(text.rpartition(".")[2]):
             witness = None
-        if _asks_for_color(scope.function) or (witness is None and not _gives_something_else(instance)):
+        is_query = not is_own and _is_query(instance)
+        if _asks_for_color(scope.function) or not (witness or is_query or _gives_something_else(instance)):
             return instance
         why = Reason(f"it gives a `{instance.cls.name}`, which is to be awaited")
         reason = why if witness is None else witness.reason
@@ -226,6 +232,7 @@ class Evidence:
         if site is not None:
             site.by_siblings, site.is_firm = witness is not None, witness is not None and witness.firm
             site.is_quiet = witness is None
+            site.is_query = is_query
         return AwaitableObject(site, lambda: scope.awaited(instance), instance)
 
     def speaks_for(self, name: str, callee: str, function: Function) -> bool:
@@ -434,12 +441,28 @@ _TELLING = 5  # letters; shorter names mean many things
 _OF_A_CLASS = re.compile(r"(?:^|\.)[A-Z][^.()]*\.[^.]+$")  # `Api.whoami`, not `Api().whoami`
 
 
+# Their objects ask a database when they are awaited; nothing else can be done with one but to make another of it.
+_QUERIES = ("tortoise.queryset.", "beanie.odm.queries.", "piccolo.query.", "odmantic.engine.AIOCursor")
+
+
+def _is_query(instance: Instance) -> bool:
+    return isinstance(instance.cls, LibraryClass) and instance.cls.qualified.startswith(_QUERIES)
+
+
 def _gives_something_else(instance: Instance) -> bool:
     """Whether a class of the project says of itself that it stands for a result: `class Run(Awaitable[R])`."""
     if not isinstance(instance.cls, Class):
         return False
     bases = [base[1] if base[0] == "index" else base for base in instance.cls.facts.bases]
     return any(callee_text(base).rpartition(".")[2] in {"Awaitable", "Coroutine"} for base in bases)
+
+
+_CARRIED = re.compile(r"\)\.(?:\w+\.)*(?:obj|state|ctx|user_data|bot_data|chat_data|extensions)\.\w+\.")
+
+
+def is_carried(external: str) -> bool:
+    """Whether an object of a library only carries what the project has put in: `typer.Context().obj.client.get`."""
+    return _CARRIED.search(external) is not None
 
 
 def _asks_for_color(function: Function) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from troth.analysis.facts.expressions import TRUE
 from troth.analysis.facts.model import declares_scope
 from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.program.awaited_values import is_awaited_from
@@ -37,6 +38,7 @@ from troth.analysis.program.values import (
     AsyncGenerator,
     Awaitable,
     AwaitableContext,
+    AwaitableObject,
     Builtin,
     CallableType,
     Coroutine,
@@ -102,6 +104,9 @@ _LOST_IN_ASYNC = frozenset({"run_in_executor", "wrap_future"})
 _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "RaisesGroup"})
 
 
+_UNBOUND: Any = object()
+
+
 class Flow(Narrowing):
     """One walk through one function."""
 
@@ -143,15 +148,20 @@ class Flow(Narrowing):
         first = states[0][0]
         env: dict[str, Value | None] = {}
         forgotten: list[Value | None] = []  # too many to follow
-        names = set(first)
-        for other, _ in states[1:]:
-            names.update(other)
+        others = [other for other, _ in states[1:]]
+        names = set(first).union(*others)
         for name in names:
+            known = first.get(name, _UNBOUND)
+            for other in others:
+                if other.get(name, _UNBOUND) is not known:
+                    break
+            else:
+                env[name] = known
+                continue
             values = [state[0][name] for state in states if name in state[0]]
             if self._knows_attributes and "." in name and len(values) < len(states):
                 continue  # learned on some of the paths only
-            head = values[0]
-            env[name] = head if all(v is head for v in values) else union(values)
+            env[name] = union(values)
             if env[name] is None and any(map(holds_promise, values)):
                 forgotten += values
         pending: dict[Site, int] = {}
@@ -399,18 +409,35 @@ class Flow(Narrowing):
             is_arm = statement[1][0] in {"ifexp", "or", "and"}
             if site is None or (len(promised) < len(members) and site not in self.pending and not is_arm):
                 continue  # a call that may give either
+            if site.is_query and member is not None and self._is_declared_otherwise(member):
+                site.is_quiet = False
             if site not in self.pending or self.pending[site] & PENDING or self._must_be_result(site):
                 self.incident("returned", site, variable=self.variables.get(site, ""), sure=promised == members)
         self.keep(value)
 
     def _must_be_result(self, site: Site) -> bool:
         """Whether what is kept elsewhere as well, and never awaited on the way, is declared to be a result here."""
-        if self.pending[site] & AWAITED or self.function.facts.returns is None:
+        return not self.pending[site] & AWAITED and self._is_declared_result()
+
+    def _is_declared_result(self) -> bool:
+        """Whether the function is annotated to give something that can certainly not be awaited."""
+        if self.function.facts.returns is None:
             return False
         declared = self.program.types.annotated(
             self.function.facts.returns, self.module, self.function.parent, self.function.owner
         )
         return never_awaitable(declared, self.program)
+
+    def _is_declared_otherwise(self, query: Value) -> bool:
+        """Whether the function is annotated to give objects of other classes than that of the query it returns."""
+        returns = self.function.facts.returns
+        if returns is None or not isinstance(query, AwaitableObject):
+            return False
+        declared = self.program.types.annotated(returns, self.module, self.function.parent, self.function.owner)
+        real = [m for m in members_of(declared) if not isinstance(m, Nothing)]
+        return all(isinstance(m, Builtin | TupleOf | Instance) for m in real) and not any(
+            isinstance(m, Instance) and m.cls is query.instance.cls for m in real
+        )
 
     def _return_container(self, value: Value, statement: Node) -> None:
         """A dict of results with a promise in it is hardly meant, nor a list of both; a list of promises may be."""
@@ -489,7 +516,7 @@ class Flow(Narrowing):
             self.test(statement[1])
             self.narrow(statement[1], truth=True)
 
-        endless = statement[1] in {("const", "bool"), ("const", "int")}
+        endless = statement[1] in {TRUE, ("const", "int")}
         self._loop(head, statement[2], statement[3], endless=endless)
 
     def s_for(self, statement: Node) -> None:
@@ -734,7 +761,7 @@ class Flow(Narrowing):
         if function.owner is None and declares_scope(function.facts):
             for inner in function.body():
                 if inner[0] == "scope":
-                    self.env.update(dict.fromkeys(inner[1]))  # it may set them whenever it is called
+                    self.env.update(dict.fromkeys(inner[1].split()))  # it may set them whenever it is called
 
     def s_class(self, statement: Node) -> None:
         saved = dict(self.env)
@@ -751,9 +778,9 @@ class Flow(Narrowing):
             self.keep(value)
         before = self._copy()
         states: list[State] = []
-        for captures, matched, name, guard, body in statement[2]:
+        for matched, captures, name, guard, body in statement[2]:
             self._restore((dict(before[0]), dict(before[1])))
-            for capture in captures:
+            for capture in captures.split():
                 self.env[capture] = None
             if matched is not None:
                 for bound in ([name] if name else []) + ([subject[1]] if subject[0] == "name" else []):
@@ -766,7 +793,7 @@ class Flow(Narrowing):
         self._join([*states, before])
 
     def s_scope(self, statement: Node) -> None:
-        self._globals.update(statement[1])
+        self._globals.update(statement[1].split())
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -794,6 +821,8 @@ class Flow(Narrowing):
                 tested = (status & WEAK or taken) and not isinstance(site.target, Function)
                 if not status & (AWAITED | KEPT) and (broken or tested):
                     self._never_awaited(site, variable, misuses, sure=not status & WEAK)
+                elif status == PENDING and self._is_awaited_by_all_others(site):
+                    self._never_awaited(site, variable, misuses, sure=False)
                 continue
             if not status & AWAITED and (broken or (not status & KEPT and status & (PENDING | WEAK))):
                 if any(m.kind == "iteration" for m in misuses) and site.promise == "generator":

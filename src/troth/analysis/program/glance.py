@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
+from troth.analysis.program.handing_back import gives_back
 from troth.analysis.program.values import Builtin, ClassObject, External, FunctionValue, members_of
 from troth.analysis.program.variables import OpenError, Variables
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from troth.analysis.facts.model import Node
-    from troth.analysis.program.entities import Class, Function
+    from troth.analysis.program.entities import Class
     from troth.analysis.program.link import Program
     from troth.analysis.program.values import Value
 
@@ -25,6 +27,7 @@ __all__ = ["Glance", "binds", "node_of"]
 _NOWHERE = (0, 0, 0, 0)
 _UNNAMED = frozenset({"?", "[]", "()", ""})
 _DEEPEST = 8  # variables made of variables
+_BY_ARGUMENTS = frozenset({"cast", "next", "copy", "deepcopy", "partial", "min", "max"})
 
 
 class Glance:
@@ -47,8 +50,8 @@ class Glance:
         holder = _variable(function, root) if rest else None
         if holder is not None and not _is_rooted(holder, root):
             return None
-        if holder is not None and "with " in holder.origins[root] and self._held(holder, root) is None:
-            return None  # how it is used may tell what was entered
+        if holder is not None and self._held(holder, root) is None and self._is_told_by_more(holder, root):
+            return None
         if root in function.params or holder is not None:
             # What a parameter or a variable is, a function that asks finds out itself.
             return None if "isinstance" in function.facts.calls else function
@@ -126,6 +129,20 @@ class Glance:
             else:
                 self._made[key] = Builtin(origin)
         return self._made[key]
+
+    def _is_told_by_more(self, function: Function, name: str) -> bool:
+        """Whether more than the name of what was called may tell what it gave: what it was given, or how it is used."""
+        origin = function.origins[name]
+        callee = origin.removesuffix("()").rpartition(" ")[2]
+        if "with " in origin or callee.rpartition(".")[2] in _BY_ARGUMENTS:
+            return True
+        called = self._look(function, callee, node_of(callee))
+        return any(
+            isinstance(one, FunctionValue)
+            and isinstance(one.function, Function)
+            and gives_back(self._program, one.function)
+            for one in members_of(called)
+        )
 
 
 def node_of(callee: str) -> Node:

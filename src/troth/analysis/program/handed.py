@@ -126,22 +126,13 @@ def _in_statements(body: Any, wanted: frozenset[str], out: list[_Mention]) -> No
             _in_statements(statement[4], wanted, out)
         elif tag == "match":
             _looked_at(statement[1], wanted, out)
-            _deep(statement[2], wanted, out)
+            for _, _, _, guard, inner in statement[2]:
+                _looked_at(guard, wanted, out)
+                _in_statements(inner, wanted, out)
         elif tag == "class":
             _in_statements(statement[2] if len(statement) > 2 else (), wanted, out)
         elif tag not in {"del", "import", "scope", "def", "break", "continue"}:
             _within(statement[1:], wanted, out)
-
-
-def _deep(node: Any, wanted: frozenset[str], out: list[_Mention]) -> None:
-    """The statements inside a part whose shape is not worth knowing: the cases of a `match`."""
-    if not isinstance(node, tuple) or not node:
-        return
-    if isinstance(node[0], str):
-        _in_statements((node,), wanted, out)
-        return
-    for part in node:
-        _deep(part, wanted, out)
 
 
 def _passed(node: Any, wanted: frozenset[str], call: Node | None, slot: str, out: list[_Mention]) -> None:

@@ -9,8 +9,8 @@ from troth.analysis.program import library
 from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
-from troth.analysis.program.entities import Function
-from troth.analysis.program.evaluate import Evaluator, _at_of
+from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.evaluate import WITH_A_CONSTANT, Evaluator, _at_of
 from troth.analysis.program.evidence import asks_for_color
 from troth.analysis.program.flavors import is_of_plain_flavor
 from troth.analysis.program.holding import (
@@ -58,6 +58,8 @@ _OF_DEFERREDS = frozenset({"addCallback", "addErrback", "addBoth", "addCallbacks
 _RAISING = frozenset(
     {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
 )
+# What shows that the result of an object was meant, and what shows it of a query besides.
+_SHOWING = (_RAISING, _RAISING | {"dropped", "condition", "argument"})
 _WRITTEN_KNOWINGLY = frozenset({"async with", "async iteration", "with"})
 # Methods of collections of which it is known what becomes of the items.
 _FOLLOWED = frozenset(
@@ -65,6 +67,7 @@ _FOLLOWED = frozenset(
     | {"copy", "keys", "values", "items", "get", "pop", "popleft", "setdefault", "update", "sort", "reverse", "union"}
     | {"join", "format", "startswith", "endswith"}
 )
+_FILLING = frozenset({"append", "add", "insert", "put", "put_nowait"})
 # Methods of lists, sets and dicts that loop over what they are given.
 _LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
 
@@ -223,22 +226,32 @@ class Ledger(Evaluator):
         if site in self.pending:
             self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
             return
-        if is_future(value) and kind in {"text", "perhaps condition", "comparison"}:
+        if is_future(value) and kind in {"text", "perhaps condition", "comparison"} and text != WITH_A_CONSTANT:
             return  # a future may be shown, looked for, and asked for whether there is one
         if kind == "iteration" and isinstance(value, AsyncGenerator):
             kind = "plain for"
+        if kind == "condition" and site.is_quiet and self._is_always_true(value):
+            site.is_quiet = False  # whoever tests what a call has just made means its result
         self.incident(kind, site, detail=text)
+
+    def _is_always_true(self, value: Value) -> bool:
+        """Whether an object that can be awaited has nothing by which it could ever be false."""
+        cls = value.instance.cls if isinstance(value, AwaitableObject) else None
+        has = self.program.classes.has
+        return isinstance(cls, Class) and has(cls, "__bool__") is False and has(cls, "__len__") is False
 
     def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
         """Something is wrong with the promise made at `site`."""
-        if site.function is not self.function or (site.is_quiet and kind not in _RAISING and not self._is_proven(site)):
+        if site.function is not self.function:
+            return
+        if site.is_quiet and kind not in _SHOWING[site.is_query] and not self._is_proven(site):
             return  # told of where it was made, or an object that works by itself
         masked = self._masks[-1] if self._masks and kind in _RAISING else 0
         self.incidents[site.at, kind] = Incident(kind, site, site.at, detail, variable, sure and site.sure, masked, ())
 
     def _is_proven(self, site: Site) -> bool:
         """Whether something was asked of a promise that only its result has."""
-        return any(misuse.kind in _RAISING for misuse in self.misuses.get(site, ()))
+        return any(misuse.kind in _SHOWING[site.is_query] for misuse in self.misuses.get(site, ()))
 
     def settle(self, value: Value | None, at: At) -> None:
         for member in members_of(value):
@@ -404,9 +417,11 @@ class Ledger(Evaluator):
     def _is_filled_with_results(self, node: Node, func: Value | None) -> bool:
         """`self.totals.append(…)`, where the list that an object keeps is declared to hold no promises."""
         callee = node[1]
-        if callee[0] != "attr" or callee[2] not in {"append", "add", "insert"} or callee[1][0] != "attr":
+        if callee[0] != "attr" or callee[2] not in _FILLING or callee[1][0] != "attr":
             return False
         held = func.receiver if isinstance(func, FunctionValue) else None
+        if isinstance(held, Instance) and isinstance(held.cls, library.LibraryClass):
+            return held.cls.name.endswith("Queue") and bool(held.args) and never_awaitable(held.args[0], self.program)
         return isinstance(held, Builtin) and bool(held.args) and never_awaitable(held.args[0], self.program)
 
     def _put_in_container(self, node: Node, func: Value | None, value: Value) -> bool:

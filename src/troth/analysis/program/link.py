@@ -808,6 +808,8 @@ class Program:
         """Whether an async function means to return a coroutine: "on purpose", "perhaps", or "" for surely not."""
         function = incident.site.function
         returns = function.facts.returns
+        if incident.site.is_query:
+            return ""  # told of only where the annotation says otherwise
         if returns is not None:
             declared = self.types.annotated(returns, function.module, function.parent, function.owner)
             if never_awaitable(declared, self):

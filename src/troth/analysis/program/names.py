@@ -61,9 +61,8 @@ class Names:
             found = self._star(module, name)
             if found is not None:
                 return found
-            if module.is_package:
-                return self.module(f"{module.name}.{name}", module)
-            return None
+            part = self._submodule(module, name)
+            return None if part is None else ModuleValue(f"{module.name}.{name}", part)
         values = [self._binding(module, b) for b in self._settled(bindings)]
         if len(values) > 1:  # `X = None` before or in an `except ImportError` says nothing about the real one
             values = [v for v in values if v is not None and v is not NONE] or values[:1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class
-from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION
+from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, _at_of
 from troth.analysis.program.holding import (
     holds_promise,
     is_promise,
@@ -121,6 +121,8 @@ class Narrowing(Ledger):
         if type(known) is Coroutine and known.site is not None and not known.site.sure:
             self._known.add(known.site)  # it was only believed to be one, and whoever asks for a class knows better
             self._learn(key, None)
+        elif truth:
+            self._asks_for_result(known, classes, node)
         if truth:
             self._narrow_to_class(key, classes)
             return
@@ -134,6 +136,17 @@ class Narrowing(Ledger):
             left = [m for m in known.members if not any(self._is_of(m, cls) for cls in excluded)]
             if left and len(left) < len(known.members):
                 self._learn(key, union(left))
+
+    def _asks_for_result(self, value: Value | None, classes: Node, node: Node) -> None:
+        """`isinstance(rows, list)` of what is surely a coroutine: its result was meant."""
+        nodes = classes[1] if classes[0] == "tuple" else (classes,)
+        if type(value) is not Coroutine or value.site is None or self.pending.get(value.site, 0) & MAYBE:
+            return  # on another path it may well be what is asked for
+        if not any(last_name(n) in _AWAITABLE_TYPES for n in nodes):
+            told = " or ".join(f"`{last_name(n)}`" for n in nodes if last_name(n))
+            self.misuse(
+                value, "argument", _at_of(node), f"`isinstance`, and {told or 'what it asks for'} is no awaitable"
+            )
 
     def _is_of(self, value: Value | None, cls: Value | None) -> bool:
         if isinstance(cls, FunctionValue):

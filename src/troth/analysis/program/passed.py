@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.names import decorator_name
+from troth.analysis.facts.names import decorator_name, last_name
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.values import (
     Awaitable,
@@ -17,8 +17,10 @@ from troth.analysis.program.values import (
     External,
     FunctionValue,
     Instance,
+    Union,
     Value,
     members_of,
+    union,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Passed"]
 
+_MOST_CLASSES = 3  # of which a function that makes them gives one
 _MOST_CALLERS = 12  # a name that more functions call is hardly one function's own, and walking them all costs too much
 
 
@@ -49,7 +52,7 @@ class Passed:
             while around is not None:
                 param = around.params.get(node[1])
                 if param is not None:
-                    return self.to(around, node[1]) if param[1] is None else None
+                    return self.to(around, node[1]) if _says_nothing(param[1]) else None
                 around = around.parent
         elif node[0] == "attr" and node[1] == ("name", "self"):
             owner = function.class_around
@@ -57,7 +60,7 @@ class Passed:
                 if name == node[2] and annotation is None and value is not None and value[0] == "name":
                     setter = owner.module.function(index)  # type: ignore[union-attr]
                     param = setter.params.get(value[1])
-                    return None if param is None or param[1] is not None else self.to(setter, value[1])
+                    return None if param is None or not _says_nothing(param[1]) else self.to(setter, value[1])
         return None
 
     def to(self, function: Function, name: str) -> Value | None:
@@ -97,12 +100,14 @@ class Passed:
                 if self._is_of(call, function)
             ]
         known: set[Class | LibraryClass] = {m.cls for v in given for m in members_of(v) if isinstance(m, Instance)}
-        if len(known) != 1 or sum(v is not None for v in given) * 2 <= len(given):
+        if not 0 < len(known) <= _MOST_CLASSES or sum(v is not None for v in given) * 2 <= len(given):
             return None, True
+        if len(known) > 1 and not all(isinstance(v, Union) for v in given):
+            return None, True  # each gives another
         if any(isinstance(m, External) for v in given for m in members_of(v)):
             return None, True  # somebody gives an object of a library, of which nobody knows the class
         why = (f"the callers of `{function.qualname}` give it one", *function.place)
-        return Instance(known.pop(), (), why, guess=True), True
+        return union([Instance(cls, (), why, guess=True) for cls in sorted(known, key=lambda one: one.name)]), True
 
     def _is_of(self, call: Call, function: Function) -> bool:
         for one in members_of(call.callee):
@@ -138,6 +143,11 @@ class Passed:
                 if isinstance(value, FunctionValue) and value.function is decorator:
                     return True
         return False
+
+
+def _says_nothing(annotation: Node | None) -> bool:
+    """Whether a parameter has no annotation, or one that lets in anything."""
+    return annotation is None or (annotation[0] in {"name", "attr"} and last_name(annotation) in {"Any", "object"})
 
 
 def _argument(call: Call, function: Function, name: str) -> Value | None:

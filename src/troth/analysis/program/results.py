@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.handing_back import returned
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.required import keeps_color
 from troth.analysis.program.values import (
@@ -23,8 +24,6 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from troth.analysis.facts.model import Node
     from troth.analysis.program.link import Program
     from troth.analysis.program.values import Value
@@ -67,7 +66,7 @@ def gives_no_promise(program: Program, function: Function) -> bool:
         if mentions_awaitable(returns, _AWAITABLES):
             return False
     body = function.body()
-    if next(_returned(body), None) is None:
+    if next(returned(body), None) is None:
         return bool(body[-1][0] != "raise")  # one that never comes back gives nothing at all
     return is_no_promise(program.inferred(function), program)
 
@@ -82,7 +81,7 @@ def _may_hand_on_a_promise(program: Program, function: Function) -> bool:
         scope = program.static(function.module, function)
         return any(
             node[0] in {"name", "ifexp"} or (node[0] == "call" and not _is_evident(program, scope.value(node[1])))
-            for node in _returned(function.body())
+            for node in returned(function.body())
         )
     return any(isinstance(m, Coroutine) for m in members_of(inferred))
 
@@ -91,18 +90,6 @@ def _is_evident(program: Program, callee: Value | None) -> bool:
     """Whether what is called is a library's function that gives no promise."""
     function = callee.function if isinstance(callee, FunctionValue) else None
     return isinstance(function, LibraryFunction) and library_gives_no_promise(program, function)
-
-
-def _returned(node: Any) -> Iterator[Node]:
-    """What stands after the `return`s among the statements."""
-    if not isinstance(node, tuple) or not node or node[0] in ("expr", "assign", "lambda"):
-        return
-    if node[0] == "return":
-        if node[1] is not None:
-            yield node[1]
-        return
-    for part in node:
-        yield from _returned(part)
 
 
 def gives_a_result_sometimes(program: Program, function: Function) -> bool:

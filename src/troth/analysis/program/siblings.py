@@ -144,6 +144,15 @@ class Siblings:
             or self._by_neighbors(text, name, function)
         )
 
+    def speak_of_method(self, name: str) -> Witness | None:
+        """The same of a method of the project that is known: all who call one of that name await what it gives."""
+        if name in GENERIC or self._awaited_names[name] < _FEWEST_OF_NAME:
+            return None
+        named = self._all_of(name)
+        if not named.of(_ANY).mostly(_FEWEST_OF_NAME, _VERY_FEW):
+            return None
+        return Witness(_told(f"….{name}", named.awaited[_ANY], "in this project", named.places[_ANY]), False)
+
     def _by_identity(self, text: str, name: str, function: Function) -> Witness | None:
         """Something imported is the same wherever it is imported."""
         whole = self._identity(text, function)

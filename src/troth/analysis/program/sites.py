@@ -40,6 +40,7 @@ class Site:
     by_siblings: bool = False  # nothing is known of the callee but that other sites await it
     is_firm: bool = False  # and so many do that it is more than a guess
     is_quiet: bool = False  # an object that can be awaited: lost only where a use shows that its result was meant
+    is_query: bool = False  # such an object that does nothing before: lost as well where it is thrown away, or tested
 
     @property
     def reasons(self) -> tuple[Reason, ...]:

@@ -18,6 +18,7 @@ from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entering import Entering, held_in, is_only_async, makers_of
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, asks_for_function
+from troth.analysis.program.evidence import is_carried
 from troth.analysis.program.glance import binds, node_of
 from troth.analysis.program.holding import holds_promise, is_promise, may_be_awaited
 from troth.analysis.program.library import LibraryFunction
@@ -365,7 +366,7 @@ class Suspicion:
         if isinstance(value, ClassObject):
             return self._program.classes.has(value.cls, "__await__") is not True
         if isinstance(value, External):
-            return not self._program.evidence.speaks_for("", callee, function)
+            return not self._program.evidence.speaks_for(name if is_carried(value.path) else "", callee, function)
         if isinstance(value, Instance):
             called_value = self._program.classes.member(value.cls, "__call__", value)
             return called_value is not None and all(

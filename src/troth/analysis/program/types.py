@@ -15,8 +15,10 @@ from troth.analysis.program.values import (
     ClassObject,
     Coroutine,
     External,
+    FunctionValue,
     Instance,
     TupleOf,
+    Union,
     Value,
     Why,
     union,
@@ -165,6 +167,11 @@ class Types:
             # `Entry = ConfigEntry[Hub]` says more than its class.
             told = None if value.cls.name == last else self._alias(node, module, owner, why, depth)
             return told if isinstance(told, Instance) and told.args else self.instance(value.cls, (), why)
+        if isinstance(value, Union) and all(isinstance(one, ClassObject) for one in value.members):
+            # One of several libraries has it: `try: from fast import Client`.
+            return union([self.instance(one.cls, (), why) for one in value.members if isinstance(one, ClassObject)])
+        if isinstance(value, FunctionValue) and last[0].isupper():
+            return self._program.calls.result(value)  # a function that is called like a class: what it makes is meant
         if isinstance(value, Instance) and node[0] == "attr" and isinstance(value.cls, LibraryClass):
             return value  # a class of a library holds the name of a type: `ContextTypes.DEFAULT_TYPE`
         if node[0] == "name" and last in BUILTINS and last not in {"object", "type"}:

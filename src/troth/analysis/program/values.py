@@ -6,7 +6,7 @@ because hundreds of thousands are made in a run; nobody changes one after it is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -256,12 +256,18 @@ def union(values: Iterable[Value | None]) -> Value | None:
     if not values:
         return None
     first = values[0]
-    if len(values) == 1 or all(v is first for v in values):
+    for value in values:
+        if value is not first:
+            break
+    else:
         return first
     members: list[Value | None] = []
     for value in values:
-        for member in value.members if isinstance(value, Union) else (value,):
-            if not any(_same(member, other) for other in members):
+        for member in value.members if type(value) is Union else (value,):
+            for other in members:  # plain loops: this is asked for nearly every value
+                if member is other or (type(member) is type(other) and _same(member, other)):
+                    break
+            else:
                 members.append(member)
                 if len(members) > _TOO_MANY:
                     return None  # at once: a table of a thousand entries would be compared a million times
@@ -277,25 +283,21 @@ def members_of(value: Value | None) -> tuple[Value | None, ...]:
     return value.members if isinstance(value, Union) else (value,)
 
 
-def _same(one: Value | None, other: Value | None) -> bool:
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, Instance) and isinstance(other, Instance):
-        return one.cls is other.cls and one.args == other.args
-    if isinstance(one, Builtin) and isinstance(other, Builtin):
-        return one.name == other.name and one.args == other.args
-    if isinstance(one, ClassObject) and isinstance(other, ClassObject):
-        return one.cls is other.cls
-    if isinstance(one, FunctionValue) and isinstance(other, FunctionValue):
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values of one kind, which are not the same object, say the same."""
+    kind = type(one)
+    if kind is Instance:
+        return one.cls is other.cls and bool(one.args == other.args)
+    if kind is Builtin:
+        return one.name == other.name and bool(one.args == other.args)
+    if kind is FunctionValue:
         return one.function is other.function
-    if isinstance(one, External) and isinstance(other, External):
-        return one.path == other.path
-    if isinstance(one, ModuleValue) and isinstance(other, ModuleValue):
-        return one.name == other.name
-    if isinstance(one, Coroutine | AsyncGenerator | AsyncContext) and isinstance(
-        other, Coroutine | AsyncGenerator | AsyncContext
-    ):
+    if kind is ClassObject:
+        return one.cls is other.cls
+    if kind is External:
+        return bool(one.path == other.path)
+    if kind is ModuleValue:
+        return bool(one.name == other.name)
+    if isinstance(one, Coroutine | AsyncGenerator | AsyncContext):
         return one.site is not None and one.site is other.site
     return False

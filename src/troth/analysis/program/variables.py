@@ -268,7 +268,7 @@ class Variables(Evaluator):
         if inner.owner is None and declares_scope(inner.facts):
             for one in inner.body():
                 if one[0] == "scope":
-                    self._open.update(one[1])  # it may set them whenever it is called
+                    self._open.update(one[1].split())  # it may set them whenever it is called
 
     def _class(self, statement: Node) -> None:
         known = {name: len(bound) for name, bound in self._bound.items()}
@@ -278,8 +278,8 @@ class Variables(Evaluator):
     def _match(self, statement: Node) -> None:
         subject = statement[1]
         self._look(subject)
-        for captures, matched, name, guard, body in statement[2]:
-            self._open.update(captures)
+        for matched, captures, name, guard, body in statement[2]:
+            self._open.update(captures.split())
             if matched is not None:
                 self._open.update(one for one in (name, dotted(subject)) if one)
             if guard is not None:
@@ -287,7 +287,7 @@ class Variables(Evaluator):
             self._block(body)
 
     def _scope(self, statement: Node) -> None:
-        self._open.update(statement[1])
+        self._open.update(statement[1].split())
 
     def _others(self, statement: Node) -> None:
         for part in statement[1:]:

@@ -49,7 +49,7 @@ def imported(here: Standing, module: str) -> tuple[Edit, ...] | None:
     assert isinstance(tree, ast.Module)
     if is_imported(tree, module):
         return ()
-    if here.path.endswith(".ipynb") or module in _bound(tree):
+    if here.path.endswith(".ipynb") or (module in here.text and _is_bound(tree, module)):
         return None
     body = [one for one in tree.body if not _is_head(one)]
     if not body:
@@ -82,17 +82,20 @@ def _sorted_before(body: list[ast.stmt], module: str) -> list[ast.Import]:
 
 
 @lru_cache(maxsize=8)  # findings come file by file, and one tree serves all of a file
-def _bound(tree: ast.Module) -> frozenset[str]:
-    """The names that the file gives a meaning, or that an import inside a function leaves open."""
-    found: set[str] = set()
+def _is_bound(tree: ast.Module, name: str) -> bool:
+    """Whether the file gives the name a meaning, or an import inside a function leaves it open."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            found.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-    return frozenset(found)
+        kind = type(node)
+        if kind is ast.Name:
+            if node.id == name:  # type: ignore[attr-defined]
+                return True
+        elif kind is ast.Import or kind is ast.ImportFrom:
+            aliases: list[ast.alias] = node.names  # type: ignore[attr-defined]
+            if any((alias.asname or alias.name.partition(".")[0]) == name for alias in aliases):
+                return True
+        elif kind is ast.arg and node.arg == name:  # type: ignore[attr-defined]
+            return True
+    return False
 
 
 def _is_head(statement: ast.stmt) -> bool:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from troth.bridge import color_of
+from troth.color import Color
 from troth.errors import MisuseError
 from troth.runtime.agents.agent import Agent
 from troth.runtime.agents.budget import Budget, Spent
@@ -34,6 +36,7 @@ class ToolCallingAgent(Agent):
         budget: Budget | None = None,
         workers: Workers | None = None,
     ) -> None:
+        _check_model(model)
         self.model = model
         self.system = system
         self.budget = budget or Budget()
@@ -95,6 +98,19 @@ class ToolCallingAgent(Agent):
 
     def _request(self, conversation: "Conversation", messages: Any) -> Request:
         return Request(messages, tuple(self.tools.values()), conversation.token)
+
+
+def _check_model(model: object) -> None:
+    if not callable(getattr(model, "reply", None)) and not callable(getattr(model, "areply", None)):
+        raise MisuseError(
+            f"{model!r} of type `{type(model).__name__}` is no model: it has neither `reply` nor `areply`.\n"
+            "The agent was not made.\nGive a `Model`, as `OpenAIModel(…)` or one of your own."
+        )
+    if color_of(getattr(model, "reply", None)) is Color.ASYNC:
+        raise MisuseError(
+            f"`{type(model).__qualname__}.reply` is `async def`. It would make a coroutine, and ask nobody.\n"
+            "The agent was not made.\nName it `areply`; `reply` is the same in plain code."
+        )
 
 
 def _spent(reply: Reply | None) -> list[tuple[str, dict[str, Any]]]:

@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from troth.errors import MisuseError
 from troth.runtime.agents.model import Message, Reply, ToolCall
 
 if TYPE_CHECKING:
@@ -39,13 +40,34 @@ class CallTools:
 
 def pending_calls(talk: Sequence[Message]) -> list[ToolCall]:
     """The calls that the model asked for last and that nobody has answered: a run was cut off among them."""
-    answered = {message.call_id for message in talk if message.role == "tool"}
+    answered: list[str | None] = []
     for message in reversed(talk):
+        if message.role == "tool":
+            answered.append(message.call_id)  # since then: some models begin to count anew with each answer
         if message.calls:
-            return [call for call in message.calls if call.id not in answered]
+            return _without(message.calls, answered)
         if message.role == "assistant":
             return []
     return []
+
+
+def _without(calls: Sequence[ToolCall], answered: list[str | None]) -> list[ToolCall]:
+    """Those that have no answer; of two with one id, each needs one of its own."""
+    left = []
+    for call in calls:
+        if call.id in answered:
+            answered.remove(call.id)
+        else:
+            left.append(call)
+    return left
+
+
+def _check_reply(reply: object) -> None:
+    if not isinstance(reply, Reply):
+        raise MisuseError(
+            f"The model answered with {reply!r} of type `{type(reply).__name__}`, and not with a `Reply`.\n"
+            "Nothing of it was used.\nReturn `Reply(Message('assistant', text))` from `reply` and `areply`."
+        )
 
 
 def turn(system: str | None, talk: Sequence[Message]) -> Generator[AskModel | Say | CallTools, Any, bool]:
@@ -54,6 +76,7 @@ def turn(system: str | None, talk: Sequence[Message]) -> Generator[AskModel | Sa
     if not calls:
         head = [Message("system", system)] if system is not None else []
         reply: Reply = yield AskModel([*head, *talk])
+        _check_reply(reply)
         yield Say(reply.message, reply)
         calls = reply.message.calls
     if not calls:

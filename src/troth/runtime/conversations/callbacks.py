@@ -70,7 +70,9 @@ class Callbacks:
                     result = callback(event) if color_of(callback) is Color.SYNC else bridge_run(callback, event)
                     if asyncio.iscoroutine(result):
                         bridge_run(result)
-                except Exception as problem:  # noqa: BLE001 - user code; reported, and the run goes on
+                except (KeyboardInterrupt, GeneratorExit):
+                    raise
+                except BaseException as problem:  # noqa: BLE001 - user code; reported, and the run goes on
                     self._failed(callback, problem, event)
 
     async def adrain(self) -> None:
@@ -82,7 +84,14 @@ class Callbacks:
                     result = callback(event)
                     if hasattr(result, "__await__"):
                         await result
-                except Exception as problem:  # noqa: BLE001
+                except asyncio.CancelledError as problem:
+                    task = asyncio.current_task()
+                    if task is None or task.cancelling():
+                        raise
+                    self._failed(callback, problem, event)
+                except (KeyboardInterrupt, GeneratorExit):
+                    raise
+                except BaseException as problem:  # noqa: BLE001 - out of a task, SystemExit would end the loop
                     self._failed(callback, problem, event)
 
     def _failed(self, callback: Callback, problem: BaseException, event: Event) -> None:

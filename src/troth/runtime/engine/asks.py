@@ -8,6 +8,7 @@ def order(id, amount):
     return receipt
 """
 
+import math
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from types import FunctionType
@@ -24,6 +25,15 @@ __all__ = ["Append", "Ask", "Decision", "Join", "Sleep", "Start", "Step", "Toget
 
 
 _NOTHING: Mapping[str, object] = {}
+
+
+def _check_name(what: str, name: object) -> None:
+    if not isinstance(name, str):
+        raise MisuseError(f"{what} has a text for a name, and {name!r} is none.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not math.isnan(value)
 
 
 class _StepFields(NamedTuple):
@@ -70,8 +80,13 @@ class Step(_StepFields):
         color = _colors.get(call) if type(call) is FunctionType else None
         if color is None:
             color = _color_of(name, call)
-        if timeout is not None and timeout <= 0:
-            raise MisuseError(f"Step {name!r} has a timeout of {timeout!r} s; it would fail before it begins.")
+        if type(name) is not str:
+            _check_name("A step", name)
+        if timeout is not None:
+            if not timeout > 0:  # no number at all is no more than 0 either
+                raise MisuseError(f"Step {name!r} has a timeout of {timeout!r} s; it would fail before it begins.")
+            if timeout == math.inf:
+                timeout = None
         recorded = plain_list(args) if not kwargs else None
         if recorded is None:
             given = [list(args), dict(kwargs)] if kwargs else list(args)
@@ -88,6 +103,12 @@ class Sleep:
     seconds: float
     name: str = "sleep"
 
+    def __post_init__(self) -> None:
+        """Refuse what is no moment."""
+        _check_name("A sleep", self.name)
+        if not _is_number(self.seconds) or math.isinf(self.seconds):
+            raise MisuseError(f"A sleep of {self.seconds!r} s never ends, or is none. Give a number of seconds.")
+
 
 @dataclass(frozen=True, slots=True)
 class Wait:
@@ -95,6 +116,12 @@ class Wait:
 
     signal: str
     timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a signal that nobody could send."""
+        _check_name("A signal", self.signal)
+        if self.timeout is not None and not _is_number(self.timeout):
+            raise MisuseError(f"The wait for {self.signal!r} has a timeout of {self.timeout!r}. Give seconds, or None.")
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -165,6 +165,8 @@ def _of_job(job: Job, step: Step) -> Outcome:
     if job.error is None:
         return Outcome("done", job.value)
     error, job.error = job.error, None  # its traceback holds the job
+    if job.is_refused:
+        return Outcome("refused", error=error)
     if isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError):
         log.debug("Step %r raised %r in its thread, where it means nothing but a failure.", step.name, error)
     return Outcome("failed", error=error)

@@ -15,6 +15,7 @@ from troth.runtime.store import Store
 
 __all__ = ["Driven", "adrive", "drive"]
 
+_SLICE = 15.0  # seconds after which somebody who waits for a moment looks at the clock again
 _BREATH = 0.005  # seconds after which a task that never had to wait lets the others run
 
 
@@ -59,7 +60,7 @@ def drive(acts: Acts, driven: Driven) -> Any:
 
 def _perform(act: Act, driven: Driven) -> Any:
     if type(act) is Pause:
-        return driven.run.bell.wait(act.seen, _left(act, driven.run.clock))
+        return _pause(act, driven.run)
     if type(act) is Fan:
         return bridge.run(_afan(act, driven))  # several at once is what a loop is for; sync steps go to threads
     return _tell(act, driven)
@@ -97,7 +98,7 @@ async def adrive(acts: Acts, driven: Driven) -> Any:
 
 async def _aperform(act: Act, driven: Driven) -> Any:
     if type(act) is Pause:
-        return await driven.run.bell.await_ring(act.seen, _left(act, driven.run.clock))
+        return await _apause(act, driven.run)
     if type(act) is Fan:
         return await _afan(act, driven)
     return _tell(act, driven)
@@ -141,5 +142,20 @@ async def _end(tasks: "Sequence[asyncio.Task[Any]]") -> None:
             task.exception()  # the first one is what we end with; this marks the others as seen
 
 
-def _left(act: Pause, clock: Callable[[], float]) -> float | None:
-    return None if act.until is None else max(0.0, act.until - clock())
+def _pause(act: Pause, run: RunInProgress) -> bool:
+    """Wait in slices: a clock that is set, or a machine that slept, moves the moment and not the waiting."""
+    while not run.bell.wait(act.seen, _slice(act, run.clock)):
+        if act.until is not None and run.clock() >= act.until:
+            return False
+    return True
+
+
+async def _apause(act: Pause, run: RunInProgress) -> bool:
+    while not await run.bell.await_ring(act.seen, _slice(act, run.clock)):
+        if act.until is not None and run.clock() >= act.until:
+            return False
+    return True
+
+
+def _slice(act: Pause, clock: Callable[[], float]) -> float | None:
+    return None if act.until is None else min(_SLICE, max(0.0, act.until - clock()))

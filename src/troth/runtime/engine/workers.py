@@ -36,6 +36,7 @@ class Job:
         "error",
         "is_abandoned",
         "is_done",
+        "is_refused",
         "name",
         "started_at",
         "thread",
@@ -53,6 +54,7 @@ class Job:
         self.thread = ""
         self.is_done = False
         self.is_abandoned = False
+        self.is_refused = False
 
     def run(self) -> None:
         """Make the call, in the context of whoever asked for it."""
@@ -66,6 +68,14 @@ class Job:
         wake = self._wake
         if wake is not None:
             wake()
+
+    def refuse(self, error: BaseException) -> None:
+        """End it before it has begun."""
+        self.error = error
+        self.is_refused = True
+        self.is_done = True
+        if self._wake is not None:
+            self._wake()
 
     def left(self, timeout: float) -> float:
         """Seconds of `timeout` that are left; the time spent waiting for a thread does not count."""
@@ -143,18 +153,21 @@ class Workers:
             if self._is_closed:
                 raise EngineClosedError(f"{job.name} was not started: the engine is closed.")
             if len(self._abandoned) >= self._abandoned_limit:
-                raise ThreadsExhaustedError(
-                    f"{job.name} was not started: {len(self._abandoned)} threads, as many as allowed, are stuck in "
-                    "steps that timed out.\n"
-                    f"They are stuck in {', '.join(sorted({stuck.name for stuck in self._abandoned}))}.\n"
-                    "A thread cannot be stopped: give those calls timeouts of their own, or make them async."
-                )
+                raise self._exhausted(job)
             self._queue.append(job)
             if self._idle >= len(self._queue):
                 self._condition.notify()
             elif self._threads < self._limit:
                 self._spawn()
         return job
+
+    def _exhausted(self, job: Job) -> ThreadsExhaustedError:
+        return ThreadsExhaustedError(
+            f"{job.name} was not started: {len(self._abandoned)} threads, as many as allowed, are stuck in steps that "
+            "timed out.\n"
+            f"They are stuck in {', '.join(sorted({stuck.name for stuck in self._abandoned}))}.\n"
+            "A thread cannot be stopped: give those calls timeouts of their own, or make them async."
+        )
 
     def _spawn(self) -> None:
         self._threads += 1
@@ -203,6 +216,9 @@ class Workers:
             self._abandoned.add(job)
             self._threads -= 1
             count = len(self._abandoned)
+            while self._queue and count >= self._abandoned_limit:  # nobody takes up what has been waiting, either
+                waiting = self._queue.popleft()
+                waiting.refuse(self._exhausted(waiting))
             if self._queue and self._threads < self._limit:
                 self._spawn()
         log.warning(

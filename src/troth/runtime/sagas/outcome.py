@@ -38,7 +38,9 @@ class SagaOutcome:
         if self.state is SagaState.COMPLETED:
             return f"completed: {', '.join(self.done) or 'nothing to do'}"
         assert self.failed is not None
-        lines = [f"{self.state}: the step {self.failed.step!r} failed with {self.failed}"]
+        is_step = self.failed.step != "?"  # it was cancelled between two steps
+        why = f"the step {self.failed.step!r} failed with {self.failed}" if is_step else self.failed.message
+        lines = [f"{self.state}: {why}"]
         lines.append(f"undone: {', '.join(self.undone) or 'nothing'}")
         if self.kept:
             lines.append(f"kept, having no undo: {', '.join(self.kept)}")

@@ -82,6 +82,7 @@ class Saga:
         `do` is called with `arguments`; `undo` with those of them it has parameters for, and with `result` if it has
         a parameter of that name (None where the outcome is not known). `undo=None` says that there is nothing to undo.
         """
+        _check_name(self.name, name)
         if name in self._steps:
             raise MisuseError(f"The saga {self.name!r} already has a step {name!r}. Give this one another name.")
         given = dict(arguments or {})
@@ -98,6 +99,11 @@ class Saga:
             _refuse(f"The `undo` of step {name!r}", [], undone.action.missing({*given, "result"}))
         self._steps[name] = SagaStep(name, done, undone, given)
         return self
+
+
+def _check_name(saga: str, name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise MisuseError(f"A step of the saga {saga!r} is named {name!r}; give it a text to be told by.")
 
 
 def _tried(call: Callable[..., object], what: str, retry: Retry | int, timeout: float | None) -> Tried:

@@ -52,7 +52,7 @@ def plain_list(values: tuple[object, ...]) -> str | None:
         kind = type(value)
         if kind is str:
             texts.append(encode_basestring_ascii(value))  # type: ignore[arg-type]  # it is a str, as `kind` says
-        elif kind is int:
+        elif kind is int and value.bit_length() <= _MOST_BITS:  # type: ignore[attr-defined]  # it is an int
             texts.append(repr(value))
         elif kind is bool or value is None:
             texts.append(_WORDS[value])  # type: ignore[index]

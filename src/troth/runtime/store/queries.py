@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from troth.errors import MisuseError
 from troth.runtime.store.identity import Owner, is_alive
 from troth.runtime.store.payload import read
 from troth.runtime.store.records import Attempt, Event, Place, RunRecord, RunState, Signal, StepRecord, StepState
@@ -88,7 +89,9 @@ def find_runs(
     limit: int,
 ) -> list[RunRecord]:
     """Runs, newest first. `before` is the `(created_at, id)` of the last one of the page before."""
-    wanted = None if states is None else set(states)
+    if limit < 1:
+        return []
+    wanted = None if states is None else set(map(_state, states))
     where = ["1"]
     values: list[Any] = []
     if wanted is not None:
@@ -107,6 +110,14 @@ def find_runs(
             if len(found) == limit:
                 break
     return found
+
+
+def _state(word: RunState | str) -> RunState:
+    try:
+        return RunState(word)
+    except ValueError:
+        known = ", ".join(state.value for state in RunState)
+        raise MisuseError(f"A run cannot be in the state {word!r}. Those there are: {known}.") from None
 
 
 def _pages(

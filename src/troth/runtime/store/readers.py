@@ -8,6 +8,9 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from troth.runtime.store.errors import StoreError
 
 __all__ = ["Readers"]
 
@@ -17,8 +20,9 @@ _SPARE = 8  # connections kept open between questions
 class Readers:
     """Connections that only read."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, connect: Callable[[], sqlite3.Connection], path: Path) -> None:
         self._connect = connect
+        self._path = path
         self._lock = threading.Lock()
         self._spare: list[sqlite3.Connection] = []
         self._is_closed = False
@@ -39,6 +43,11 @@ class Readers:
             connection = self._connect()
         try:
             yield connection
+        except sqlite3.DatabaseError as cause:
+            raise StoreError(
+                f"The store {str(self._path)!r} could not be read: {cause}. Nothing was written.\n"
+                "A file that is damaged stays so: look at the disk, and go on with a copy of the file from before."
+            ) from cause
         finally:
             with self._lock:
                 is_spare = not self._is_closed and len(self._spare) < _SPARE

@@ -71,7 +71,7 @@ class SqliteStore:
         self.keeper = Keeper("troth-store")
         self.notices = Notices(self._watch)
         self._writer = Writer(self.path, self._connect, self.notices.publish, busy_timeout)
-        self._readers = Readers(self._connect_reader)
+        self._readers = Readers(self._connect_reader, self.path)
         try:
             self._prepare()
         except BaseException:

@@ -334,7 +334,8 @@ class Writer:
         with self._lock:
             self.since_checkpoint = 0
             connection = self._open()
-            with contextlib.suppress(sqlite3.OperationalError):  # busy: another process is at it; next time
+            # Busy: another process is at it; next time. Damaged, or the disk is full: whoever commits next is told.
+            with contextlib.suppress(sqlite3.DatabaseError):
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def has_foreign_changes(self) -> bool:

@@ -48,7 +48,9 @@ def perform(wishes: Sequence[Wish], tools: Mapping[str, Tool], workers: Workers)
                 value = tool.function(**arguments)
                 if inspect.isawaitable(value):
                     value = bridge_run(_await(value))
-            except Exception as problem:  # noqa: BLE001 - the model is told, and decides what to do
+            except (KeyboardInterrupt, GeneratorExit):
+                raise
+            except BaseException as problem:  # noqa: BLE001 - the model is told, and decides what to do
                 return [_failed(wishes[0], problem)]
             return [_answered(wishes[0], value)]
     return bridge_run(aperform, wishes, tools, workers)
@@ -76,9 +78,20 @@ async def _one(wish: Wish, tools: Mapping[str, Tool], workers: Workers) -> ToolO
         if limit.expired():
             return ToolOutcome(wish.id, tool.name, error=f"{tool.name} did not answer within {tool.timeout:g} s")
         return _failed(wish, problem)
-    except Exception as problem:  # noqa: BLE001
+    except asyncio.CancelledError as problem:
+        if _is_cancelled():
+            raise
+        return _failed(wish, problem)  # raised by the tool itself: nobody has cancelled this call
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as problem:  # noqa: BLE001 - SystemExit too: out of a task, it would end the loop for everybody
         return _failed(wish, problem)
     return _answered(wish, value)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 async def _in_thread(tool: Tool, arguments: Mapping[str, Any], workers: Workers) -> Any:
@@ -122,5 +135,5 @@ def _answered(wish: Wish, value: Any) -> ToolOutcome:
     return ToolOutcome(wish.id, wish.name, kept)
 
 
-def _failed(wish: Wish, problem: Exception) -> ToolOutcome:
+def _failed(wish: Wish, problem: BaseException) -> ToolOutcome:
     return ToolOutcome(wish.id, wish.name, error=f"{type(problem).__name__}: {problem}")

@@ -65,8 +65,13 @@ class OverBudgetError(WorkflowFailedError):
 
 def check_inputs(name: str, contracts: Mapping[str, Contract], given: Mapping[str, object]) -> dict[str, object]:
     """`given` with the defaults filled in; every complaint at once where it does not fit."""
+    if not isinstance(given, Mapping):
+        raise WrongInputsError(
+            f"The workflow {name!r} is given inputs by name, and not {given!r}. Nothing was started.\n"
+            "Give a mapping, as in `{'order': 'A7'}`."
+        )
     strange = [key for key in given if key not in contracts]
-    complaints = [f"there is no input {key!r}. {did_you_mean(key, contracts, kind='input')}" for key in strange]
+    complaints = [f"there is no input {key!r}. {did_you_mean(str(key), contracts, kind='input')}" for key in strange]
     whole: dict[str, object] = {}
     for key, contract in contracts.items():
         if key in given:

@@ -1,5 +1,7 @@
 """Knows how to get a workflow that can run from a file, a text or the builder: read, check, link, all or nothing."""
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +27,7 @@ class WorkflowNotFoundError(MisuseError):
     """There is no such file."""
 
 
-def load_workflow(source: str | Path | Workflow, registry: Registry | None = None) -> LinkedWorkflow:
+def load_workflow(source: str | os.PathLike[str] | Workflow, registry: Registry | None = None) -> LinkedWorkflow:
     """The workflow in a file (a path, always) or of the builder, ready to run.
 
     Raises `InvalidWorkflowError` with everything that is wrong, functions and arguments included.
@@ -36,7 +38,7 @@ def load_workflow(source: str | Path | Workflow, registry: Registry | None = Non
         functions = {**given.functions, **source.functions}
         linked = link(source.spec, replace(given, functions=functions), Path.cwd(), problems)
     else:
-        path = Path(source)
+        path = _as_path(source)
         spec = _read(path, problems)
         linked = replace(link(spec, given, path.parent, problems), source=str(path.resolve()))
     problems.raise_any()
@@ -61,6 +63,21 @@ def read_spec(path: Path) -> WorkflowSpec:
     return spec
 
 
+def _as_path(source: object) -> Path:
+    if isinstance(source, bytes) or not isinstance(source, str | os.PathLike):
+        raise WorkflowNotFoundError(
+            f"{source!r} of type `{type(source).__name__}` is no workflow. Nothing was started.\n"
+            "Give the path of a file in YAML, a `Workflow` built in Python, or a `Saga`."
+        )
+    text = os.fspath(source)
+    if not isinstance(text, str) or "\n" in text or "\0" in text:
+        raise WorkflowNotFoundError(
+            f"{text[:40]!r}… is not the path of a file. Nothing was started.\n"
+            "Give a path; a workflow in a text is read by `parse_workflow(text)`."
+        )
+    return Path(text)
+
+
 def _read(path: Path, problems: Problems) -> WorkflowSpec:
     try:
         text = read_text(path, str(path))
@@ -78,7 +95,9 @@ def _collect(text: str, file: str, problems: Problems, open_files: tuple[str, ..
         raise InvalidWorkflowError([*problems.found, unreadable.problem]) from None
 
 
-def _missing(path: Path, why: Exception) -> str:
+def _missing(path: Path, why: OSError) -> str:
+    if why.errno == errno.ENAMETOOLONG:
+        return f"{str(path)[:40]!r}… is too long for the name of a file. Nothing was started."
     reason = "is a folder" if path.is_dir() else "does not exist" if not path.exists() else f"cannot be read: {why}"
     folder = path.parent if path.parent.is_dir() else Path()
     names = [str(one) for pattern in ("*.yaml", "*.yml") for one in folder.glob(pattern)]

@@ -126,7 +126,7 @@ class Shelf:
             return Known(source)
         if isinstance(source, Saga):
             return Known(LinkedWorkflow(spec_of(source), {}), source)
-        return Known(load_workflow(source if isinstance(source, Workflow) else Path(source), self._registry))
+        return Known(load_workflow(source, self._registry))
 
     def _decision(self, name: str) -> Callable[[str, dict[str, object], str], Generator[Ask, Any, object]]:
         def decision(run_id: str, inputs: dict[str, object], source: str) -> Generator[Ask, Any, object]:  # noqa: ARG001
