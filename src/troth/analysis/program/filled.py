@@ -43,11 +43,12 @@ def filled(program: Program, cls: Class, name: str, empty: Value) -> Value:
             held.setdefault(key, []).extend(_told(program, function, node))
     if not any(any(values) for values in held.values()):
         return empty
+    of_all = union([value for values in held.values() for value in values])
     if isinstance(empty, Builtin) and empty.name != "dict":
-        return Builtin(empty.name, (union(held[""]),))
+        return Builtin(empty.name, (of_all,))
     if "" not in held:
         return Table({key: union(values) for key, values in held.items()}, tuple(map(union, held.values())))
-    return Builtin("dict", (None, union([value for values in held.values() for value in values])))
+    return Builtin("dict", (None, of_all))
 
 
 def _told(program: Program, function: Function, node: Node) -> list[Value | None]:
