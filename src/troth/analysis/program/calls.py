@@ -6,6 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.names import last_name
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program import library
 from troth.analysis.program.conventions import PAIRS
@@ -599,6 +600,14 @@ class Calls:
             arguments = self._program.classes.arguments(func.receiver, function.owner)
             if arguments:
                 return self._of_generic(function, func.receiver, owner, arguments)
+        variable = _variable_of_itself(function)
+        if variable and isinstance(receiver_class, Class):
+            types = self._program.types
+            outside, types.arguments = types.arguments, {**types.arguments, variable: Instance(receiver_class)}
+            try:
+                return self._from_annotation(function, owner)
+            finally:
+                types.arguments = outside
         if function not in self._results:
             returns = function.facts.returns
             if returns is not None and owner is not None and _mentions_self(returns):
@@ -774,6 +783,22 @@ def _gathered(values: Arguments, scope: Evaluator) -> Value | None:
         each = [scope.awaited(scope.iterated(v) if name == "*" else v) for name, v in values if name in {"*", None}]
         return Builtin("list", (union(each),))
     return TupleOf(tuple([scope.awaited(value) for name, value in values if name is None]))
+
+
+def _variable_of_itself(function: Function) -> str:
+    """The type variable that a method returns and that stands for its own class: `def make(cls: type[T]) -> T`."""
+    returns, params = function.facts.returns, function.facts.params
+    if returns is None or returns[0] != "name" or function.owner is None or not params or params[0][1] is None:
+        return ""
+    said = params[0][1]
+    if said[0] == "index" and last_name(said[1]) in {"type", "Type"}:
+        said = said[2]
+    if said != returns:
+        return ""
+    bound = function.module.bindings.get(returns[1])
+    value = bound[-1][1] if bound and type(bound[-1]) is tuple else None
+    is_variable = value is not None and value[0] == "call" and last_name(value[1]) == "TypeVar"
+    return str(returns[1]) if is_variable else ""
 
 
 def _mentions_self(node: Node) -> bool:

@@ -17,6 +17,7 @@ from troth.analysis.program.values import (
     FunctionValue,
     Instance,
     Value,
+    members_of,
     union,
 )
 
@@ -215,8 +216,16 @@ class Classes:
         if isinstance(receiver, Instance) and function.decorated_with(
             "property", "cached_property", "hybrid_property", "async_cached_property", "async_property"
         ):
-            return self._program.calls.property(bound)
+            value = self._program.calls.property(bound)
+            is_open = function.owner is not None and self._is_for_others(function.owner, function.name, value)
+            return None if is_open else value
         return bound
+
+    def _is_for_others(self, cls: Class, name: str, value: Value | None) -> bool:
+        """Whether a class holds another class that its subclasses replace: the object's own class tells which it is."""
+        return isinstance(members_of(value)[-1], ClassObject) and any(
+            name in child.values for child in self.children(cls)
+        )
 
     def _attribute(self, cls: Class, name: str, receiver: Value) -> object:
         """The value of an attribute as this class alone tells it; `_MISSING` where it does not mention it."""
@@ -259,7 +268,8 @@ class Classes:
             if value is not None:
                 values.append(program.assigned_in(function, name, value))
         if name in cls.values:
-            values.append(self._made_by_field(cls, cls.values[name]))
+            made = self._made_by_field(cls, cls.values[name])
+            values.append(None if self._is_for_others(cls, name, made) else made)
         real = [v for v in values if v is not NONE]
         return union(real) if real else (NONE if values else None)
 

@@ -72,6 +72,7 @@ __all__ = ["Program", "Summary"]
 
 _EMPTY = FileFacts((), (), (), (), None)
 _DEEPEST_FLOW = 30  # functions whose results are found out inside one another; beyond it they stay unknown
+_DEEPEST_FIXTURE = 8  # fixtures that fixtures are given
 _AWAITABLES = ("Awaitable", "Coro", "Future", "Task")  # and `Coro`, as many call the type for themselves
 _ASKING = frozenset({"iscoroutine", "isawaitable", "isfuture", "iscoroutinefunction", "isasyncgen", "callable"})
 _INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
@@ -363,9 +364,21 @@ class Program:
         if fixture is None and name == "tmp_path":
             why = ("`tmp_path` of pytest is a path", *function.place)
             return Instance(library.library_class("pathlib.Path"), (), why)
-        if fixture is None or fixture is function:
+        if fixture is None or fixture is function or self._is_fed_otherwise(fixture, function.module, 0):
             return None
         return self.calls.result(FunctionValue(fixture, Instance(fixture.owner) if fixture.owner else None))
+
+    def _is_fed_otherwise(self, fixture: Function, module: Module, depth: int) -> bool:
+        """Whether a fixture from elsewhere is given, in that module, another one of the same name than at its home."""
+        if fixture.module is module or depth > _DEEPEST_FIXTURE:
+            return False
+        for name in fixture.params:
+            there = self._fixture(fixture.module, name, None)
+            if there is None or there is fixture:
+                continue
+            if self._fixture(module, name, None) is not there or self._is_fed_otherwise(there, module, depth + 1):
+                return True
+        return False
 
     def _fixture(self, module: Module, name: str, owner: Class | None) -> Function | None:
         if owner is not None and name in owner.methods:
