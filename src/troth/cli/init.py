@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from shlex import quote
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
@@ -87,11 +88,12 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         say_json({"written": written})
         return Exit.CLEAN
+    workflow = quote(str(folder / "workflow.yaml"))
     say(
         [
             f"wrote {', '.join(written)}",
-            f"run it:  troth run {folder / 'workflow.yaml'} -i order=A7",
-            f"see it fail and be undone:  troth run {folder / 'workflow.yaml'} -i order=A8 -i weight=198",
+            f"run it:  troth run {workflow} -i order=A7",
+            f"see it fail and be undone:  troth run {workflow} -i order=A8 -i weight=198",
         ]
     )
     return Exit.CLEAN

@@ -15,6 +15,7 @@ from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.handing_back import handed_back
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.overloads import meant_overloads
+from troth.analysis.program.overriding import async_implementations, overridden_otherwise, works_otherwise
 from troth.analysis.program.stand_ins import gives_a_stand_in, has_stand_ins
 from troth.analysis.program.values import (
     NONE,
@@ -155,7 +156,7 @@ class Calls:
             witnessed = program.evidence.call(node, scope, external=function.qualname)
             return witnessed or self._fresh(self._declared_by_decorator(function), node, scope, "", function)
         if effect in {"coroutine", "generator", "context"}:
-            if program.overridden_otherwise(function, receiver) or _lacks_self(function, receiver, values):
+            if overridden_otherwise(program, function, receiver) or _lacks_self(function, receiver, values):
                 return None
             is_plain = scope.function is not None and not scope.function.is_async
             if (
@@ -189,11 +190,11 @@ class Calls:
             given = handed_back(program, func, node, values)
             if given is not None:
                 return given
-        if program.overridden_otherwise(function, receiver):
+        if overridden_otherwise(program, function, receiver):
             return self._overridden(func, function, node, scope)
         if result is not None and scope.is_patched(node[1]):
             return None
-        if isinstance(result, Coroutine | Awaitable) and program.works_otherwise(function, receiver):
+        if isinstance(result, Coroutine | Awaitable) and works_otherwise(program, function, receiver):
             return None
         return self._fresh(result, node, scope, "", function)
 
@@ -209,7 +210,7 @@ class Calls:
         """What calling a plain method gives that says nothing, where all who implement it made it `async def`."""
         if not isinstance(func.receiver, Instance):
             return None
-        others = self._program.async_implementations(function, func.receiver.cls)
+        others = async_implementations(self._program, function, func.receiver.cls)
         if not others:
             return None
         real = FunctionValue(others[0], Instance(others[0].owner)) if others[0].owner is not None else func

@@ -12,6 +12,7 @@ from troth.analysis.findings import Reason
 from troth.analysis.program.always import always_called
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.entities import Function
+from troth.analysis.program.overriding import overridden_otherwise
 from troth.analysis.program.parts import part
 from troth.analysis.program.values import FunctionValue, members_of
 
@@ -62,7 +63,7 @@ def plain_target(call: Call, program: Program | None = None) -> Function | None:
     if (
         program is not None
         and isinstance(function, Function)
-        and program.overridden_otherwise(function, found[0].receiver)
+        and overridden_otherwise(program, function, found[0].receiver)
     ):
         return None
     if not isinstance(function, Function) or function.is_async or function.is_generator or function.facts.decorators:

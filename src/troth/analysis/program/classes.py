@@ -128,6 +128,10 @@ class Classes:
             )
         return self._remade[cls]
 
+    def holder(self, cls: Class, name: str) -> Class | None:
+        """The class, `cls` or the next one above it in the project, whose method of that name its objects have."""
+        return next((one for one in self.order(cls) if isinstance(one, Class) and name in one.methods), None)
+
     def is_method(self, cls: Class | LibraryClass, name: str) -> bool:
         """Whether a name is that of a method or property, not only of an attribute that somebody sets."""
         if not isinstance(cls, Class):

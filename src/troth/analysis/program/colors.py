@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.overriding import hands_on_otherwise, overridden_otherwise
 from troth.analysis.program.results import gives_no_promise, is_no_promise
 from troth.analysis.program.values import Coroutine, FunctionValue, Instance, Lambda, Union
 
@@ -33,7 +34,7 @@ def calling_makes_a_coroutine(program: Program, value: Value | None) -> bool:
     function = value.function
     if not isinstance(function, Function):
         return "a" in function.flags and "o" not in function.flags
-    if program.overridden_otherwise(function, value.receiver):
+    if overridden_otherwise(program, function, value.receiver):
         return False
     effect = program.effects.of(function)
     return effect == "coroutine" or (
@@ -48,7 +49,9 @@ def calling_gives_nothing_to_await(program: Program, value: Value | None) -> boo
     if not isinstance(value, FunctionValue) or not isinstance(value.function, Function):
         return False
     function = value.function
-    return not program.overridden_otherwise(function, value.receiver) and gives_no_promise(program, function)
+    if overridden_otherwise(program, function, value.receiver) or hands_on_otherwise(program, function, value.receiver):
+        return False
+    return gives_no_promise(program, function)
 
 
 def definition_of(value: Value | None) -> Function | None:

@@ -13,6 +13,7 @@ from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryClass, LibraryFunction
+from troth.analysis.program.overriding import overridden_at_all
 from troth.analysis.program.values import (
     Builtin,
     CallableType,
@@ -284,7 +285,7 @@ class Consumers:
         if is_decorated and self._program.effects.is_doubtful(function):
             return ""
         param = self._param_of(func, function, position, name)
-        if param is None or self._program.overridden_at_all(function, func.receiver):
+        if param is None or overridden_at_all(self._program, function, func.receiver):
             return ""
         if is_decorated and param[1] is None:
             return ""  # what it does with it, the decorator may have done before

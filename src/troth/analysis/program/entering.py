@@ -31,11 +31,11 @@ class Entering:
         self._makers = set(makers) if reads is None else Words(reads, "suspicion makers", makers)
         self._holders = set(holders) if reads is None else Words(reads, "suspicion holders", holders)
 
-    def falls_on(self, function: Function) -> bool | list[str]:
-        """Whether the function may take one of them plainly; only the callees, where it is what they give."""
+    def taken_by(self, function: Function) -> list[str] | None:
+        """The callees of which the function may take plainly what they give; None where it may take another one."""
         facts = function.facts
         if not facts.taken or not self._makers:
-            return False
+            return []
         made: list[str] = []
         named: list[str] = []
         for taken in facts.taken:
@@ -43,17 +43,17 @@ class Entering:
                 if taken[:-2] in self._makers:
                     made += [callee for callee in facts.calls if callee.rpartition(".")[2] == taken[:-2]] or [taken]
             elif taken.removeprefix(".") in self._holders:
-                return True
+                return None
             elif taken[0] != ".":
                 named.append(taken)
         for name in named:
             param = function.params.get(name)
             origin = function.origins.get(name)
             if param is not None and param[1] is not None and _is_one(param[1], None, self._makers):
-                return True
+                return None
             if origin is None:
                 if any(callee.rpartition(".")[2] in self._makers for callee in facts.calls):
-                    return True
+                    return None
             elif origin.endswith("()"):
                 callee = origin.removesuffix("()").rpartition(" ")[2]
                 if callee.rpartition(".")[2] in self._makers:

@@ -38,7 +38,8 @@ from troth.analysis.program.passed import Passed
 from troth.analysis.program.reads import EVERYTHING, Answers, Reads, Words
 from troth.analysis.program.reasons import Reasons
 from troth.analysis.program.sites import AWAITED, KEPT, PENDING, Incident, KeyAsked, Site
-from troth.analysis.program.suspicion import Suspicion, restored, suspected
+from troth.analysis.program.suspected import restored, suspected
+from troth.analysis.program.suspicion import Suspicion
 from troth.analysis.program.types import Types
 from troth.analysis.program.values import (
     NONE,
@@ -565,79 +566,6 @@ class Program:
         if incident is None or flow.exits.get(site, 0) & (KEPT | AWAITED):
             return "kept"
         return "handed over" if incident.detail else "lost"
-
-    def overridden_otherwise(self, function: Function, receiver: Value | None) -> bool:
-        """Whether a subclass of the receiver's class gives the method another color, or makes a generator of it."""
-        if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
-            return False
-        if not self.evidence.has_shapes(function.name):
-            return False
-        mine = self.effects.of(function)
-        for child in self.classes.children(receiver.cls):
-            if function.name in child.methods:
-                other = child.module.function(child.methods[function.name][-1])
-                if other is not function and self.effects.of(other) != mine:
-                    return True
-        return False
-
-    def works_otherwise(self, function: Function, receiver: Value | None) -> bool:
-        """Whether the receiver's class gives another color to a method that the plain `function` of a base hands on to.
-
-        `Redis.get` returns what `self.execute` gives, a promise; that of a `Pipeline` only notes the command down.
-        """
-        cls = receiver.cls if isinstance(receiver, Instance) else None
-        if not isinstance(cls, Class) or function.owner is None or cls is function.owner:
-            return False
-        for callee in function.facts.calls:
-            name = callee.removeprefix("self.")
-            if name == callee or not self.evidence.has_shapes(name):
-                continue
-            mine, theirs = (
-                next((one for one in self.classes.order(c) if isinstance(one, Class) and name in one.methods), None)
-                for c in (function.owner, cls)
-            )
-            if mine is not None and theirs is not None and mine is not theirs:
-                one, other = (c.module.function(c.methods[name][-1]) for c in (mine, theirs))
-                if one.is_async != other.is_async:
-                    return True
-        return False
-
-    def implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
-        """The methods of that name in the classes that derive from `cls`, without those that say nothing either."""
-        if not isinstance(cls, Class):
-            return []
-        found = [
-            child.module.function(child.methods[function.name][-1])
-            for child in self.classes.children(cls)
-            if function.name in child.methods
-        ]
-        return [one for one in found if not one.is_abstract]
-
-    def async_implementations(self, function: Function, cls: Class | LibraryClass) -> list[Function]:
-        """Those of a method without a body, where all of them are async: it is async in all but name.
-
-        One alone may as well be the one that breaks the contract, unless somebody awaits it.
-        """
-        others = self.implementations(function, cls) if function.is_abstract and not self._is_made(cls) else []
-        if any(self.effects.of(one) != "coroutine" for one in others):
-            return []
-        return others if len(others) > 1 or self.evidence.siblings.sites_of(function.name)[0] else []
-
-    def _is_made(self, cls: Class | LibraryClass) -> bool:
-        """Whether somebody makes objects of the class itself: then what says nothing does nothing."""
-        known: dict[str, bool] = self.answers_to("classes that are made")
-        if cls.name not in known:
-            users = self.calling.functions_naming({cls.name})
-            known[cls.name] = any(call.rpartition(".")[2] == cls.name for user in users for call in user.facts.calls)
-        return known[cls.name]
-
-    def overridden_at_all(self, function: Function, receiver: Value | None) -> bool:
-        """Whether the call might run another body than this one."""
-        if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
-            return False
-        if sum(self.evidence.colors(function.name)) == 1:
-            return False
-        return any(function.name in child.methods for child in self.classes.children(receiver.cls))
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 

@@ -7,23 +7,23 @@ what is called is found without knowing any local variable and is plain.
 from __future__ import annotations
 
 import builtins
-import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import FileFacts, without_places
+from troth.analysis.facts.model import FileFacts
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
 from troth.analysis.program.calls import SPAWNERS, callee_text
 from troth.analysis.program.consumers import mentions_awaitable
-from troth.analysis.program.entering import Entering, held_in, is_only_async, makers_of
+from troth.analysis.program.entering import Entering
 from troth.analysis.program.entities import Function
-from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, asks_for_function
+from troth.analysis.program.evaluate import asks_for_function
 from troth.analysis.program.evidence import is_carried
 from troth.analysis.program.glance import binds, node_of
 from troth.analysis.program.holding import holds_promise, is_promise, may_be_awaited
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.parts import part
 from troth.analysis.program.reads import Words
+from troth.analysis.program.suspected import ALWAYS, mentions_one
 from troth.analysis.program.values import (
     Builtin,
     CallableType,
@@ -41,29 +41,13 @@ from troth.analysis.program.values import (
 from troth.analysis.program.variables import OpenError, Variables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Mapping
 
-    from troth.analysis.facts.model import ClassFacts, FunctionFacts, Node
-    from troth.analysis.program.entities import Module
+    from troth.analysis.facts.model import Node
     from troth.analysis.program.link import Program
-    from troth.analysis.program.tables import Tables
 
-__all__ = ["Suspicion", "restored", "suspected"]
+__all__ = ["Suspicion"]
 
-_ALWAYS = frozenset(
-    {
-        "create_task",
-        "ensure_future",
-        "gather",
-        "shield",
-        "run_in_executor",
-        "anext",
-        "__anext__",
-        "__aenter__",
-        "__aexit__",
-        "call_next",
-    }
-)
 _WAITING_FOR = frozenset({"wait_for", "shield", "gather"})  # they may be given a function that nobody called
 _AWAITABLES = ("Awaitable", "Coro", "Future", "Task")  # words of annotations
 _BUILTINS = frozenset(dir(builtins))
@@ -262,8 +246,8 @@ class Suspicion:
 
     def _takes(self, function: Function) -> bool:
         """Whether the function may take plainly, by `with` or `for`, what only `async with` or `async for` can."""
-        told = self._entering.falls_on(function)
-        return told is True or (told is not False and not all(self._makes_plain(function, callee) for callee in told))
+        makers = self._entering.taken_by(function)
+        return makers is None or not all(self._makes_plain(function, callee) for callee in makers)
 
     def _makes_plain(self, function: Function, callee: str) -> bool:
         """Whether what `callee` gives is seen at a glance to be something else."""
@@ -305,7 +289,7 @@ class Suspicion:
         while around is not None:
             param = around.params.get(name)
             if param is not None:
-                if param[1] is not None and _mentions(param[1], self._slot_names()):
+                if param[1] is not None and mentions_one(param[1], self._slot_names()):
                     return "async"
                 if any(map(asks_for_function, around.facts.calls)):
                     return "async"
@@ -351,7 +335,7 @@ class Suspicion:
                 return (
                     not any(flag in called.flags for flag in "agmwo")
                     and called.qualname not in SPAWNERS
-                    and called.name not in _ALWAYS
+                    and called.name not in ALWAYS
                 )
             if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
                 return False
@@ -406,222 +390,3 @@ def _async_properties(file: FileFacts) -> frozenset[str]:
         and (f.flags & 1 or (f.returns is not None and mentions_awaitable(f.returns)))
         and any(decorator_name(one) in _PROPERTIES for one in f.decorators)
     )
-
-
-def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozenset[str]]:
-    """The names that suspicion rests on, of all files: those that may make promises, and what kinds of them."""
-    own = program.evidence.async_names()
-    given: set[str] = set(_ALWAYS | ASKS_FOR_FUNCTION)
-    coroutines = {f.name for m in modules for f in m.facts.functions if f.flags & 3 == 1}
-    tops = packages_of(modules)
-    for top in tops:
-        in_source = program.installed_async(top)
-        given |= library.async_names(top) | in_source
-        coroutines |= library.async_names(top, "a") | in_source
-    names = own | given
-    for module in modules:
-        for c in module.facts.classes:
-            if _is_entered_async(c):
-                names.add(c.name)
-        for imported in module.facts.imports:
-            if imported.name in names and imported.local != imported.name:
-                names.add(imported.local)
-    wrapping = {name for module in modules for name in _wrapping(module.facts)}
-    for module in modules:
-        for f in module.facts.functions:
-            if not f.flags & 1 and any(decorator_name(d) in wrapping for d in f.decorators):
-                names.add(f.name)
-    for module in modules:
-        for name, _, value in module.facts.variables:
-            if value is not None and value[0] in {"name", "attr"} and value[1 if value[0] == "name" else 2] in names:
-                names.add(name)
-    slots = _async_types(modules)
-    names |= _async_attributes(modules, slots)
-    makers = makers_of((module.facts for module in modules), tops)
-    return {
-        "makers": makers,
-        "holders": frozenset(name for module in modules for name in held_in(module.facts, makers)),
-        "names": frozenset(names),
-        "given": frozenset(given),  # by libraries, whatever the files say
-        "coroutines": frozenset(coroutines),
-        "generators": frozenset(f.name for m in modules for f in m.facts.functions if f.flags & 3 == 3),
-        "own": frozenset(own),
-        "slots": slots,
-    }
-
-
-def restored(program: Program, tables: Tables) -> dict[str, frozenset[str]] | None:
-    """What `suspected` would find, from what it found in the last run; None where only a look at all files can tell.
-
-    That is so when a file no longer says what many others may say as well, or says something from which more follows:
-    a class, an import, a variable, a decorator.
-    """
-    sets = {kind: set(names) for kind, names in tables.suspected.items()}
-    if not sets:
-        return None
-    evidence = program.evidence
-    gone: set[str] = set()
-    for before, now in tables.lately.values():
-        old, new = (_hints(file, sets["slots"], sets["makers"]) for file in (before, now))
-        if old.rest != new.rest:
-            return None
-        gone |= old.generators - new.generators
-        for name in old.own - new.own:
-            if not (evidence.colors(name)[0] or evidence.siblings.is_awaited(name)):
-                gone.add(name)
-        for name in old.coroutines - new.coroutines:
-            if not evidence.colors(name)[0] or name in sets["generators"]:
-                gone.add(name)
-        if any(program.index.other_names(name) for name in new.own - old.own):
-            return None
-        sets["own"] |= new.own
-        sets["names"] |= new.own
-        sets["coroutines"] |= new.coroutines
-        sets["generators"] |= new.generators
-    if gone and not _is_settled(program, tables, gone, sets):
-        return None
-    return {kind: frozenset(names) for kind, names in sets.items()}
-
-
-_MANY_GONE = 6  # names; then a look at all files takes less time than asking for each
-
-
-def _is_settled(program: Program, tables: Tables, gone: Collection[str], sets: Mapping[str, set[str]]) -> bool:
-    """Take names out of the sets that nobody says any more; False where only a look at all files can tell."""
-    if len(gone) > _MANY_GONE or not sets["given"].isdisjoint(gone):
-        return False
-    changed = [_hints(now, sets["slots"], sets["makers"]) for _, now in tables.since.values()]
-    for name in gone:
-        others = tables.saying(name)
-        if others is None:
-            return False
-        facts = [program.module(program.paths[number])._facts for number in others]
-        hints = [*changed, *(_hints(file, sets["slots"], sets["makers"]) for file in facts)]
-        if any(name in repr(one.rest) for one in hints):
-            return False  # it may be under suspicion for another reason
-        for kind, saying in (
-            ("own", {name for one in hints if name in one.own}),
-            ("names", {name for one in hints if name in one.own}),
-            ("coroutines", {name for one in hints if name in one.coroutines}),
-            ("generators", {name for one in hints if name in one.generators}),
-        ):
-            if not saying:
-                sets[kind].discard(name)
-    return True
-
-
-class _Hints(NamedTuple):
-    """What a file says that suspicion rests on; from `rest` follows more than its own names."""
-
-    own: set[str]
-    coroutines: set[str]
-    generators: set[str]
-    rest: object
-
-
-def _hints(file: FileFacts | None, slots: Collection[str], makers: Collection[str]) -> _Hints:
-    file = file or FileFacts((), (), (), (), None)
-    is_known = _knows(file, slots)
-    rest = (
-        sorted({(i.module, i.name or "") for i in file.imports if not i.level and i.module}),
-        sorted(c.name for c in file.classes if is_only_async(c)),
-        sorted(held_in(file, makers)),
-        sorted({(i.name, i.local) for i in file.imports if i.name is not None and i.local != i.name}),
-        sorted(c.name for c in file.classes if _is_entered_async(c)),
-        sorted(_wrapping(file)),
-        sorted((decorator_name(d), f.name) for f in file.functions if not f.flags & 1 for d in f.decorators),
-        [
-            (name, without_places(value))
-            for name, _, value in file.variables
-            if value is not None and value[0] in _TELLING
-        ],
-        sorted(file.classes[f.owner].name for f in file.functions if _is_async_call(f)),
-        # Annotations tell only in a file that knows one of the words.
-        [without_places((c.annotations, list(_set_attributes(file, c)))) for c in file.classes] if is_known else [],
-    )
-    awaited = {callee.rpartition(".")[2] for f in file.functions for callee in f.awaited if " " not in callee}
-    return _Hints(
-        {f.name for f in file.functions if f.flags & 1} | awaited,
-        {f.name for f in file.functions if f.flags & 3 == 1},
-        {f.name for f in file.functions if f.flags & 3 == 3},
-        rest,
-    )
-
-
-_TELLING = frozenset({"name", "attr", "index", "binop"})
-
-
-def _is_entered_async(c: ClassFacts) -> bool:
-    methods = {name for name, _ in c.methods}
-    return "__aenter__" in methods and "__enter__" not in methods
-
-
-def _is_async_call(f: FunctionFacts) -> bool:
-    return f.name == "__call__" and bool(f.flags & 1) and f.owner >= 0
-
-
-def packages_of(modules: Sequence[Module]) -> set[str]:
-    """The packages that the files import from, and those that what they import comes from: FastAPI's `WebSocket`."""
-    imported = {(i.module, i.name) for m in modules for i in m.facts.imports if not i.level and i.module}
-    tops = {module.partition(".")[0] for module, _ in imported}
-    known = {top for top in tops if top not in sys.stdlib_module_names and library.knows(top)}
-    named = [f"{module}.{name}" for module, name in imported if name and module.partition(".")[0] in known]
-    found = [library.find(name) for name in named]
-    return tops | {one.name.partition(".")[0] for one in found if one is not None}
-
-
-def _async_types(modules: Sequence[Module]) -> frozenset[str]:
-    """Names of types that stand for callables that give promises: aliases, and classes with an async `__call__`."""
-    words = {"Awaitable", "Coroutine"}
-    for module in modules:
-        for name, _, value in module.facts.variables if _knows(module.facts, words) else ():
-            if value is not None and value[0] in {"index", "binop"} and _mentions(value, words):
-                words.add(name)
-        for f in module.facts.functions:
-            if _is_async_call(f):
-                words.add(module.facts.classes[f.owner].name)
-    return frozenset(words)
-
-
-def _async_attributes(modules: Sequence[Module], slots: frozenset[str]) -> set[str]:
-    """Attributes that hold such callables, by what they are annotated with or by the parameter they are set to."""
-    names: set[str] = set()
-    for module in modules:
-        for c in module.facts.classes if _knows(module.facts, slots) else ():
-            names.update(name for name, node in c.annotations if _mentions(node, slots))
-            names.update(name for name, said in _set_attributes(module.facts, c) if _mentions(said, slots))
-    return names
-
-
-def _set_attributes(file: FileFacts, c: ClassFacts) -> Iterator[tuple[str, Node]]:
-    """The attributes that methods set, with their annotation or that of the parameter they are set to."""
-    for name, index, annotation, value in c.self_attributes:
-        said = annotation
-        if said is None and value is not None and value[0] == "name":
-            said = next((p[1] for p in file.functions[index].params if p[0] == value[1]), None)
-        if said is not None:
-            yield name, said
-
-
-def _knows(file: FileFacts, words: Collection[str]) -> bool:
-    """Whether a file has one of these words at all; one in quotes is imported, for the type checker's sake."""
-    words = frozenset(words)
-    return not words.isdisjoint(file.mentions) or any(i.local in words for i in file.imports)
-
-
-def _mentions(node: object, words: Collection[str]) -> bool:
-    """Whether an annotation has one of these words; a string is looked through as text."""
-    if isinstance(node, tuple):
-        return any(_mentions(part, words) for part in node if part.__class__ is not int)
-    return isinstance(node, str) and (node in words or ("[" in node and any(word in node for word in words)))
-
-
-def _wrapping(file: FileFacts) -> Iterator[str]:
-    """The functions with an async function inside: as decorators they may make a plain function async."""
-    functions = file.functions
-    for f in functions:
-        if f.flags & 1 and f.parent > 0:
-            outer = functions[f.parent]
-            yield outer.name
-            if outer.parent > 0:
-                yield functions[outer.parent].name

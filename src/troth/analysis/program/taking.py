@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.program.entities import Class, Function
+from troth.analysis.program.overriding import overridden_at_all
 from troth.analysis.program.values import ClassObject, FunctionValue
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def called_body(program: Program, callee: Value | None) -> tuple[Function, int] 
     if not isinstance(callee, FunctionValue) or not isinstance(callee.function, Function):
         return None
     function = callee.function
-    if function.is_abstract or program.overridden_at_all(function, callee.receiver):
+    if function.is_abstract or overridden_at_all(program, function, callee.receiver):
         return None
     bound = callee.receiver is not None and function.owner is not None and not function.decorated_with("staticmethod")
     return function, 1 if bound else 0

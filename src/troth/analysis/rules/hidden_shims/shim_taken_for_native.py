@@ -127,10 +127,7 @@ def _judge(program: Program, call: Call, shims: dict[str, list[Function]]) -> It
     if not isinstance(cls, Class) or name not in shims or is_test(call.caller.module.path):
         return  # a test that looks whether the method is there routes nothing by it
     for shim in shims[name]:
-        found = next(
-            (one for one in program.classes.order(cls) if isinstance(one, Class) and name in one.methods), None
-        )
-        if found is not None and shim.owner is found:
+        if shim.owner is not None and shim.owner is program.classes.holder(cls, name):
             message = f"every `{cls.name}` says yes to `{call.text}(…)` here: its `{name}` is a shim that runs the plain twin in a thread"
             yield tell_at(
                 program, "T501", "shim-taken-for-native", call.caller, call.at, message, sure=False,

@@ -19,12 +19,11 @@ from troth.analysis.facts.model import ASYNC
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program import library
-from troth.analysis.program.entities import Class
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, BUILTIN_FUNCTIONS
 from troth.analysis.program.evidence import is_test
 from troth.analysis.program.generic import GENERIC
-from troth.analysis.program.handing_back import returned
 from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.overriding import hands_on_otherwise, overridden_otherwise
 from troth.analysis.program.parts import part
 from troth.analysis.program.results import gives_a_result_sometimes, gives_no_promise, library_gives_no_promise
 from troth.analysis.program.takers import names_of_awaiters, wants_a_promise
@@ -298,9 +297,7 @@ def _why_plain(program: Program, value: FunctionValue) -> tuple[Reason, bool] | 
             return None
         what = f"gives `{function.returns}`" if function.returns else "gives nothing that can be awaited"
         return Reason(f"`{function.qualname}` is a plain function that {what}"), True
-    if program.overridden_otherwise(function, value.receiver) or _hands_on_to_another(
-        program, function, value.receiver
-    ):
+    if overridden_otherwise(program, function, value.receiver) or hands_on_otherwise(program, function, value.receiver):
         return None
     gives = _gives_a_result(program, function)
     if not gives:
@@ -308,28 +305,6 @@ def _why_plain(program: Program, value: FunctionValue) -> tuple[Reason, bool] | 
     on = "" if gives == "always" else " on one of its paths"
     text = f"`{function.qualname}` is a plain `def`, and what it returns{on} cannot be awaited"
     return Reason(text, *function.place), gives == "always"
-
-
-def _hands_on_to_another(program: Program, function: Function, receiver: Value | None) -> bool:
-    """Whether an inherited method gives what a method of the object gives that its own class has anew.
-
-    `send_json` of a plain socket returns what `self.send` gives: with an async socket that is something to await.
-    """
-    cls = receiver.cls if isinstance(receiver, Instance) else None
-    if not isinstance(cls, Class) or function.owner is None or cls is function.owner or not function.facts.params:
-        return False
-    own = ("name", function.facts.params[0][0])
-    for node in returned(function.body()):
-        if node[0] == "call" and node[1][0] == "attr" and node[1][1] == own:
-            meant, there = (_holder(program, one, node[1][2]) for one in (cls, function.owner))
-            if meant is not there:
-                return True
-    return False
-
-
-def _holder(program: Program, cls: Class, name: str) -> object:
-    """The class in the order of `cls` that has the method."""
-    return next((one for one in program.classes.order(cls) if isinstance(one, Class) and name in one.methods), None)
 
 
 def _may_be_a_twin(program: Program, value: FunctionValue) -> bool:

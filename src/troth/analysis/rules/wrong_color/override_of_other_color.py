@@ -24,6 +24,7 @@ from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.evidence import is_test
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.mentions import mentioned
+from troth.analysis.program.overriding import async_implementations
 from troth.analysis.program.required import is_protocol
 from troth.analysis.program.results import gives_no_promise, is_harmless
 from troth.analysis.program.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
@@ -312,7 +313,7 @@ def _is_on_itself(call: Call) -> bool:
 
 def _is_async_in_all_but_name(program: Program, base: Function) -> bool:
     """A method without a body that all who implement it make async: whoever calls it bare is told there."""
-    return base.owner is not None and bool(program.async_implementations(base, base.owner))
+    return base.owner is not None and bool(async_implementations(program, base, base.owner))
 
 
 def _promises_either(program: Program, base: Function) -> bool:
