@@ -337,8 +337,8 @@ class ExpressionReader:
         found = tuple(
             [(bool(g.is_async), self.expr(g.target), self.expr(g.iter), self._many(g.ifs)) for g in node.generators]
         )
-        for generator in found:
-            self.bind(generator[1])
+        for one in found:
+            self.bind(one[1])
         for generator in node.generators:
             if not generator.is_async:
                 self.take(generator.iter)

@@ -14,7 +14,7 @@ from troth.analysis.facts.names import last_name
 from troth.analysis.program.entities import Class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, MutableMapping
 
     from troth.analysis.facts.model import At, FunctionFacts, Node
     from troth.analysis.program.entities import Function
@@ -39,7 +39,7 @@ class AwaitedParameter(NamedTuple):
 
 def awaited_parameters(program: Program, function: Function) -> dict[str, AwaitedParameter]:
     """Those of `function` by their names, worked out once."""
-    known: dict[Function, dict[str, AwaitedParameter]] = program.answers_to("awaited parameters")
+    known: MutableMapping[Function, dict[str, AwaitedParameter]] = program.answers_to("awaited parameters")
     found = known.get(function)
     if found is None:
         found = known[function] = {one.name: one for one in _find(function)}

@@ -8,7 +8,7 @@ from troth.analysis.facts.model import WAITS, body_of
 from troth.analysis.program.parts import part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, MutableMapping
 
     from troth.analysis.facts.model import FileFacts, Node
     from troth.analysis.program.link import Program
@@ -21,7 +21,7 @@ def is_awaited_from(program: Program, target: Node) -> bool:
     name = _name_of(target)
     if not name:
         return False
-    known: dict[str, frozenset[str]] = program.answers_to("awaited values")
+    known: MutableMapping[str, frozenset[str]] = program.answers_to("awaited values")
     if "" not in known:
         known[""] = frozenset().union(*program.said("awaited values").values())
     return name in known[""]

@@ -42,6 +42,8 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from troth.analysis.facts.model import Node
     from troth.analysis.findings import Reason
     from troth.analysis.program.evaluate import Evaluator
@@ -84,8 +86,8 @@ class Calls:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._results: dict[Function, Value | None] = program.answers()
-        self._of_bound: dict[tuple[Function, object], Value | None] = program.answers()
+        self._results: MutableMapping[Function, Value | None] = program.answers()
+        self._of_bound: MutableMapping[tuple[Function, object], Value | None] = program.answers()
         self._asking: set[Function] = set()
         self._fluent: set[Function] = set()  # those that return `Self`: the answer depends on the receiver
 

@@ -17,7 +17,7 @@ from troth.analysis.program.parts import part
 from troth.analysis.program.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping
 
     from troth.analysis.facts.model import FileFacts
     from troth.analysis.program.calling import Call
@@ -99,7 +99,7 @@ class Chains:
         self._stops = stops
         self._whoever = frozenset(whoever)
         self._up_to = up_to
-        self._ways: dict[Function, Link | None] = program.answers()
+        self._ways: MutableMapping[Function, Link | None] = program.answers()
         self._packages_of_all: set[str] | None = None
         self._packages: dict[str, set[str]] = {}  # the packages that have such a call, by its last name
         for end in self._ends:

@@ -22,6 +22,8 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from troth.analysis.facts.model import Node
     from troth.analysis.program.link import Program
 
@@ -39,13 +41,13 @@ class Classes:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._orders: dict[Class, tuple[Class | LibraryClass | None, ...]] = program.answers()
-        self._attributes: dict[tuple[Class, str], Value | None] = program.answers()
+        self._orders: MutableMapping[Class, tuple[Class | LibraryClass | None, ...]] = program.answers()
+        self._attributes: MutableMapping[tuple[Class, str], Value | None] = program.answers()
         self._asking: set[tuple[Class, str]] = set()
-        self._children: dict[Class, list[Class]] = program.answers()
+        self._children: MutableMapping[Class, list[Class]] = program.answers()
         self._generic: dict[Class, tuple[str, ...]] = {}
-        self._bound_by_bases: dict[tuple[Class, Class], dict[str, Value | None]] = program.answers()
-        self._remade: dict[Class, bool] = program.answers()
+        self._bound_by_bases: MutableMapping[tuple[Class, Class], dict[str, Value | None]] = program.answers()
+        self._remade: MutableMapping[Class, bool] = program.answers()
 
     def order(self, cls: Class) -> tuple[Class | LibraryClass | None, ...]:
         """The class and its ancestors in the order Python looks through them; None stands for an unknown base."""

@@ -29,6 +29,8 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from troth.analysis.facts.model import Node, Param
     from troth.analysis.program.link import Program
 
@@ -123,8 +125,8 @@ class Consumers:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._fates: dict[tuple[Function, str], str] = program.answers()
-        self._awaiting: dict[Class, bool] = program.answers()
+        self._fates: MutableMapping[tuple[Function, str], str] = program.answers()
+        self._awaiting: MutableMapping[Class, bool] = program.answers()
 
     def drops(self, func: Value | None, node: Node, position: int, name: str | None, value: Value) -> str:
         """Who it is that never awaits the argument, as text for a message; "" for anybody who may."""

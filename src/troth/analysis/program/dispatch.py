@@ -13,7 +13,7 @@ from troth.analysis.program.reads import Table
 from troth.analysis.program.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping, MutableMapping
 
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Module
@@ -51,9 +51,9 @@ def dispatchers_of(program: Program, functions: Collection[Function]) -> tuple[D
     )
 
 
-def picking(program: Program) -> dict[str, list[str]]:
+def picking(program: Program) -> Mapping[str, list[str]]:
     """The files with dispatchers, by the names of what these pick."""
-    known: dict[str, list[str]] | None = program.picking
+    known = program.picking
     if known is None:
         known = {}
         with program.aside():
@@ -78,7 +78,7 @@ def picked_in(program: Program, path: str) -> frozenset[str]:
 
 def dispatchers_in(program: Program, module: Module) -> tuple[Dispatcher, ...]:
     """Those that stand in one file."""
-    known: dict[Module, tuple[Dispatcher, ...]] = program.answers_to("dispatchers")
+    known: MutableMapping[Module, tuple[Dispatcher, ...]] = program.answers_to("dispatchers")
     if module not in known:
         known[module] = tuple(_find(program, module))
     return known[module]

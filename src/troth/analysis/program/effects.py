@@ -20,6 +20,8 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from troth.analysis.facts.model import Node
     from troth.analysis.program.entities import Module
     from troth.analysis.program.link import Program
@@ -54,10 +56,10 @@ class Effects:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._known: dict[Function, Effect] = program.answers()
-        self._wrappers: dict[Function, str] = program.answers()
-        self._doubtful: dict[Function, bool] = program.answers()
-        self._decorators: dict[tuple[Module, str], Value | None] = program.answers()
+        self._known: MutableMapping[Function, Effect] = program.answers()
+        self._wrappers: MutableMapping[Function, str] = program.answers()
+        self._doubtful: MutableMapping[Function, bool] = program.answers()
+        self._decorators: MutableMapping[tuple[Module, str], Value | None] = program.answers()
 
     def of(self, function: Function) -> Effect:
         """What calling `function` gives."""

@@ -28,8 +28,8 @@ class Entering:
     """The names by which such objects are made and held in a project; who looks for one is noted."""
 
     def __init__(self, makers: Collection[str], holders: Collection[str], reads: Reads | None = None) -> None:
-        self._makers = set(makers) if reads is None else Words(reads, "suspicion makers", makers)
-        self._holders = set(holders) if reads is None else Words(reads, "suspicion holders", holders)
+        self._makers: Collection[str] = set(makers) if reads is None else Words(reads, "suspicion makers", makers)
+        self._holders: Collection[str] = set(holders) if reads is None else Words(reads, "suspicion holders", holders)
 
     def taken_by(self, function: Function) -> list[str] | None:
         """The callees of which the function may take plainly what they give; None where it may take another one."""

@@ -9,7 +9,7 @@ from troth.analysis.facts.names import function_keys
 from troth.analysis.program.reads import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping, MutableMapping
 
     from troth.analysis.facts.model import ClassFacts, FileFacts, FunctionFacts, ImportFacts, Node, Param
 
@@ -51,7 +51,7 @@ class Module:
         self._facts = facts
         self.own = own  # of the project itself, so that findings may be reported in it
         self.is_package = path.endswith(("__init__.py", "__init__.pyi"))
-        self._bindings: dict[str, list[object]] | None = None
+        self._bindings: MutableMapping[str, list[object]] | None = None
         self._functions: dict[int, Function] = {}
         self._classes: dict[int, Class] = {}
         self._local_imports: dict[int, list[ImportFacts]] | None = None
@@ -139,11 +139,11 @@ class Module:
         return self._facts.exports
 
     @property
-    def bindings(self) -> dict[str, list[object]]:
+    def bindings(self) -> Mapping[str, list[object]]:
         """What each name at module level is bound to: functions, classes, imports, `(annotation, value)` pairs."""
         if self._bindings is None:
             begun = 0 if self.log is None else len(self.log)
-            bindings: dict[str, list[object]] = {} if self.log is None else _Bindings(self)
+            bindings: MutableMapping[str, list[object]] = {} if self.log is None else _Bindings(self)
             self._bindings = bindings
             facts = self._facts
             for function in range(1, len(facts.functions)):

@@ -451,7 +451,8 @@ class Evaluator:
     def on_list(self, node: Node) -> Value | None:
         return Builtin(node[0], (union([self._item(n) for n in node[1]]),))
 
-    on_set = on_list
+    def on_set(self, node: Node) -> Value | None:
+        return self.on_list(node)
 
     def _item(self, node: Node) -> Value | None:
         if node[0] == "star":

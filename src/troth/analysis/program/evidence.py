@@ -24,6 +24,8 @@ from troth.analysis.program.stand_ins import has_stand_ins
 from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, External, Instance, Value
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping, MutableSet
+
     from troth.analysis.facts.model import FunctionFacts, Node
     from troth.analysis.program.counting import Holders
     from troth.analysis.program.entities import Function
@@ -39,22 +41,23 @@ class Evidence:
 
     def __init__(self, program: Program | None) -> None:
         """Without a program, only what one file says can be counted."""
-        self._program: Program = program  # type: ignore[assignment]
+        if program is not None:
+            self._program = program
         self._async: Counter[str] = Counter()
         self._methods: Counter[str] = Counter()  # of the async ones, those that a class has
         self._rehearsed: Counter[str] = Counter()  # of these, the ones in tests and in functions: fakes and examples
-        self._owners: dict[str, set[str]] = {}  # the classes that have them, in lower case
+        self._owners: MutableMapping[str, set[str]] = {}  # the classes that have them, in lower case
         self._plain: Counter[str] = Counter()
-        self._overriding: dict[str, bool] = {} if program is None else program.answers()
-        self._adding: dict[str, bool] = {} if program is None else program.answers()
-        self._async_users: dict[tuple[str, str], bool] = {} if program is None else program.answers()
-        self._derived: dict[tuple[object, str], bool] = {} if program is None else program.answers()
-        self._wrapped: dict[str, bool] = {} if program is None else program.answers()
-        self._places: dict[str, tuple[str, int]] = {}
+        self._overriding: MutableMapping[str, bool] = {} if program is None else program.answers()
+        self._adding: MutableMapping[str, bool] = {} if program is None else program.answers()
+        self._async_users: MutableMapping[tuple[str, str], bool] = {} if program is None else program.answers()
+        self._derived: MutableMapping[tuple[object, str], bool] = {} if program is None else program.answers()
+        self._wrapped: MutableMapping[str, bool] = {} if program is None else program.answers()
+        self._places: MutableMapping[str, tuple[str, int]] = {}
         self.siblings = Siblings(program)
-        self._generators: set[str] = set()  # names of async generators: calling one gives no coroutine
-        self._remote: set[str] = set()  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
-        self.awaited_twice: set[str] = set()  # functions whose result is awaited as well
+        self._generators: MutableSet[str] = set()  # names of async generators: calling one gives no coroutine
+        self._remote: MutableSet[str] = set()  # a `__getattr__` makes async methods of any name: `await rpc.anything()`
+        self.awaited_twice: MutableSet[str] = set()  # functions whose result is awaited as well
 
     def count(self, path: str, functions: tuple[tuple[object, ...], ...]) -> None:
         """Take in what one file says."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.names import decorator_name
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from troth.analysis.program.entities import Function, Module
     from troth.analysis.program.link import Program
 
@@ -23,7 +25,7 @@ _REQUIRING = re.compile(r"(?i)^(?:require|requires|needs?|only)_?sync$|^sync_onl
 
 def is_of_plain_flavor(program: Program, function: Function) -> bool:
     """Whether a plain function is one of those."""
-    known: dict[Module, bool] = program.answers_to("plain flavors")
+    known: MutableMapping[Module, bool] = program.answers_to("plain flavors")
     module = function.module
     if module not in known:
         known[module] = any(

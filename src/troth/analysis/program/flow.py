@@ -112,10 +112,10 @@ class Flow(Narrowing):
 
     def run(self) -> Flow:
         """Walk through the function."""
-        self.block(self.function.body())
+        self.block(self.inside.body())
         if self.alive:
             self._leave()
-            if self.returns and not self.function.is_async and _runs_a_loop(self.function):
+            if self.returns and not self.inside.is_async and _runs_a_loop(self.inside):
                 self.returns.append(NONE)  # here it waits itself for what it elsewhere gives to be awaited
         self._conclude()
         return self
@@ -214,7 +214,7 @@ class Flow(Narrowing):
                 if isinstance(promise, Coroutine) and promise.site is not None and promise.site not in self.pending:
                     self.incident("dropped in comprehension", promise.site)
             return
-        if not is_sure(value) or (self._is_plain_side and not self.function.is_async):
+        if not is_sure(value) or (self._is_plain_side and not self.inside.is_async):
             return
         for member in members_of(value):
             if isinstance(member, Coroutine) and member.site is not None and member.site not in self.pending:
@@ -238,7 +238,7 @@ class Flow(Narrowing):
 
     def _is_awaited_by_all_others(self, site: Site) -> bool:
         """Whether a function of the project gives a future that others wait for: here nobody hears of its errors."""
-        if site.promise != "future" or not self.function.is_async or not isinstance(site.target, Function):
+        if site.promise != "future" or not self.inside.is_async or not isinstance(site.target, Function):
             return False
         awaited, bare = self.program.evidence.siblings.sites_of(last_part(site.callee))
         return awaited > 1 and awaited >= _FEW_OTHERS * (bare - 1)
@@ -268,7 +268,7 @@ class Flow(Narrowing):
                 self._learn(key, value if value is not None else External("set in this function"))
             if (
                 is_own
-                or not self.function.is_async
+                or not self.inside.is_async
                 or not is_promise(value)
                 or looks_like_keeper(target[2])
                 or target[2] in {"side_effect", "return_value"}  # of a mock
@@ -304,7 +304,7 @@ class Flow(Narrowing):
             elif (
                 looks_like_keeper(callee_text(target[1]))
                 or self._fills_for_caller(target[1])
-                or (target[1][0] == "attr" and self.program.uses_contents(self.function, target[1][2]))
+                or (target[1][0] == "attr" and self.program.uses_contents(self.inside, target[1][2]))
             ):
                 self.keep(value)
             else:
@@ -315,13 +315,13 @@ class Flow(Narrowing):
     def _fills_for_caller(self, container: Node) -> bool:
         """Whether a plain function puts things into what it was given: it cannot await them, its caller can."""
         return (
-            not self.function.is_async
+            not self.inside.is_async
             and container[0] == "name"
-            and any(param[0] == container[1] for param in self.function.facts.params)
+            and any(param[0] == container[1] for param in self.inside.facts.params)
         )
 
     def _is_self(self, name: str) -> bool:
-        function: Function | None = self.function
+        function: Function | None = self.inside
         while function is not None:
             params = function.facts.params
             if function.owner is not None:
@@ -356,7 +356,7 @@ class Flow(Narrowing):
             self.module.path,
             _line_of(node),
         )
-        declared = self.program.types.annotated(annotation, self.module, self.function, self.function.owner, place)
+        declared = self.program.types.annotated(annotation, self.module, self.inside, self.inside.owner, place)
         if holds_promise(value):
             self._assign(target, value)
         elif target[0] == "name":
@@ -379,10 +379,10 @@ class Flow(Narrowing):
     def s_return(self, statement: Node) -> None:
         value = None if statement[1] is None else self.value(statement[1])
         self.returns.append(value)
-        if self._knows_mode and not self.function.is_async:
+        if self._knows_mode and not self.inside.is_async:
             self.returns.append(None)  # in the other mode something else comes back
         if value is not None:
-            if self.function.is_async and not self.function.is_generator:
+            if self.inside.is_async and not self.inside.is_generator:
                 self._returned(value, statement)
             else:
                 self._return_container(value, statement)
@@ -421,19 +421,19 @@ class Flow(Narrowing):
 
     def _is_declared_result(self) -> bool:
         """Whether the function is annotated to give something that can certainly not be awaited."""
-        if self.function.facts.returns is None:
+        if self.inside.facts.returns is None:
             return False
         declared = self.program.types.annotated(
-            self.function.facts.returns, self.module, self.function.parent, self.function.owner
+            self.inside.facts.returns, self.module, self.inside.parent, self.inside.owner
         )
         return never_awaitable(declared, self.program)
 
     def _is_declared_otherwise(self, query: Value) -> bool:
         """Whether the function is annotated to give objects of other classes than that of the query it returns."""
-        returns = self.function.facts.returns
+        returns = self.inside.facts.returns
         if returns is None or not isinstance(query, AwaitableObject):
             return False
-        declared = self.program.types.annotated(returns, self.module, self.function.parent, self.function.owner)
+        declared = self.program.types.annotated(returns, self.module, self.inside.parent, self.inside.owner)
         real = [m for m in members_of(declared) if not isinstance(m, Nothing)]
         return all(isinstance(m, Builtin | TupleOf | Instance) for m in real) and not any(
             isinstance(m, Instance) and m.cls is query.instance.cls for m in real
@@ -451,42 +451,42 @@ class Flow(Narrowing):
                 self.misuse(promise, "returned inside", statement[2])
         elif any(has_dict(m) for m in members):
             self.hand_over(value, "a dict that is returned", statement[2])
-        elif self.function.is_async and (any(is_mixed(m) for m in members) or self._promises_results()):
+        elif self.inside.is_async and (any(is_mixed(m) for m in members) or self._promises_results()):
             self.hand_over(value, "a collection that is returned", statement[2])
         else:
             self.keep(value)
 
     def _is_made_for_caller(self, value: Value) -> bool:
         """Whether a promise in what is returned is announced, or is that of a function made on the spot for it."""
-        returns = self.function.facts.returns
+        returns = self.inside.facts.returns
         if returns is not None:
             return mentions_awaitable(returns, ("Awaitable", "Coroutine", "Future", "Task"))
         sites = [promise.site for promise in promises(value)]
         return all(
             site is not None
             and isinstance(site.target, Function)
-            and site.target.parent is self.function
+            and site.target.parent is self.inside
             and not self.program.evidence.siblings.is_awaited(site.target.name)
             for site in sites
         )
 
     def _promises_results(self) -> bool:
         """Whether the annotation of the result says nothing of promises, though not what its items are."""
-        returns = self.function.facts.returns
+        returns = self.inside.facts.returns
         return returns is not None and not mentions_awaitable(returns)
 
     def _declared_otherwise(self) -> bool:
         """Whether the annotation of the result says what its items are, and that they are no promises."""
-        returns = self.function.facts.returns
+        returns = self.inside.facts.returns
         if returns is None:
             return False
-        declared = self.program.types.annotated(returns, self.module, self.function.parent, self.function.owner)
+        declared = self.program.types.annotated(returns, self.module, self.inside.parent, self.inside.owner)
         members = [m for m in members_of(declared) if not isinstance(m, Nothing)]
         return bool(members) and all(
             (isinstance(m, Builtin) and bool(m.args) and never_awaitable(m.args[-1], self.program))
             or (
                 isinstance(m, TupleOf)
-                and self.function.is_async  # a plain function cannot await the parts of a pair; its caller can
+                and self.inside.is_async  # a plain function cannot await the parts of a pair; its caller can
                 and all(never_awaitable(i, self.program) for i in m.items)
             )
             for m in members
@@ -667,7 +667,7 @@ class Flow(Narrowing):
         how = "__aenter__" if kind == "plain with" else "__aiter__"
         promise: Promise = "context" if kind == "plain with" else "iterable"
         site = Site(
-            self.function,
+            self.inside,
             at,
             callee_text(node),
             None,
@@ -752,7 +752,7 @@ class Flow(Narrowing):
             self.keep(self.value(decorator))
         if function.owner is None:
             self.env.pop(function.name, None)
-            if len(self.module.inner(self.function.index).get(function.name, ())) > 1:
+            if len(self.module.inner(self.inside.index).get(function.name, ())) > 1:
                 self.env[function.name] = FunctionValue(function)  # of several the one that was just defined
             known: dict[str, Value] = {n: v for n, v in self.env.items() if isinstance(v, CallableType) and v.how}
             if known:

@@ -15,7 +15,7 @@ from troth.analysis.program.values import Builtin, ClassObject, External, Functi
 from troth.analysis.program.variables import OpenError, Variables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, MutableMapping
 
     from troth.analysis.facts.model import Node
     from troth.analysis.program.entities import Class
@@ -35,8 +35,8 @@ class Glance:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._seen: dict[tuple[object, str], Value | None] = program.answers()
-        self._made: dict[tuple[Function, str], Value | None] = program.answers()
+        self._seen: MutableMapping[tuple[object, str], Value | None] = program.answers()
+        self._made: MutableMapping[tuple[Function, str], Value | None] = program.answers()
         self._last: Variables | None = None
 
     def scope(self, function: Function, callee: str) -> object | None:

@@ -19,7 +19,7 @@ from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.values import ClassObject, FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, MutableMapping
 
     from troth.analysis.facts.model import Node
     from troth.analysis.program.awaited_parameters import AwaitedParameter
@@ -292,7 +292,7 @@ def _is_double(function: Function) -> bool:
 
 def _never_waits(program: Program, target: Function, parameter: str) -> bool:
     """Whether all that the parameter is given in the project are functions that never wait."""
-    known: dict[tuple[Function, str], bool] = program.answers_to("idle slots")
+    known: MutableMapping[tuple[Function, str], bool] = program.answers_to("idle slots")
     key = (target, parameter)
     if key not in known:
         name = target.owner.name if target.name == "__init__" and target.owner is not None else target.name

@@ -87,11 +87,9 @@ LOOKING_INSIDE = frozenset({"text:`str.join`", "text:`json.dumps`", "text:`json.
 class Ledger(Evaluator):
     """What a walk through one function knows of the promises it met."""
 
-    function: Function
-
     def __init__(self, program: Program, function: Function) -> None:
         super().__init__(program, function.module, function, None)
-        self.function = function
+        self.inside = function
         self.pending: dict[Site, int] = {}
         self.alive = True
         self.incidents: dict[tuple[At, str], Incident] = {}
@@ -127,20 +125,20 @@ class Ledger(Evaluator):
         self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
 
     def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
-        if self._knows_mode and not self.function.is_async:
+        if self._knows_mode and not self.inside.is_async:
             return None  # a plain function that knows of both flavors is not run in this one, or gives to who awaits
         if isinstance(target, library.LibraryFunction) and self.runs_by_itself(target.qualname):
             return None
         known = self.sites.get((at, promise))
         if known is None:
-            if not self.function.is_async and is_of_plain_flavor(self.program, self.function):
+            if not self.inside.is_async and is_of_plain_flavor(self.program, self.inside):
                 return None
-            known = self.sites[at, promise] = Site(self.function, at, callee, target, promise, sure, reasons)
+            known = self.sites[at, promise] = Site(self.inside, at, callee, target, promise, sure, reasons)
         return known
 
     def runs_by_itself(self, qualname: str) -> bool:
         """Whether a library has made its async methods plain for code outside of a running loop, as here."""
-        if self.function.is_async:
+        if self.inside.is_async:
             return False
         top = qualname.partition(".")[0]
         return top in _PLAIN_OUTSIDE or (top == "telethon" and self.module.imports_module("telethon.sync"))
@@ -242,7 +240,7 @@ class Ledger(Evaluator):
 
     def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
         """Something is wrong with the promise made at `site`."""
-        if site.function is not self.function:
+        if site.function is not self.inside:
             return
         if site.is_quiet and kind not in _SHOWING[site.is_query] and not self._is_proven(site):
             return  # told of where it was made, or an object that works by itself
@@ -291,7 +289,7 @@ class Ledger(Evaluator):
                 return program.reasons.of_own(value, function)
             return program.reasons.of_library(value, function)
 
-        site = Site(self.function, at, function.name, function, "coroutine", True, why)
+        site = Site(self.inside, at, function.name, function, "coroutine", True, why)
         self.incidents[at, "not called"] = Incident("not called", site, at, given_to)
 
     def on_await(self, node: Node) -> Value | None:
@@ -338,7 +336,7 @@ class Ledger(Evaluator):
         known = self.calls.get(at)
         if known is None or (known.callee is None and func is not None):
             callee = self._unlisted.get(node[1][3]) if func is None and node[1][0] == "attr" else func
-            self.calls[at] = Call(self.function, node, callee, tuple(values), at in self._awaiting)
+            self.calls[at] = Call(self.inside, node, callee, tuple(values), at in self._awaiting)
         if self.pending and _takes_out(func):
             assert isinstance(func, FunctionValue)
             self.keep(func.receiver)
@@ -450,14 +448,14 @@ class Ledger(Evaluator):
         """A variable now holds the promises in `value`."""
         if not holds_promise(value):
             return
-        if variable in self._globals or self.function.index == 0:
+        if variable in self._globals or self.inside.index == 0:
             self.keep(value)
             return
         if not is_sure(value) and not self._from_arms(value):
             return
         for promise in promises(value):
             site = promise.site
-            if site is None or site in self.pending or site.function is not self.function:
+            if site is None or site in self.pending or site.function is not self.inside:
                 continue
             if site.promise == "task":
                 continue
@@ -510,9 +508,9 @@ class Ledger(Evaluator):
     def on_yield(self, node: Node) -> Value | None:
         value = None if node[1] is None else self.value(node[1])
         self.yields.append(value)
-        if isinstance(value, Coroutine) and self.function.is_async and self._yields_results(value):
+        if isinstance(value, Coroutine) and self.inside.is_async and self._yields_results(value):
             self.hand_over(value, "whoever iterates the generator", value.site.at if value.site else None)
-        elif self.function.is_async and has_dict(value):
+        elif self.inside.is_async and has_dict(value):
             self.hand_over(value, "whoever iterates the generator", None)
         else:
             self.keep(value)
@@ -522,12 +520,12 @@ class Ledger(Evaluator):
         """Whether results rather than promises are expected of this generator."""
         if any(v is not None and not holds_promise(v) for v in self.yields):
             return True
-        if _yields_a_result(self.function.body()):
+        if _yields_a_result(self.inside.body()):
             return True
-        returns = self.function.facts.returns
+        returns = self.inside.facts.returns
         if returns is not None and not mentions_awaitable(returns):
             return True
-        if self.function.parent is not None and _gives_away(self.function.parent.body(), self.function.name):
+        if self.inside.parent is not None and _gives_away(self.inside.parent.body(), self.inside.name):
             return False  # made for somebody who may await what he gets
         return value.site is not None and self.program.evidence.is_awaited_elsewhere(value.site)
 

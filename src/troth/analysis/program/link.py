@@ -57,7 +57,8 @@ from troth.analysis.program.values import (
 from troth.analysis.source.pins import normalized
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
+    from collections.abc import Set as AbstractSet
     from contextlib import AbstractContextManager
 
     from troth.analysis.facts.model import At, Node, Param
@@ -137,7 +138,7 @@ class Program:
         self._installed = installed
         self.reads = reads
         self.tables = tables
-        self._answers: dict[str, dict[Any, Any]] = {}
+        self._answers: dict[str, MutableMapping[Any, Any]] = {}
         self.places = {path: number for number, path in enumerate(paths)}
         self.index = Index(self)
         self._text_of = text_of
@@ -150,7 +151,7 @@ class Program:
         self._modules: dict[str, Module] = {}
         self.allowed: Mapping[str, int] = {}  # the newest major versions of libraries that the project allows itself
         self.self_running: tuple[str, ...] = ()  # folders whose pytest takes on every async test by itself
-        self._older: dict[str, bool] = self.answers()
+        self._older: MutableMapping[str, bool] = self.answers()
         self.names = Names(self)
         self.types = Types(self)
         self.classes = Classes(self)
@@ -162,8 +163,8 @@ class Program:
         self.calling = Calling(self)
         self.passed = Passed(self)
         self.glance = Glance(self)
-        self._summaries: dict[Function, Summary] = self.answers()
-        self.picking: dict[str, list[str]] | None = None
+        self._summaries: MutableMapping[Function, Summary] = self.answers()
+        self.picking: Mapping[str, list[str]] | None = None
         self.picked: dict[str, frozenset[str]] = {}
         """What the dispatchers of files pick; of those that stayed as they were it is known from an earlier run."""
         self.chains: dict[str, Chains] = {}
@@ -175,8 +176,8 @@ class Program:
         self._walking: set[Function] = set()
         self._early: set[Function] = set()  # those that asked too early what their callers give
         self._again: set[Function] = set()
-        self._parameters: dict[tuple[Function, str], Value | None] = self.answers()
-        self._fixtures: dict[tuple[str, str], Function | None] = self.answers()
+        self._parameters: MutableMapping[tuple[Function, str], Value | None] = self.answers()
+        self._fixtures: MutableMapping[tuple[str, str], Function | None] = self.answers()
         self._incidents: tuple[Incident, ...] = ()
         self._walked: set[Function] = set()
         self._closing_over: set[Function] = set()  # they asked for a variable of a function that is being walked
@@ -195,7 +196,7 @@ class Program:
         self.asked: tuple[str, ...] = tuple(paths)  # the files that the last walk was about
         self._suspicion: Suspicion | None = None
         self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
-        self._elsewhere: dict[tuple[Class, str], Value | None] = self.answers()
+        self._elsewhere: MutableMapping[tuple[Class, str], Value | None] = self.answers()
 
     # -- modules -------------------------------------------------------------------------------------------------------
 
@@ -230,11 +231,11 @@ class Program:
             if facts is not None:
                 yield number, facts
 
-    def answers(self) -> dict[Any, Any]:
+    def answers(self) -> MutableMapping[Any, Any]:
         """A place to keep answers in, which knows what they were read from."""
         return {} if self.reads is None else Answers(self.reads)
 
-    def answers_to(self, question: str) -> dict[Any, Any]:
+    def answers_to(self, question: str) -> MutableMapping[Any, Any]:
         """The place where the answers to one question are kept."""
         known = self._answers.get(question)
         if known is None:
@@ -478,7 +479,7 @@ class Program:
         self._early |= self._walking
 
     @property
-    def async_names(self) -> set[str]:
+    def async_names(self) -> AbstractSet[str]:
         """The names of which something async is known, in the project or in what it imports."""
         return set() if self._suspicion is None else self._suspicion.names
 

@@ -18,6 +18,8 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from troth.analysis.facts.model import Node
     from troth.analysis.program.link import Program
 
@@ -31,7 +33,7 @@ class Names:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._known: dict[tuple[str, str], Value | None] = program.answers()
+        self._known: MutableMapping[tuple[str, str], Value | None] = program.answers()
         self._asking: set[tuple[str, str]] = set()
         self._library: dict[str, Value | None] = {}
 

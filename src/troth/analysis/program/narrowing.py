@@ -192,7 +192,7 @@ class Narrowing(Ledger):
         for node in nodes:
             found = self.value(node)
             if isinstance(found, ClassObject):
-                why = (f"`isinstance` says so for `{name}`", self.module.path, self.function.facts.at[0])
+                why = (f"`isinstance` says so for `{name}`", self.module.path, self.inside.facts.at[0])
                 instances.append(self.program.types.instance(found.cls, (), why))
             elif isinstance(found, FunctionValue) and found.function.qualname.startswith("builtins."):
                 instances.append(Builtin(found.function.name))

@@ -16,7 +16,7 @@ from troth.analysis.program.required import is_required
 from troth.analysis.program.values import ClassObject, External, FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, MutableMapping, Sequence
 
     from troth.analysis.facts.model import At, Node
     from troth.analysis.program.awaited_parameters import AwaitedParameter
@@ -75,7 +75,7 @@ def needless(program: Program) -> tuple[Needless, ...]:
     """Those in the asked files, worked out once for each walk."""
     if not program.asked:
         return ()
-    known: dict[tuple[str, ...], tuple[Needless, ...]] = program.answers_to("needless")
+    known: MutableMapping[tuple[str, ...], tuple[Needless, ...]] = program.answers_to("needless")
     paths = program.paths  # one that waits for such a one in another file is another
     if paths not in known:
         known[paths] = tuple(_find(program, paths))

@@ -9,6 +9,8 @@ from troth.analysis.program.handing_back import returned
 from troth.analysis.program.values import Instance
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from troth.analysis.program.entities import Function
     from troth.analysis.program.library import LibraryClass
     from troth.analysis.program.link import Program
@@ -124,7 +126,7 @@ def async_implementations(program: Program, function: Function, cls: Class | Lib
 
 def _is_made(program: Program, cls: Class | LibraryClass) -> bool:
     """Whether somebody makes objects of the class itself: then what says nothing does nothing."""
-    known: dict[str, bool] = program.answers_to("classes that are made")
+    known: MutableMapping[str, bool] = program.answers_to("classes that are made")
     if cls.name not in known:
         users = program.calling.functions_naming({cls.name})
         known[cls.name] = any(call.rpartition(".")[2] == cls.name for user in users for call in user.facts.calls)

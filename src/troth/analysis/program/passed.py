@@ -24,6 +24,8 @@ from troth.analysis.program.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from troth.analysis.facts.model import Node
     from troth.analysis.program.calling import Call
     from troth.analysis.program.library import LibraryClass
@@ -40,7 +42,7 @@ class Passed:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._known: dict[tuple[Function, str], Value | None] = program.answers()
+        self._known: MutableMapping[tuple[Function, str], Value | None] = program.answers()
         self._asking: set[tuple[Function, str]] = set()
 
     def behind(self, node: Node, function: Function | None, wanted: str) -> Value | None:

@@ -16,7 +16,7 @@ from troth.analysis.program import library
 from troth.analysis.program.generic import GENERIC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, MutableMapping
 
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
@@ -63,12 +63,13 @@ class Siblings:
     COUNTED = ("_awaited", "_awaited_here", "_awaited_names", "_awaited_places")
 
     def __init__(self, program: Program | None) -> None:
-        self._program: Program = program  # type: ignore[assignment]
+        if program is not None:
+            self._program = program
         self._awaited: Counter[str] = Counter()
         self._awaited_here: Counter[tuple[str, str]] = Counter()
         self._awaited_names: Counter[str] = Counter()
-        self._awaited_places: dict[str, tuple[str, int]] = {}
-        self._named: dict[str, _Named] = {} if program is None else program.answers()
+        self._awaited_places: MutableMapping[str, tuple[str, int]] = {}
+        self._named: MutableMapping[str, _Named] = {} if program is None else program.answers()
 
     def count(self, path: str, f: Any, functions: Any, callee: str) -> None:
         """Take in that `f` awaits `callee`."""

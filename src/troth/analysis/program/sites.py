@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,14 +26,14 @@ MAYBE = 8  # made on some of these paths only
 WEAK = 16  # handed to somebody unknown who does not look like one that awaits
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Site:
     """A call (or an access to an async property) whose value is a promise."""
 
     function: Function  # the function the call stands in
     at: At
     callee: str  # as written
-    target: object  # what is called: a function of the project or of a library; None where only siblings speak
+    target: Any  # what is called: a function of the project or of a library; None where only siblings speak
     promise: Promise
     sure: bool
     why: Callable[[], tuple[Reason, ...]]
@@ -53,7 +53,7 @@ class Site:
         return getattr(self.target, "qualname", "") or self.callee
 
 
-@dataclass(slots=True)
+@dataclass
 class Misuse:
     """A use of a promise that takes it for its result."""
 
@@ -62,7 +62,7 @@ class Misuse:
     text: str = ""
 
 
-@dataclass(slots=True)
+@dataclass
 class Incident:
     """A promise that is lost, or something near it: the raw material of rules."""
 

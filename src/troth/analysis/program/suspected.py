@@ -6,7 +6,7 @@ They come from all files together, or from what an earlier run found and the fil
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from troth.analysis.facts.model import FileFacts, without_places
 from troth.analysis.facts.names import decorator_name
@@ -148,7 +148,7 @@ class _Hints(NamedTuple):
     own: set[str]
     coroutines: set[str]
     generators: set[str]
-    rest: object
+    rest: tuple[Any, ...]
 
 
 def _hints(file: FileFacts | None, slots: Collection[str], makers: Collection[str]) -> _Hints:

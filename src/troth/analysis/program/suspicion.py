@@ -41,7 +41,7 @@ from troth.analysis.program.values import (
 from troth.analysis.program.variables import OpenError, Variables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, MutableMapping, MutableSet
 
     from troth.analysis.facts.model import Node
     from troth.analysis.program.link import Program
@@ -115,11 +115,11 @@ class Suspicion:
         """`sets` are what `suspected` found, here or in an earlier run."""
         self._program = program
         self.sets = sets
-        self.names: set[str] = set(sets["names"])
-        self.returners: set[str] = set()  # plain functions that were seen to return promises
-        self._coroutines: set[str] = set(sets["coroutines"])
-        self._generators: set[str] = set(sets["generators"])
-        self._own: set[str] = set(sets["own"])
+        self.names: MutableSet[str] = set(sets["names"])
+        self.returners: MutableSet[str] = set()  # plain functions that were seen to return promises
+        self._coroutines: MutableSet[str] = set(sets["coroutines"])
+        self._generators: MutableSet[str] = set(sets["generators"])
+        self._own: MutableSet[str] = set(sets["own"])
         self._slots = sets["slots"]
         self._entering = Entering(sets["makers"], sets["holders"], program.reads)
         if program.reads is not None:
@@ -128,7 +128,7 @@ class Suspicion:
             self._coroutines = Words(program.reads, "suspicion coroutines", self._coroutines)
             self._generators = Words(program.reads, "suspicion generators", self._generators)
             self._own = Words(program.reads, "suspicion own", self._own)
-        self._cleared: dict[tuple[object, str], bool] = program.answers()
+        self._cleared: MutableMapping[tuple[object, str], bool] = program.answers()
 
     def _slot_names(self) -> frozenset[str]:
         if self._program.reads is not None:

@@ -28,7 +28,7 @@ class Tables:
         since: Mapping[int, tuple[FileFacts | None, FileFacts | None]],
         suspected: Mapping[str, frozenset[str]],
         lately: Mapping[int, tuple[FileFacts | None, FileFacts | None]],
-        packed: Callable[[], Iterable[tuple[int, bytes]]],
+        packed: Callable[[], Iterable[tuple[int, bytes | memoryview]]],
     ) -> None:
         """`packed` gives the facts of then of all files that did not change, with their numbers."""
         self._load = load

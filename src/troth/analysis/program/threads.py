@@ -14,6 +14,8 @@ from troth.analysis.program.chains import plain_target
 from troth.analysis.program.colors import arguments_of, definition_of
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
@@ -31,7 +33,7 @@ _DEEPEST = 3
 
 def tasks_in_threads(program: Program) -> dict[Function, Call]:
     """The plain functions that need a loop in a thread without one, each with the call that starts it; found once."""
-    known: dict[str, dict[Function, Call]] = program.answers_to("tasks in threads")
+    known: MutableMapping[str, dict[Function, Call]] = program.answers_to("tasks in threads")
     if "" not in known:
         known[""] = _find(program)
     return known[""]

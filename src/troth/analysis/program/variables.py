@@ -46,11 +46,9 @@ class OpenError(Exception):
 class Variables(Evaluator):
     """Evaluates expressions of a function by all that its variables are bound to."""
 
-    function: Function
-
     def __init__(self, program: Program, function: Function) -> None:
         super().__init__(program, function.module, function, None)
-        self.function = function
+        self.inside = function
         self.returned: list[Node] = []
         self.attributes: list[Node] = []
         """The attributes that are read, but for those that are called."""
@@ -91,7 +89,7 @@ class Variables(Evaluator):
 
     def _means_more(self, name: str) -> bool:
         """Whether a name that is bound in the function is that of a parameter or a definition as well."""
-        return name in self._asked or name in self.function.params or name in self.module.inner(self.function.index)
+        return name in self._asked or name in self.inside.params or name in self.module.inner(self.inside.index)
 
     @staticmethod
     def _filled(value: Value | None, items: list[Callable[[], Value | None]]) -> Value | None:
@@ -156,7 +154,7 @@ class Variables(Evaluator):
         item = None if parts is not None or is_promise(value) else self.iterated(value)
         for index, part in enumerate(target[1]):
             inner = part[1] if part[0] == "star" else part
-            if name in _names(inner):
+            if any(name == one for one in _names(inner)):
                 given = item if parts is None else parts[index]
                 return given if inner[0] == "name" else self._part(inner, given, name)
         return None
@@ -187,7 +185,7 @@ class Variables(Evaluator):
 
     def _declared(self, annotation: Node, node: Node | None) -> Value | None:
         value = None if node is None else self.value(node)
-        declared = self.program.types.annotated(annotation, self.module, self.function, self.function.owner)
+        declared = self.program.types.annotated(annotation, self.module, self.inside, self.inside.owner)
         return value if declared is None or holds_promise(value) else declared
 
     def _augassign(self, statement: Node) -> None:

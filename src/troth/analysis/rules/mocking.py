@@ -15,7 +15,7 @@ from troth.analysis.program.entities import Class
 from troth.analysis.program.values import ClassObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, MutableMapping
 
     from troth.analysis.facts.model import FunctionFacts
     from troth.analysis.program import Program
@@ -93,7 +93,7 @@ def tree_of(program: Program, function: Function) -> ast.AST:
 
 def mock_uses(program: Program, function: Function) -> list[MockUse]:
     """The calls in a function of the mocks it made, where their color is known; looked for once."""
-    known: dict[Function, list[MockUse]] = program.answers_to("mock uses")
+    known: MutableMapping[Function, list[MockUse]] = program.answers_to("mock uses")
     if function not in known:
         known[function] = list(_uses(program, function))
     return known[function]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.model import assignments
@@ -418,7 +418,7 @@ def _is_cut_off(program: Program, link: Link) -> bool:
 
 def _kind(program: Program, call: Call) -> Blocking | None:
     """What a call waits for while it holds the loop up; None where it holds up nothing."""
-    known: dict[tuple[Function, At], Blocking | None] = program.answers_to("kind of blocking")
+    known: MutableMapping[tuple[Function, At], Blocking | None] = program.answers_to("kind of blocking")
     key = (call.caller, call.at)
     if key not in known:
         known[key] = _look(program, call)

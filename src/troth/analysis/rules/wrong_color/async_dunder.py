@@ -158,7 +158,7 @@ def _is_wrapped(program: Program, function: Function) -> bool:
         return True
     own = ("name", cls.name)
     return any(
-        value is not None and value[0] == "call" and own in (*value[2], *(given for _, given in value[3]))
+        value is not None and value[0] == "call" and (own in value[2] or any(own == given for _, given in value[3]))
         for _, _, value in module.facts.variables
     )
 

@@ -12,7 +12,7 @@ its name speaks for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import ASYNC
@@ -244,7 +244,7 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
 
 def _can_be_plain(program: Program, name: str) -> bool:
     """Whether some function of that name gives nothing that can be awaited."""
-    known: dict[str, bool] = program.answers_to("can be plain")
+    known: MutableMapping[str, bool] = program.answers_to("can be plain")
     if name not in known:
         known[name] = any(
             not one.is_async and _gives_a_result(program, one) != "" for one in program.calling.functions_named(name)
@@ -369,7 +369,7 @@ def _is_seconded(program: Program, call: Call, name: str, defined: list[Function
 
 
 def _made_attributes(program: Program) -> frozenset[str]:
-    known: dict[str, frozenset[str]] = program.answers_to("made attributes")
+    known: MutableMapping[str, frozenset[str]] = program.answers_to("made attributes")
     if "" not in known:
         known[""] = frozenset().union(*program.said("made attributes").values())
     return known[""]
@@ -390,7 +390,7 @@ def _hands_on(function: Function) -> bool:
 
 def _gives_a_result(program: Program, function: Function) -> str:
     """Whether what a plain function gives cannot be awaited: "always", "sometimes", or never ("")."""
-    known: dict[Function, str] = program.answers_to("gives a result")
+    known: MutableMapping[Function, str] = program.answers_to("gives a result")
     if function not in known:
         if gives_no_promise(program, function):
             known[function] = "always"

@@ -11,7 +11,7 @@ How sure the fix is: none is offered; the branch that follows has to change too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from troth.analysis.findings import Finding, Reason
@@ -114,7 +114,7 @@ def _questions(program: Program, caller: Function) -> Iterator[Call]:
 
 def _asking(program: Program) -> dict[Function, Call]:
     """The functions that ask for the color of a parameter, and nothing else, with the call that does."""
-    known: dict[str, dict[Function, Call]] = program.answers_to("asking for a color")
+    known: MutableMapping[str, dict[Function, Call]] = program.answers_to("asking for a color")
     if "" not in known:
         found: dict[Function, Call] = {}
         for caller in program.calling.functions_naming({"iscoroutinefunction"}):

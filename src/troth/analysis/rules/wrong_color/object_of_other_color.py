@@ -10,7 +10,7 @@ How sure the fix is: none is offered; the class may be in use elsewhere as it is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, MutableMapping
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import ASYNC
@@ -133,7 +133,7 @@ def _protocols_in(file: FileFacts) -> list[tuple[str, int, bool]]:
 
 def _takers(program: Program) -> dict[Function, dict[str, Class]]:
     """The functions that ask for such a protocol, with the parameters that do."""
-    known: dict[str, dict[Function, dict[str, Class]]] = program.answers_to("takers of protocols")
+    known: MutableMapping[str, dict[Function, dict[str, Class]]] = program.answers_to("takers of protocols")
     if "" not in known:
         found: dict[Function, dict[str, Class]] = {}
         for protocol, cls in _protocols(program).items():

@@ -12,7 +12,7 @@ becomes `async def`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, MutableMapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -165,7 +165,7 @@ def _slots() -> frozenset[str]:
 
 def _awaits_what_it_is_given(program: Program, name: str) -> bool:
     """Whether a function or a class of that name has a parameter that it awaits."""
-    known: dict[str, bool] = program.answers_to("awaits what it is given")
+    known: MutableMapping[str, bool] = program.answers_to("awaits what it is given")
     if name not in known:
         takers = [*program.calling.functions_named(name), *program.calling.constructors_of(name)]
         known[name] = any(awaited_parameters(program, one) for one in takers)

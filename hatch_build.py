@@ -1,0 +1,123 @@
+"""Knows how the analysis is compiled into a wheel: by mypyc, where somebody asks for it and a C compiler is at hand.
+
+`TROTH_COMPILE=1` asks for it and takes a wheel of plain Python where it cannot be had; `TROTH_COMPILE=require` fails
+then. An editable install is never compiled: what was compiled would hide what is edited.
+
+Run by itself, `python hatch_build.py FOLDER` makes a folder that can take the place of `src` on the path.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # run by itself
+    BuildHookInterface = object  # type: ignore[assignment, misc]
+
+NEEDED = ["mypy>=2.4,<3", "setuptools>=77"]
+PARTS = ("facts", "program")
+# These wait for files and processes rather than compute, or hold containers whose own methods mypyc would pass by.
+AS_THEY_ARE = frozenset({"__init__", "gather", "model", "newer", "reads", "seal", "store", "trace"})
+
+
+class CompilingHook(BuildHookInterface):  # type: ignore[misc]
+    """Adds the compiled modules to a wheel, beside the sources they were made of."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """What compiling needs, where it will be tried."""
+        return NEEDED if self._is_wanted() and missing() is None else []
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, before the wheel is put together."""
+        if version == "editable" or not self._is_wanted():
+            return
+        self._folder = Path(tempfile.mkdtemp(prefix="troth-build-"))
+        reason = missing()
+        if reason is None:
+            command = [sys.executable, __file__, str(self._folder)]
+            done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
+            reason = None if done.returncode == 0 else f"mypyc or the C compiler failed:\n{done.stdout}{done.stderr}"
+        if reason is not None:
+            if os.environ["TROTH_COMPILE"] == "require":
+                raise RuntimeError(f"Troth cannot be compiled: {reason}")
+            self.app.display_warning(f"Troth is built as plain Python, which checks at about half the speed: {reason}")
+            return
+        for made in self._folder.rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+            build_data["force_include"][str(made)] = made.relative_to(self._folder).as_posix()
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Leave nothing behind."""
+        if hasattr(self, "_folder"):
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _is_wanted(self) -> bool:
+        return self.target_name == "wheel" and os.environ.get("TROTH_COMPILE", "0") not in {"", "0"}
+
+
+def missing() -> str | None:
+    """What is not at hand that compiling needs."""
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
+    if sys.platform == "win32":
+        return "compiled code has only been tried on Linux and macOS"
+    if sys.implementation.name != "cpython":
+        return "mypyc compiles for CPython alone"
+    if shutil.which(compiler) is None and shutil.which("cc") is None:
+        return f"there is no C compiler ({compiler})"
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        return "the headers of this Python are not installed (Python.h)"
+    return None
+
+
+def compile_into(folder: Path) -> None:
+    """Compile the modules of `PARTS`; the current folder is that of the project."""
+    from mypyc.build import mypycify
+    from setuptools import Distribution
+    from distutils.ccompiler import CCompiler  # of setuptools, which puts its own in this place
+
+    home = Path("src/troth/analysis")
+    modules = [path for part in PARTS for path in sorted((home / part).glob("*.py")) if path.stem not in AS_THEY_ARE]
+    with tempfile.TemporaryDirectory(prefix="troth-c-") as scratch:
+        extensions = mypycify(
+            [f"--cache-dir={scratch}/mypy", "--follow-imports=silent", *map(str, modules)],
+            opt_level="3",
+            debug_level="0",
+            multi_file=True,
+            target_dir=scratch,
+            group_name="troth",
+        )
+        if not shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]):
+            os.environ.setdefault("CC", "cc")
+        build = Distribution({"name": "troth", "ext_modules": extensions}).get_command_obj("build_ext")
+        build.build_lib, build.build_temp = str(folder), f"{scratch}/objects"
+        build.ensure_finalized()
+        CCompiler.compile = _side_by_side(CCompiler.compile)
+        build.run()
+
+
+def _side_by_side(compile_all: Any) -> Any:
+    """Let as many files be compiled at once as there are cores: setuptools takes those of one library in turn."""
+
+    def compile_each(compiler: Any, sources: list[str], *args: Any, **kwargs: Any) -> list[str]:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            made = pool.map(lambda source: compile_all(compiler, [source], *args, **kwargs), sources)
+            return [one for objects in made for one in objects]
+
+    return compile_each
+
+
+if __name__ == "__main__":
+    shutil.copytree("src", sys.argv[1], dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    compile_into(Path(sys.argv[1]).resolve())
