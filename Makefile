@@ -6,9 +6,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCK := requirements/dev.lock
 BENCH_LOCK := requirements/bench.lock
+# Compiled, as the wheels are that users get, unless `make develop` was called: then the sources as they are edited.
+COMPILE ?= $(if $(wildcard $(VENV)/.editable),0,1)
+SOURCES := $(if $(filter-out 0,$(COMPILE)),hatch_build.py $(shell find src -name '*.py'))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format docs bench soak lock clean
+.PHONY: help setup run test lint format docs develop bench soak lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -19,9 +22,17 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 # The package alone, as a user has it: enough for `make run`.
-$(VENV)/.package: pyproject.toml | $(BIN)/python
-	@echo "» installing Troth into $(VENV)"
+$(VENV)/.package: pyproject.toml $(SOURCES) | $(BIN)/python
+ifeq ($(COMPILE),0)
+	@echo "» installing Troth into $(VENV), as it is edited"
 	@$(PIP) --editable '.[runtime]'
+	@touch $(VENV)/.editable
+else
+	@rm -f $(VENV)/.editable
+	@echo "» installing Troth into $(VENV), compiled (two minutes; \`make develop\` does without)"
+	@TROTH_COMPILE=$(COMPILE) $(PIP) '.[runtime]'
+	@$(BIN)/python -m troth.analysis.compiled
+endif
 	@touch $@
 
 # What the tests and the linters need, pinned.
@@ -48,6 +59,10 @@ lint: setup ## ruff, mypy --strict, layers, our own check
 	@$(BIN)/lint-imports | tail -n 4
 	@echo "» troth check"
 	@$(BIN)/troth check src tests bench tools examples/*.py examples/workflow
+
+develop: ## from now on run the sources as they are edited, instead of compiling them
+	@rm -f $(VENV)/.package
+	@$(MAKE) --no-print-directory setup COMPILE=0
 
 format: setup ## let ruff write the code its way
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .

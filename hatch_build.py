@@ -36,7 +36,9 @@ class CompilingHook(BuildHookInterface):  # type: ignore[misc]
 
     def dependencies(self) -> list[str]:
         """What compiling needs, where it will be tried."""
-        return NEEDED if self._is_wanted() and missing() is None else []
+        if not self._is_wanted() or missing() is not None:
+            return []
+        return NEEDED if compiler() else [*NEEDED, "ziglang"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, before the wheel is put together."""
@@ -69,24 +71,42 @@ class CompilingHook(BuildHookInterface):  # type: ignore[misc]
 
 def missing() -> str | None:
     """What is not at hand that compiling needs."""
-    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
     if sys.platform == "win32":
         return "compiled code has only been tried on Linux and macOS"
     if sys.implementation.name != "cpython":
         return "mypyc compiles for CPython alone"
-    if shutil.which(compiler) is None and shutil.which("cc") is None:
-        return f"there is no C compiler ({compiler})"
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
         return "the headers of this Python are not installed (Python.h)"
     return None
+
+
+def compiler() -> str | None:
+    """The C compiler of this machine, if it has one."""
+    known = (os.environ.get("CC"), sysconfig.get_config_var("CC"), "cc", "gcc", "clang")
+    return next((one for one in known if one and shutil.which(one.split()[0])), None)
 
 
 def compile_into(folder: Path) -> None:
     """Compile the modules of `PARTS`; the current folder is that of the project."""
     from mypyc.build import mypycify
     from setuptools import Distribution
-    from distutils.ccompiler import CCompiler  # of setuptools, which puts its own in this place
+    from setuptools.command.build_ext import build_ext
 
+    class SideBySide(build_ext):
+        """Compiles as many files at once as there are cores; setuptools takes those of one library in turn."""
+
+        def build_extensions(self) -> None:
+            compile_all = self.compiler.compile
+
+            def compile_each(sources: list[str], **options: Any) -> list[str]:
+                with ThreadPoolExecutor(os.cpu_count()) as pool:
+                    made = pool.map(lambda source: compile_all([source], **options), sources)
+                    return [one for objects in made for one in objects]
+
+            self.compiler.compile = compile_each
+            super().build_extensions()
+
+    os.environ["CC"] = compiler() or f"{sys.executable} -m ziglang cc"  # one that pip can install
     home = Path("src/troth/analysis")
     modules = [path for part in PARTS for path in sorted((home / part).glob("*.py")) if path.stem not in AS_THEY_ARE]
     with tempfile.TemporaryDirectory(prefix="troth-c-") as scratch:
@@ -98,24 +118,10 @@ def compile_into(folder: Path) -> None:
             target_dir=scratch,
             group_name="troth",
         )
-        if not shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]):
-            os.environ.setdefault("CC", "cc")
-        build = Distribution({"name": "troth", "ext_modules": extensions}).get_command_obj("build_ext")
+        build = SideBySide(Distribution({"name": "troth", "ext_modules": extensions}))
         build.build_lib, build.build_temp = str(folder), f"{scratch}/objects"
         build.ensure_finalized()
-        CCompiler.compile = _side_by_side(CCompiler.compile)
         build.run()
-
-
-def _side_by_side(compile_all: Any) -> Any:
-    """Let as many files be compiled at once as there are cores: setuptools takes those of one library in turn."""
-
-    def compile_each(compiler: Any, sources: list[str], *args: Any, **kwargs: Any) -> list[str]:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            made = pool.map(lambda source: compile_all(compiler, [source], *args, **kwargs), sources)
-            return [one for objects in made for one in objects]
-
-    return compile_each
 
 
 if __name__ == "__main__":

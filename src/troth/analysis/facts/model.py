@@ -54,7 +54,7 @@ __all__ = [
 FACTS_VERSION = 10
 
 Node = tuple[Any, ...]
-At = tuple[int, int, int, int]
+At = tuple[int, ...]  # four; compiled code would take a tuple of a known length apart, and put it together again
 
 ASYNC = 1
 GENERATOR = 2

@@ -180,7 +180,7 @@ class Evidence:
 
         It comes from a base of which nothing is known, or is set from outside: namesakes in other classes say nothing.
         """
-        if callee[0] != "attr" or scope.unmet is None or scope.unmet[0] is not callee[3]:
+        if callee[0] != "attr" or scope.unmet is None or scope.unmet[0] != callee[3]:
             return False
         base, name = scope.unmet[1], callee[2]
         if base.guess or callee[1] in {("name", "self"), ("name", "cls")}:

@@ -26,9 +26,8 @@ def given_to(program: Program, function: Function, param: str) -> list[Value | N
 
 def callers_of(program: Program, name: str) -> list[Function]:
     """The functions of the project that call something of that name; looked up, as many names are asked for."""
-    known: dict[str, list[tuple[str, int]]] | None = program.__dict__.get("_callers_by_name")
-    if known is None:
-        known = program.__dict__["_callers_by_name"] = {}
+    known = program.answers_to("callers by name")
+    if not known:
         for module in program.own_modules():
             for index, facts in enumerate(module.facts.functions):
                 for one in {callee.rpartition(".")[2] for callee in (*facts.calls, *facts.awaited)}:

@@ -55,7 +55,7 @@ def async_with_fix(program: Program, incident: Incident) -> Fix | None:
     """`async with`, where all that the statement enters is entered asynchronously."""
     path = incident.site.function.module.path
     text = program.text(path)
-    statement = _statement(text.value, incident.at[:2])
+    statement = _statement(text.value, (incident.at[0], incident.at[1]))
     if statement is None or not (incident.site.function.is_async or _is_top_of_cell(incident)):
         return None
     first, *others = (ast.unparse(_entered(one.context_expr)) for one in statement.items)
