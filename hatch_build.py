@@ -24,9 +24,11 @@ except ImportError:  # run by itself
     BuildHookInterface = object  # type: ignore[assignment, misc]
 
 NEEDED = ["mypy>=2.4,<3", "setuptools>=77"]
-PARTS = ("facts", "program")
+PARTS = ("facts", "program", "rules")
 # These wait for files and processes rather than compute, or hold containers whose own methods mypyc would pass by.
-AS_THEY_ARE = frozenset({"__init__", "gather", "model", "newer", "reads", "seal", "store", "trace"})
+AS_THEY_ARE = frozenset(
+    ["__init__", "catalog", "gather", "mocking", "model", "newer", "reads", "registry", "seal", "store", "trace"]
+)
 
 
 class CompilingHook(BuildHookInterface):  # type: ignore[misc]
@@ -108,7 +110,7 @@ def compile_into(folder: Path) -> None:
 
     os.environ["CC"] = compiler() or f"{sys.executable} -m ziglang cc"  # one that pip can install
     home = Path("src/troth/analysis")
-    modules = [path for part in PARTS for path in sorted((home / part).glob("*.py")) if path.stem not in AS_THEY_ARE]
+    modules = [path for part in PARTS for path in sorted((home / part).rglob("*.py")) if path.stem not in AS_THEY_ARE]
     with tempfile.TemporaryDirectory(prefix="troth-c-") as scratch:
         extensions = mypycify(
             [f"--cache-dir={scratch}/mypy", "--follow-imports=silent", *map(str, modules)],

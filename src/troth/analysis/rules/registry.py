@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,20 +34,14 @@ class Case(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A rule with all that is known about it. `documentation` is the docstring of its module."""
+    """A rule with all that is known about it."""
 
     code: str
     name: str
     cases: tuple[Case, ...]
     check: Check
-    documentation: str
     is_default: bool = True
     """Whether it is on unless somebody says otherwise; the others are asked for with `--select`."""
-
-    @property
-    def title(self) -> str:
-        """The first line of its documentation, without the full stop."""
-        return self.documentation.strip().partition("\n")[0].rstrip(".")
 
     @property
     def family(self) -> int:
@@ -56,13 +49,14 @@ class Rule(NamedTuple):
         return int(self.code[1:]) // 100
 
 
+_declared: dict[str, list[Rule]] = {}  # by the modules that declare them
+
+
 def rule(code: str, name: str, *, cases: Sequence[Case], default: bool = True) -> Callable[[Check], Check]:
     """Declare the function below to be the rule `code`; `default` says whether it is on unless asked for."""
 
     def declare(check: Check) -> Check:
-        module = sys.modules[check.__module__]
-        documentation = module.__doc__ or ""
-        check.rule = Rule(code, name, tuple(cases), check, documentation, default)  # type: ignore[attr-defined]
+        _declared.setdefault(check.__module__, []).append(Rule(code, name, tuple(cases), check, default))
         return check
 
     return declare
@@ -87,4 +81,4 @@ def all_rules() -> tuple[Rule, ...]:
 
 def rules_in(module: ModuleType) -> list[Rule]:
     """The rules that a module declares."""
-    return [v.rule for v in vars(module).values() if callable(v) and isinstance(getattr(v, "rule", None), Rule)]
+    return _declared.get(module.__name__, [])

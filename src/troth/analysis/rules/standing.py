@@ -9,13 +9,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Edit
+from troth.analysis.source.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from troth.analysis.facts.model import At
     from troth.analysis.program import Program
-    from troth.analysis.source.text import Text
 
 __all__ = ["Standing", "standing"]
 
