@@ -8,6 +8,7 @@ from troth.analysis.facts.model import At, Node, Param
 
 __all__ = ["FALSE", "READ", "TRUE", "UNTOLD", "ExpressionReader", "at"]
 
+_LONGEST_ROW = 150  # of operators, attributes, subscripts: brackets, which nest as well, end at 200 for Python itself
 _LONGEST_STRING = 120  # longer ones are neither names nor types; dict keys and getattr names are far shorter
 
 TRUE: Node = ("const", "bool", "True")
@@ -86,6 +87,7 @@ class ExpressionReader:
         self.attributes: set[str] = set()  # that stand somewhere as a value; "lambda" for any of those
         self.generator = False
         self.waits = False
+        self.row = 0  # expressions, one inside another without a bracket, that are being read
         self.flavors: dict[str, bool] = {}  # what the file says of itself: `_IS_SYNC = True`
 
     @property
@@ -97,6 +99,20 @@ class ExpressionReader:
         """The tuple for any expression."""
         kind = type(node)
         return self.names[node.id] if kind is _Name else READ[kind](self, node)
+
+    def _within(self, node: Any) -> Node:
+        """The same for one that stands in another without a bracket: only these rows have no end in Python."""
+        kind = type(node)
+        if kind is _Name:
+            return self.names[node.id]
+        if kind is _Constant:
+            return self._constant(node)
+        if self.row >= _LONGEST_ROW:
+            raise RecursionError
+        self.row += 1
+        expression: Node = READ[kind](self, node)
+        self.row -= 1
+        return expression
 
     def bind(self, target: Node) -> None:
         """Note that the variables of `target` get values of which nothing simple can be said."""
@@ -136,7 +152,7 @@ class ExpressionReader:
         self.attributes.add(name)
         return (
             "attr",
-            self.names[base.id] if kind is _Name else READ[kind](self, base),
+            self.names[base.id] if kind is _Name else self._within(base),
             name,
             (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
         )
@@ -181,12 +197,12 @@ class ExpressionReader:
                 told.add(f"{inner[1]}.{name}")
             else:
                 told.add(self._callee(func))
-                inner = READ[kind](self, base)
+                inner = self._within(base)
             callee = ("attr", inner, name, (func.lineno, func.col_offset, func.end_lineno, func.end_col_offset))
         else:
             if written := self._callee(func):
                 told.add(written)
-            callee = READ[kind](self, func)
+            callee = self._within(func)
         if given:
             keywords: list[tuple[str | None, Node]] = []
             for keyword in given:
@@ -241,7 +257,7 @@ class ExpressionReader:
     def _subscript(self, node: Any) -> Node:
         base, index = node.value, node.slice
         if type(index) is not _Constant:
-            return ("index", self.expr(base), self.expr(index))
+            return ("index", self._within(base), self.expr(index))
         value = index.value
         kind = type(value)
         if kind is str:
@@ -252,8 +268,8 @@ class ExpressionReader:
             elif type(base) is ast.Subscript and type(base.value) is _Name:
                 self.keyed.add(f"{base.value.id}[]")
         elif kind is int:
-            return ("index", self.expr(base), ("const", "int", value))  # of a tuple
-        return ("index", self.expr(base), self._constant(index))
+            return ("index", self._within(base), ("const", "int", value))  # of a tuple
+        return ("index", self._within(base), self._constant(index))
 
     def _many(self, nodes: list[Any]) -> tuple[Node, ...]:
         names = self.names
@@ -297,19 +313,19 @@ class ExpressionReader:
     def _ifexp(self, node: ast.IfExp) -> Node:
         if self.flavors and (lives := self.outcome(node.test)) is not None:
             return self.expr(node.body if lives else node.orelse)
-        return ("ifexp", self.expr(node.test), self.expr(node.body), self.expr(node.orelse))
+        return ("ifexp", self.expr(node.test), self.expr(node.body), self._within(node.orelse))
 
     def _boolop(self, node: Any) -> Node:
         return ("and" if type(node.op) is ast.And else "or", self._many(node.values))
 
     def _unaryop(self, node: Any) -> Node:
         if type(node.op) is ast.Not:
-            return ("not", self.expr(node.operand))
-        return ("parts", (self.expr(node.operand),))
+            return ("not", self._within(node.operand))
+        return ("parts", (self._within(node.operand),))
 
     def _binop(self, node: Any) -> Node:
         left, right = node.left, node.right
-        return ("binop", READ[type(left)](self, left), READ[type(right)](self, right), type(node.op) is ast.BitOr)
+        return ("binop", self._within(left), self._within(right), type(node.op) is ast.BitOr)
 
     def _compare(self, node: Any) -> Node:
         left, ops, others = node.left, node.ops, node.comparators
@@ -329,7 +345,7 @@ class ExpressionReader:
         params = self.params(node.args)
         for param in params:
             self.origins[param[0]] = UNTOLD
-        return ("lambda", params, self.expr(node.body), at(node))
+        return ("lambda", params, self._within(node.body), at(node))
 
     def _generators(self, node: Any) -> tuple[Node, ...]:
         if any(g.is_async for g in node.generators):

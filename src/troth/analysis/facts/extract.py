@@ -4,6 +4,7 @@ import ast
 import marshal
 import sys
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from troth.analysis.facts.expressions import FALSE, READ, TRUE, UNTOLD, ExpressionReader, at
@@ -24,6 +25,8 @@ __all__ = ["extract"]
 
 _NOTHING: Node = ("const", "None")
 _Name = ast.Name
+_OF_ONE_VALUE = frozenset({ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return})
+_MOST_BRANCHES = 100
 _NO_BODY = marshal.dumps(())
 _new: Any = tuple.__new__  # what a NamedTuple calls behind a function of its own
 
@@ -31,6 +34,15 @@ _new: Any = tuple.__new__  # what a NamedTuple calls behind a function of its ow
 def extract(tree: ast.Module, *, top_level_await: bool = False) -> FileFacts:
     """The facts of a parsed file. `top_level_await` is how notebooks run their cells."""
     return _FileReader().file(tree, top_level_await=top_level_await)
+
+
+def _is_long(node: Any) -> bool:
+    """Whether so many `elif` follow an `if` that they are better not followed one inside another."""
+    for _ in range(_MOST_BRANCHES):
+        if len(node.orelse) != 1 or type(node.orelse[0]) is not ast.If:
+            return False
+        node = node.orelse[0]
+    return True
 
 
 def _skip(_reader: "_FileReader", _node: Any) -> None:
@@ -100,10 +112,30 @@ class _FileReader(ExpressionReader):
     def _block(self, nodes: list[Any]) -> tuple[Node, ...]:
         result: list[Node] = []
         for node in nodes:
-            statement = _STATEMENTS[type(node)](self, node)
+            try:
+                statement = _STATEMENTS[type(node)](self, node)
+            except RecursionError:
+                if type(node) not in _OF_ONE_VALUE or node.value is None:
+                    raise
+                statement = self._in_short(node)
             if statement is not None:
                 result.append(statement)
         return tuple(result)
+
+    def _in_short(self, node: Any) -> Node | None:
+        """A statement whose value is nested too deeply to be followed: all that is known is which names stand in it."""
+        self.row = 0
+        inside = list(ast.walk(node.value))
+        self.waits = self.waits or any(isinstance(one, ast.Await) for one in inside)
+        self.generator = self.generator or any(isinstance(one, ast.Yield | ast.YieldFrom) for one in inside)
+        names = sorted({one.id for one in inside if isinstance(one, ast.Name)})
+        # Whatever a function inside takes from around it may be awaited there; and what it gives is not known.
+        taken = ast.List([ast.Name(name, ast.Load()) for name in names], ast.Load())
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        value = ast.Subscript(ast.Lambda(nothing, taken), ast.Constant(None), ast.Load())
+        short = copy(node)
+        short.value = ast.fix_missing_locations(ast.copy_location(value, node))
+        return _STATEMENTS[type(node)](self, short)
 
     def _expression(self, node: Any) -> Node | None:
         value = node.value
@@ -195,12 +227,25 @@ class _FileReader(ExpressionReader):
         return ("return", None if value is None else READ[type(value)](self, value), place)
 
     def _if(self, node: ast.If) -> Node:
+        if len(node.orelse) == 1 and type(node.orelse[0]) is ast.If and _is_long(node):
+            return self._choice(node)
         test, body = self.expr(node.test), self._block(node.body)
         orelse = self._block(node.orelse) if node.orelse else ()
         if self._function and (lives := self.outcome(node.test)) is not None:
             # Both sides are read, for `if False: yield` makes a generator; only one of them ever runs.
             return ("if", test, body, ()) if lives else ("if", test, (), orelse)
         return ("if", test, body, orelse)
+
+    def _choice(self, node: ast.If) -> Node:
+        """A long row of `elif`, each of which stands inside the one before: read like a `match` with guards alone."""
+        cases: list[Node] = []
+        rest: list[Any] = [node]
+        while len(rest) == 1 and type(rest[0]) is ast.If:
+            cases.append((None, "", None, self.expr(rest[0].test), self._block(rest[0].body)))
+            rest = rest[0].orelse
+        if rest:
+            cases.append((None, "", None, None, self._block(rest)))
+        return ("match", _NOTHING, tuple(cases))
 
     def _while(self, node: ast.While) -> Node:
         return ("while", self.expr(node.test), self._block(node.body), self._block(node.orelse))

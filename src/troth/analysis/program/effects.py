@@ -33,6 +33,7 @@ Effect = Literal["plain", "coroutine", "generator", "context", "iterator", "sync
 
 _CONTEXTS = frozenset({"asynccontextmanager"})
 _TO_COROUTINE = frozenset({"sync_to_async", "database_sync_to_async", "run_in_executor", "to_thread"})
+_DEEPEST = 40  # decorators that hand on to one another; of those behind it nothing is known
 _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper first, others last
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
@@ -57,6 +58,7 @@ class Effects:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._known: MutableMapping[Function, Effect] = program.answers()
+        self._reading = 0  # decorators that are looked into, one behind another
         self._wrappers: MutableMapping[Function, str] = program.answers()
         self._doubtful: MutableMapping[Function, bool] = program.answers()
         self._decorators: MutableMapping[tuple[Module, str], Value | None] = program.answers()
@@ -211,7 +213,12 @@ class Effects:
         known = self._wrappers.get(decorator)
         if known is None:
             self._wrappers[decorator] = ""
-            known = self._wrappers[decorator] = self._read_wrapper(decorator, 0)
+            self._reading += 1
+            try:
+                known = "" if self._reading > _DEEPEST else self._read_wrapper(decorator, 0)
+            finally:
+                self._reading -= 1
+            self._wrappers[decorator] = known
         del called
         return known
 

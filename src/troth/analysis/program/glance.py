@@ -110,7 +110,10 @@ class Glance:
         around = _variable(function, root)
         if around is not None:
             evaluator.env[root] = self._held(around, root)
-        return evaluator.value(node)
+        try:
+            return evaluator.value(node)
+        except RecursionError:  # a row of attributes, or of names behind names, that nobody can follow
+            return None
 
     def _held(self, function: Function, name: str) -> Value | None:
         """What a variable of `function` holds."""

@@ -654,7 +654,7 @@ class Program:
             for module, functions in groupby(waiting, key=lambda one: one.module):
                 with nullcontext() if self.reads is None else self.reads.for_file(module.path):
                     for function in functions:
-                        if not suspicion.falls_on(function):
+                        if not self._falls_on(suspicion, function):
                             continue
                         del left[function]
                         walked.setdefault(module.path, []).append(function.index)
@@ -671,6 +671,13 @@ class Program:
         self._asked = () if beyond is not None else tuple(paths)
         self._walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
         return returning, walked
+
+    @staticmethod
+    def _falls_on(suspicion: Suspicion, function: Function) -> bool:
+        try:
+            return suspicion.falls_on(function)
+        except RecursionError:  # what cannot be told at a glance, the walk may find
+            return True
 
     def ask_about(self, path: str) -> AbstractContextManager[None]:
         """Inside, the questions of rules are about that one of the files walked."""

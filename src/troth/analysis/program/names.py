@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Names"]
 
 _UNASKED = object()
+_LONG = 20  # names that are asked for inside one another, before a row of mere names is passed along at once
+_DEEPEST = 40  # and beyond which nothing is known; large projects come to nine
 
 
 class Names:
@@ -45,6 +47,11 @@ class Names:
             return known  # type: ignore[no-any-return]
         if key in self._asking:
             return None
+        if len(self._asking) >= _LONG:
+            last = self._last(module, name)
+            if last is None or len(self._asking) >= _DEEPEST:
+                return None
+            module, name = last
         self._asking.add(key)
         try:
             value = self._look(module, name)
@@ -52,6 +59,26 @@ class Names:
             self._asking.discard(key)
         self._known[key] = value
         return value
+
+    def _last(self, module: Module, name: str) -> tuple[Module, str] | None:
+        """The end of a row of names that only stand for one another, in one file or many; None for a circle."""
+        passed: set[tuple[str, str]] = set()
+        while (module.path, name) not in passed:
+            passed.add((module.path, name))
+            bindings = module.bindings.get(name)
+            binding = bindings[0] if bindings is not None and len(bindings) == 1 else None
+            if isinstance(binding, ImportFacts) and binding.name is not None:
+                target = self._target(module, binding.module, binding.level)
+                if not isinstance(target, Module) or target is module or binding.name not in target.bindings:
+                    return module, name
+                module, name = target, binding.name
+            elif type(binding) is tuple and binding[0] is None and binding[1] is not None and binding[1][0] == "name":
+                if binding[1][1] not in module.bindings:
+                    return module, name
+                name = binding[1][1]
+            else:
+                return module, name
+        return None
 
     def binds(self, module: Module, name: str) -> bool:
         """Whether the module has such a name at all."""

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["MISUSED", "Reasons"]
 
+_LONGEST = 40  # links of a chain that are told
+
 
 class Reasons:
     """Tells chains of reasons, nearest link first, the definition last."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._told = 0  # links of the chain that is being told
 
     def of_own(self, func: FunctionValue, function: Function) -> tuple[Reason, ...]:
         """Why calling a function of the project gives a promise."""
@@ -62,8 +65,12 @@ class Reasons:
             reasons.append(Reason(f"`{function.qualname}` is a plain `def` that returns a coroutine", path, line))
         elif how:
             reasons.append(Reason(how))
-        if inner is not None:
-            reasons.extend(inner.reasons)
+        if inner is not None and self._told < _LONGEST:
+            self._told += 1
+            try:
+                reasons.extend(inner.reasons)
+            finally:
+                self._told -= 1
         return tuple(reasons)
 
     def of_returning_future(self, function: Function) -> tuple[Reason, ...]:
