@@ -171,7 +171,7 @@ def _judge(program: Program, cls: Class, override: Function, name: str) -> Itera
             or _is_used_within(program, cls, name)
         ):
             continue
-        if twin in _own_attributes(override.body()):
+        if twin in set(_own_attributes(override.body())):
             continue  # it hands on to the side that is called, for whoever asks in the other color
         if any(twin in one.methods for one in (*_between(program, cls, base), *program.classes.children(cls))):
             continue
@@ -179,7 +179,7 @@ def _judge(program: Program, cls: Class, override: Function, name: str) -> Itera
             continue
         calls = (call for call in _calls(program, cls, twin) if call.caller.name != name and call.callee is not None)
         seen = [call for call in calls if not is_test(call.caller.module.path)]
-        if seen and not any(name in _attributes(call.caller.body()) for call in seen):
+        if seen and not any(name in set(_attributes(call.caller.body())) for call in seen):
             yield _told(program, override, other, seen[0])  # nobody chooses between the two
 
 
@@ -224,7 +224,7 @@ def _leads_to(program: Program, base: Class, function: Function, name: str) -> b
 def _is_used_within(program: Program, cls: Class, name: str) -> bool:
     """Whether another method of the class or of its bases uses the overridden one."""
     return any(
-        name in _own_attributes(one.module.function(index).body())
+        name in set(_own_attributes(one.module.function(index).body()))
         for one in program.classes.order(cls)
         if isinstance(one, Class)
         for method, indexes in one.methods.items()

@@ -285,7 +285,7 @@ def check(program: Program) -> Iterator[Finding]:
     """Calls that hold the loop up."""
     for call, found, others in _told_once(program):
         what = f"waits for {_words(found)} and holds up the loop meanwhile"
-        if "subprocess.Popen" in names_of(call.callee):
+        if "subprocess.Popen" in set(names_of(call.callee)):
             what = "holds up the loop while the program starts, and so will whoever waits for its end"
         if _makes_a_client(call):
             what = "makes a client whose every call waits for the network and holds up the loop meanwhile"
@@ -427,7 +427,7 @@ def _kind(program: Program, call: Call) -> Blocking | None:
 
 def _look(program: Program, call: Call) -> Blocking | None:
     known = semantics().blocking
-    found = next((known[name] for name in names_of(call.callee) if name in known), None) or _also(program, call)
+    found = next((known[name] for name in set(names_of(call.callee)) if name in known), None) or _also(program, call)
     if found is None or found.waits_for not in _DIRECT:
         return None
     if found.waits_for == "database" and is_test(call.caller.module.path):
@@ -488,8 +488,8 @@ def _told(
     caller = call.caller
     reasons = (Reason(f"`{caller.qualname}` is `async def`, so the loop waits with it", *caller.place), *way)
     # Whether a socket blocks and whether a host has to be looked up cannot be seen at the call.
-    is_plain = not any(name.startswith("socket.") for name in names_of(call.callee))
-    is_plain = is_plain and "subprocess.Popen" not in names_of(call.callee) and not _makes_a_client(call)
+    is_plain = not any(name.startswith("socket.") for name in set(names_of(call.callee)))
+    is_plain = is_plain and "subprocess.Popen" not in set(names_of(call.callee)) and not _makes_a_client(call)
     sure = not way and is_plain and found.waits_for in {"sleep", "network", "subprocess"}
     speaks_asyncio = not (found.twin.startswith("asyncio.") and waits_otherwise(caller.module))
     if found.twin and not way and speaks_asyncio:
@@ -513,7 +513,7 @@ def _shown(program: Program, call: Call) -> str:
 
 def _makes_a_client(call: Call) -> bool:
     """`boto3.client("s3")` asks nobody yet; its methods, which do, are made up at run time and cannot be known."""
-    return any(name.startswith("boto3.") for name in names_of(call.callee))
+    return any(name.startswith("boto3.") for name in set(names_of(call.callee)))
 
 
 def _words(found: Blocking) -> str:
@@ -531,7 +531,7 @@ def _words(found: Blocking) -> str:
 
 def _also(program: Program, call: Call) -> Blocking | None:
     """A program started, or a whole file read or written, by a path that nobody need know the type of."""
-    if "subprocess.Popen" in names_of(call.callee):
+    if "subprocess.Popen" in set(names_of(call.callee)):
         return Blocking("subprocess", "asyncio.create_subprocess_exec")
     name = call.text.rpartition(".")[2]
     if name in {"result", "exception"} and call.callee is None and _is_of_a_pool(program, call):
