@@ -264,7 +264,7 @@ _CASES: dict[str, Callable[[], dict[str, str]]] = {
     "a row of minuses": lambda: _expression("-" * 900 + "c"),
     "powers": lambda: _expression("a ** " * 900 + "c"),
     "a long or": lambda: _expression("a" + " or b" * 5000),
-    "a long comparison": lambda: _expression("a" + " < b" * 5000),
+    "a long comparison": lambda: _expression("a" + " < b" * 2000),
     "nested calls": lambda: _expression("f(" * 90 + "a" + ")" * 90),
     "nested lists": lambda: _expression("[" * 90 + "a" + "]" * 90),
     "nested dicts": lambda: _expression("{1: " * 90 + "a" + "}" * 90),
