@@ -508,7 +508,7 @@ class Evaluator:
         operands = [node[1], *node[3]]
         about_none = node[2][0] in {"is", "is not"} and node[3][0] == ("const", "None")
         constants = [one for one in operands if one[0] == "const"]
-        is_with_other = any([one != ("const", "None") for one in constants])
+        is_with_other = any(one != ("const", "None") for one in constants)
         for index, operand in enumerate(operands):
             value = self.value(operand)
             if about_none and index == 0 and operand[0] == "name":
