@@ -507,15 +507,16 @@ class Evaluator:
     def on_compare(self, node: Node) -> Value | None:
         operands = [node[1], *node[3]]
         about_none = node[2][0] in {"is", "is not"} and node[3][0] == ("const", "None")
+        constants = [one for one in operands if one[0] == "const"]
+        is_with_other = any(one != ("const", "None") for one in constants)
         for index, operand in enumerate(operands):
             value = self.value(operand)
             if about_none and index == 0 and operand[0] == "name":
                 continue  # `if task is None` asks whether there is one
             op = node[2][min(index, len(node[2])) - 1 if index else 0]
-            is_constant = any(one[0] == "const" for one in operands)
-            if op in {"is", "is not"} and not about_none and not (operand[0] == "call" and is_constant):
+            if op in {"is", "is not"} and not about_none and not (operand[0] == "call" and constants):
                 continue  # whether two things are the same promise may be asked
-            is_plain = any(one[0] == "const" and (one != ("const", "None") or operand[0] == "call") for one in operands)
+            is_plain = is_with_other or (operand[0] == "call" and constants)
             self.misuse(value, "comparison", _at_of(operand), WITH_A_CONSTANT if is_plain else "")
         return _CONSTANTS["bool"]
 

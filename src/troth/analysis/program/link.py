@@ -651,6 +651,7 @@ class Program:
         if beyond is not None:
             waiting = [function for function in self.calling.functions_naming(calling) if function in left]
         while True:
+            seen: set[str] = set()  # in this round alone: a chain has as many rounds as it has links
             for module, functions in groupby(waiting, key=lambda one: one.module):
                 with nullcontext() if self.reads is None else self.reads.for_file(module.path):
                     for function in functions:
@@ -660,11 +661,12 @@ class Program:
                         walked.setdefault(module.path, []).append(function.index)
                         summary = self.summary(function)
                         if not function.is_async and holds_promise(summary.returns):
-                            returning.add(function.name)
+                            seen.add(function.name)
                             self.returning.setdefault(module.path, set()).add(function.name)
                         met += summary.incidents
-            new = returning - suspicion.returners
-            if not suspicion.grow(returning):
+            returning |= seen
+            new = seen - suspicion.returners
+            if not suspicion.grow(new):
                 break
             waiting = [function for function in self.calling.functions_naming(new) if function in left]
         self._incidents = tuple(met)
