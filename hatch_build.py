@@ -53,6 +53,7 @@ class CompilingHook(BuildHookInterface):  # type: ignore[misc]
             done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
             reason = None if done.returncode == 0 else f"mypyc or the C compiler failed:\n{done.stdout}{done.stderr}"
         if reason is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
             if os.environ["TROTH_COMPILE"] == "require":
                 raise RuntimeError(f"Troth cannot be compiled: {reason}")
             self.app.display_warning(f"Troth is built as plain Python, which checks at about half the speed: {reason}")

@@ -27,6 +27,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from troth.analysis.compiled import is_compiled
+
 FLOOR = """
 import ast, sys, warnings
 warnings.simplefilter("ignore")
@@ -217,7 +219,7 @@ def main() -> None:
         base_wall = float(floor["wall"]) - float(idle_floor["wall"])
         print(
             f"{lines} lines; ast.parse: {base_cpu:.2f} s CPU, {base_wall:.2f} s wall; "
-            f"start-up {float(idle['cpu']):.2f} s CPU"
+            f"start-up {float(idle['cpu']):.2f} s CPU; Troth {'compiled' if is_compiled() else 'as plain Python'}"
         )
         table = {}
         for name, row in rows.items():

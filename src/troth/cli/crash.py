@@ -18,7 +18,8 @@ __all__ = ["report"]
 def report(error: BaseException, argv: Sequence[str]) -> str:
     """Write the traceback of `error` to a file of its own and return the text for stderr."""
     trace = "".join(traceback.format_exception(error))
-    facts = f"troth {__version__}, Python {platform.python_version()}, {platform.system()}"
+    compiled = ", compiled" if "troth__mypyc" in sys.modules else ""
+    facts = f"troth {__version__}{compiled}, Python {platform.python_version()}, {platform.system()}"
     command = " ".join(["troth", *argv])
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"

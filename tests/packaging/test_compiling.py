@@ -1,0 +1,97 @@
+"""The hook that compiles the analysis into a wheel: only where it is asked to, and never at the cost of the wheel."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from troth.analysis import compiled
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def build(monkeypatch):
+    monkeypatch.delenv("TROTH_COMPILE", raising=False)
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class App:
+    def __init__(self):
+        self.warnings = []
+
+    def display_warning(self, text):
+        self.warnings.append(text)
+
+
+def hook(build, root, app=None, target="wheel"):
+    return build.CompilingHook(str(root), {}, None, None, str(root), target, app)
+
+
+@pytest.mark.parametrize(
+    ("asked", "target", "wanted"),
+    [
+        pytest.param(None, "wheel", False, id="by default"),
+        pytest.param("0", "wheel", False, id="said not to"),
+        pytest.param("1", "wheel", True, id="asked"),
+        pytest.param("require", "wheel", True, id="required"),
+        pytest.param("1", "sdist", False, id="sources"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing is compiled there")
+def test_what_the_build_needs(build, monkeypatch, asked, target, wanted):
+    """mypyc is installed only for a build that uses it."""
+    if asked is not None:
+        monkeypatch.setenv("TROTH_COMPILE", asked)
+    needed = hook(build, ROOT, target=target).dependencies()
+    assert bool(needed) is (wanted and build.missing() is None)
+
+
+def test_a_machine_without_a_compiler(build, monkeypatch, tmp_path):
+    """One comes from the package index then."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("TROTH_COMPILE", "1")
+    monkeypatch.delenv("CC", raising=False)
+    assert build.compiler() is None
+    if build.missing() is None:
+        assert "ziglang" in hook(build, ROOT).dependencies()
+
+
+def test_an_editable_install_is_not_compiled(build, monkeypatch, tmp_path):
+    """What was compiled would hide what is edited."""
+    monkeypatch.setenv("TROTH_COMPILE", "require")
+    data = {"force_include": {}}
+    hook(build, tmp_path).initialize("editable", data)
+    assert data == {"force_include": {}}
+
+
+def test_a_build_that_fails_leaves_a_wheel_of_plain_python(build, monkeypatch, tmp_path):
+    """With a warning; unless compiled code is required."""
+    app, data = App(), {"force_include": {}}
+    monkeypatch.setenv("TROTH_COMPILE", "1")
+    failing = hook(build, tmp_path, app)  # a folder without sources
+    failing.initialize("standard", data)
+    failing.finalize("standard", data, "")
+    assert data == {"force_include": {}}
+    assert "plain Python" in app.warnings[0]
+    monkeypatch.setenv("TROTH_COMPILE", "require")
+    with pytest.raises(RuntimeError, match="cannot be compiled"):
+        hook(build, tmp_path, app).initialize("standard", data)
+
+
+def test_the_flavor_is_whole(build):
+    """All modules that the hook names are compiled, or none is."""
+    home = Path(compiled.__file__).parent
+    names = [
+        ".".join(("troth.analysis", *path.relative_to(home).with_suffix("").parts))
+        for part in build.PARTS
+        for path in sorted((home / part).rglob("*.py"))
+        if path.stem not in build.AS_THEY_ARE
+    ]
+    endings = {Path(importlib.util.find_spec(name).origin).suffix for name in names}
+    assert len(names) > 100
+    assert endings == ({".py"} if not compiled.is_compiled() else {".pyd"} if sys.platform == "win32" else {".so"})
