@@ -155,6 +155,9 @@ _CASES: dict[str, Callable[[], dict[str, str]]] = {
     "names": lambda: _chain("a0 = work", "a{i} = a{p}", _USE.format("a{n}()"), 5000),
     "names of objects": lambda: _chain("a0 = Maker()", "a{i} = a{p}", _USE.format("a{n}.go()"), 5000),
     "variables": lambda: _chain("def use():\n    a0 = work()  # lost", "    a{i} = a{p}", "    a{n}.go()", 2000),
+    "variables that are called": lambda: _chain(
+        "def use():\n    a0 = work", "    a{i} = a{p}", "    a{n}()  # lost", 5000
+    ),
     "lists of lists": lambda: _chain("def use():\n    a0 = [1]", "    a{i} = [a{p}]", "    a{n}.go()", 2000),
     "pairs of pairs": lambda: _chain("a0 = (work, 1)", "a{i} = (a{p}, a{p})", "def use():\n    a{n}[0]()\n", 1000),
     "aliases of types": lambda: _chain("T0 = Maker", "T{i} = T{p}", "def use(x: T{n}):\n    x.go()  # lost", 5000),

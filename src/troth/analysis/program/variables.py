@@ -39,6 +39,9 @@ _LEAVES = frozenset({"name", "const"})  # expressions without others inside
 _ASKING = frozenset({"hasattr", "isasyncgenfunction", "isgeneratorfunction"})
 
 
+_DEEPEST = 40  # variables made of variables; a walk, which takes them in turn, can tell more
+
+
 class OpenError(Exception):
     """Only a walk can tell what is asked for."""
 
@@ -70,7 +73,7 @@ class Variables(Evaluator):
             return self.env[name]
         if name in self._held:
             return self._held[name]
-        if name in self._open or name in self._finding_out:
+        if name in self._open or name in self._finding_out or len(self._finding_out) >= _DEEPEST:
             raise OpenError
         self._finding_out.add(name)
         outside, self.env = self.env, {}
