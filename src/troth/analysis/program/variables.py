@@ -37,8 +37,6 @@ __all__ = ["OpenError", "Variables"]
 
 _LEAVES = frozenset({"name", "const"})  # expressions without others inside
 _ASKING = frozenset({"hasattr", "isasyncgenfunction", "isgeneratorfunction"})
-
-
 _DEEPEST = 40  # variables made of variables; a walk, which takes them in turn, can tell more
 
 
