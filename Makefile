@@ -8,10 +8,10 @@ LOCK := requirements/dev.lock
 BENCH_LOCK := requirements/bench.lock
 # Compiled, as the wheels are that users get, unless `make develop` was called: then the sources as they are edited.
 COMPILE ?= $(if $(wildcard $(VENV)/.editable),0,1)
-SOURCES := $(if $(filter-out 0,$(COMPILE)),hatch_build.py $(shell find src -name '*.py'))
+SOURCES := $(if $(filter-out 0,$(COMPILE)),hatch_build.py $(shell find src -name '*.py') $(if $(wildcard $(VENV)/.editable),force))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format docs develop bench soak lock clean
+.PHONY: help setup run test lint format docs develop bench soak lock clean force
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
