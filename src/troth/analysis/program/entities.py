@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Class", "Function", "Module"]
 
+_RECENT = 12  # bodies that a module keeps: a function is looked at, walked, and asked by rules, mostly in a row
+
 
 class Module:
     """A file of the project, or of an installed package.
@@ -40,6 +42,7 @@ class Module:
         "name",
         "own",
         "path",
+        "recent",
     )
 
     def __init__(
@@ -53,6 +56,7 @@ class Module:
         self.is_package = path.endswith(("__init__.py", "__init__.pyi"))
         self._bindings: MutableMapping[str, list[object]] | None = None
         self._functions: dict[int, Function] = {}
+        self.recent: dict[int, tuple[Node, ...]] = {}  # the last bodies that were asked for, by their functions
         self._classes: dict[int, Class] = {}
         self._local_imports: dict[int, list[ImportFacts]] | None = None
         self._inner: dict[int, dict[str, list[Function | Class]]] | None = None
@@ -321,7 +325,14 @@ class Function:
             if self._note is None:
                 self._note = Note(("body", self))
             self.module.log.append(self._note)
-        return body_of(self.facts)
+        recent = self.module.recent
+        known = recent.get(self.index)
+        if known is None:
+            known = body_of(self.facts)
+            if len(recent) == _RECENT:
+                del recent[next(iter(recent))]
+            recent[self.index] = known
+        return known
 
     @property
     def params(self) -> dict[str, Param]:
