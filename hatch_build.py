@@ -25,7 +25,7 @@ except ImportError:  # run by itself
 
 NEEDED = ["mypy>=2.4,<3", "setuptools>=77"]
 PARTS = ("facts", "program", "rules")
-# These wait for files and processes rather than compute, or hold containers whose own methods mypyc would pass by.
+# These wait for files and processes, are asked once in a run, or hold classes that mypyc cannot make.
 AS_THEY_ARE = frozenset(
     ["__init__", "catalog", "gather", "mocking", "model", "newer", "reads", "registry", "seal", "store", "trace"]
 )
@@ -56,7 +56,7 @@ class CompilingHook(BuildHookInterface):  # type: ignore[misc]
             shutil.rmtree(self._folder, ignore_errors=True)
             if os.environ["TROTH_COMPILE"] == "require":
                 raise RuntimeError(f"Troth cannot be compiled: {reason}")
-            self.app.display_warning(f"Troth is built as plain Python, which checks at about half the speed: {reason}")
+            self.app.display_warning(f"Troth is built as plain Python, which takes half as long again: {reason}")
             return
         for made in self._folder.rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
             build_data["force_include"][str(made)] = made.relative_to(self._folder).as_posix()
@@ -75,7 +75,7 @@ class CompilingHook(BuildHookInterface):  # type: ignore[misc]
 def missing() -> str | None:
     """What is not at hand that compiling needs."""
     if sys.platform == "win32":
-        return "compiled code has only been tried on Linux and macOS"
+        return "compiled code was never tried on Windows"
     if sys.implementation.name != "cpython":
         return "mypyc compiles for CPython alone"
     if not Path(sysconfig.get_path("include"), "Python.h").exists():

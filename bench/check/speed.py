@@ -2,6 +2,7 @@
 
     python bench/check/speed.py FOLDER [--copies N] [--json FILE]
     python bench/check/speed.py FOLDER --instructions
+    python bench/check/speed.py FOLDER --beside SRC [SRC …] [--repeat N]
 
 Cold with one process, cold with two, warm with nothing changed, warm after an edit, and the memory it took. The edits
 are of the file that most others import, of the largest, and of one of middle size that nobody imports: a statement put
@@ -9,8 +10,9 @@ into a function, a parameter more, a function more.
 Each is measured in a process of its own; CPU includes its children. Interpreter start-up (imports of Troth without any
 work) is measured too and taken off, as it is from the floor. `--copies N` puts the tree N times side by side, for the
 curve over size. `--instructions` counts those of a cold run with one process by valgrind instead, which takes some
-fifty times as long and tells the same however busy the machine is. At the end the command itself, where nothing has
-changed, with all that it takes: on the tree, and on a project of one line.
+fifty times as long and tells the same however busy the machine is. `--beside src FOLDER` measures copies of Troth in
+turn (`python hatch_build.py FOLDER` makes a compiled one), cold runs alone. At the end the command itself, where
+nothing has changed, with all that it takes: on the tree, and on a project of one line.
 """
 
 import argparse
@@ -64,10 +66,11 @@ os._exit(0)  # as the command does
 """
 
 
-def measure(code: str, *args: str) -> dict[str, float | str]:
+def measure(code: str, *args: str, sources: Path | None = None) -> dict[str, float | str]:
+    env = os.environ if sources is None else {**os.environ, "PYTHONPATH": str(sources)}
     before = os.times()
     start = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", code, *args], check=True, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code, *args], check=True, capture_output=True, text=True, env=env)
     wall = time.perf_counter() - start
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
@@ -78,6 +81,23 @@ def in_turn(times: int, *works: tuple[str, ...]) -> list[dict[str, float | str]]
     """The best of several rounds for each: a machine that is slow for a while is slow for all of them."""
     rounds = [[measure(*work) for work in works] for _ in range(times)]
     return [min(done, key=lambda m: float(m["cpu"])) for done in zip(*rounds, strict=True)]
+
+
+def side_by_side(tree: str, folders: list[Path], times: int) -> None:
+    """Copies of Troth beside each other and the floor, in rounds: the middle of all rounds, the best, the worst."""
+    ratios: dict[tuple[Path, str], list[float]] = {}
+    for _ in range(times):
+        idle, floor = measure(FLOOR, tree, "idle"), measure(FLOOR, tree, "work")
+        base = {kind: float(floor[kind]) - float(idle[kind]) for kind in ("cpu", "wall")}
+        for folder in folders:
+            start = measure(CHECK, tree, "idle", "1", "", sources=folder)
+            for name, jobs in (("one process", "1"), ("two processes", "2")):
+                done = measure(CHECK, tree, "work", jobs, "", sources=folder)
+                for kind, whole in base.items():
+                    ratio = (float(done[kind]) - float(start[kind])) / whole
+                    ratios.setdefault((folder, f"{name}, {kind}"), []).append(ratio)
+    for (folder, name), found in ratios.items():
+        print(f"  {folder}  cold, {name:19} {statistics.median(found):5.2f}x ({min(found):.2f}-{max(found):.2f})")
 
 
 def best(times: int, code: str, *args: str) -> dict[str, float | str]:
@@ -177,6 +197,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--beside", type=Path, nargs="+", metavar="SRC")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         root = Path(work) / "tree"
@@ -191,6 +212,9 @@ def main() -> None:
             )
         if options.instructions:
             count(root)
+            return
+        if options.beside:
+            side_by_side(str(root), [folder.resolve() for folder in options.beside], options.repeat)
             return
         lines = sum(p.read_bytes().count(b"\n") for p in root.rglob("*.py"))
         tree = str(root)

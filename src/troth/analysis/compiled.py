@@ -1,4 +1,4 @@
-"""Knows whether the analysis runs as compiled code or as plain Python: the same answers, at half the speed."""
+"""Knows whether the analysis runs as compiled code or as plain Python: the same answers, half as long again."""
 
 from troth.analysis.program import flow
 
@@ -11,4 +11,5 @@ def is_compiled() -> bool:
 
 
 if __name__ == "__main__":
-    print("» the analysis is " + ("compiled" if is_compiled() else "plain Python: the same answers, at half the speed"))
+    how = "compiled" if is_compiled() else "plain Python: the same answers, half as long again"
+    print(f"» the analysis is {how}")

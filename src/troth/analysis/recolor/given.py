@@ -5,7 +5,7 @@ from troth.analysis.program.calling import Call
 from troth.analysis.program.entities import Function
 from troth.analysis.program.values import FunctionValue, Value, members_of
 
-__all__ = ["callers_of", "given_in", "given_to"]
+__all__ = ["given_in", "given_to"]
 
 
 def given_to(program: Program, function: Function, param: str) -> list[Value | None]:
@@ -14,7 +14,7 @@ def given_to(program: Program, function: Function, param: str) -> list[Value | N
     A call of a namesake of which nobody can tell the receiver may be one of these, so it counts as unknown.
     """
     found: list[Value | None] = []
-    for caller in callers_of(program, function.name):
+    for caller in program.calling.functions_naming([function.name]):
         for call in program.calling.of(caller):
             if call.text.rpartition(".")[2] != function.name:
                 continue
@@ -22,17 +22,6 @@ def given_to(program: Program, function: Function, param: str) -> list[Value | N
             if function in targets or call.callee is None:
                 found.append(given_in(call, function, param) if function in targets else None)
     return found
-
-
-def callers_of(program: Program, name: str) -> list[Function]:
-    """The functions of the project that call something of that name; looked up, as many names are asked for."""
-    known = program.answers_to("callers by name")
-    if not known:
-        for module in program.own_modules():
-            for index, facts in enumerate(module.facts.functions):
-                for one in {callee.rpartition(".")[2] for callee in (*facts.calls, *facts.awaited)}:
-                    known.setdefault(one, []).append((module.path, index))
-    return [program.module(path).function(index) for path, index in known.get(name, ())]
 
 
 def given_in(call: Call, function: Function, param: str) -> Value | None:

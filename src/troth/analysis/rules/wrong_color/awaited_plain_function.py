@@ -32,7 +32,7 @@ from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import FileFacts, FunctionFacts
+    from troth.analysis.facts.model import At, FileFacts, FunctionFacts
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.entities import Function
@@ -259,7 +259,7 @@ def _may_be_plain(program: Program, value: FunctionValue) -> bool:
     return not function.is_async and _gives_a_result(program, function) != ""
 
 
-def _promises_wanted(call: Call) -> Iterator[tuple[int, int, int, int]]:
+def _promises_wanted(call: Call) -> Iterator[At]:
     """The places of the calls whose results are given to `call`, which wants coroutines."""
     if call.text.rpartition(".")[2] in _TAKING_MANY or not call.caller.is_async:
         return
