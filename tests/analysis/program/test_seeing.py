@@ -126,6 +126,13 @@ SEEN = {
     "what a library only calls awaitable, and others await": "from mautrix.bridge.commands import CommandEvent\n"
     + "".join(f"async def answer{n}(evt: CommandEvent):\n    await evt.reply('x')\n" for n in range(2))
     + "async def main(evt: CommandEvent):\n    evt.reply('x')  # lost\n",
+    "a method of what a call has made, awaited all over": "from chat import message\n"
+    + "".join(f"async def say{n}():\n    await message({n}).send()\n" for n in range(12))
+    + "async def main():\n    message('x').send()  # lost\n",
+    "an async twin that is handed on to": "class Model:\n    def __init__(self, inner):\n        self.inner = inner\n"
+    "    async def aclose(self):\n        self.inner.aclose()  # lost\n",
+    "one of two classes that callers give": "import asyncio\nclass Near:\n    async def start(self): ...\nclass Far:\n    async def start(self): ...\n"
+    "async def run(link):\n    link.start()  # lost\ndef near():\n    asyncio.run(run(Near()))\ndef far():\n    asyncio.run(run(Far()))\n",
     "the only definition of a telling name": "class A:\n    async def recompute_totals(self): ...\n"
     "async def main(x):\n    x.recompute_totals()  # lost\n",
 }
@@ -197,6 +204,13 @@ SILENT = {
     "    print(os.path.join('a', 'b'), sep.join(parts), ''.join(parts))\n    jobs.task_done()\n",
     "a query that is only made": "from piccolo.table import Table\nclass Chat(Table): ...\nasync def main(data):\n"
     "    query = Chat(**data).save()\n    return await query\n",
+    "a method of what a call has made, awaited by some": "from chat import message\n"
+    + "".join(f"async def say{n}():\n    await message({n}).send()\n" for n in range(3))
+    + "async def main():\n    message('x').send()\n",
+    "an async twin that the project has as a plain method too": "class Model:\n    def __init__(self, inner):\n        self.inner = inner\n"
+    "    async def aclose(self):\n        self.inner.aclose()\nclass Other:\n    def aclose(self): ...\n",
+    "one of two classes that callers give is plain": "import asyncio\nclass Near:\n    async def start(self): ...\nclass Far:\n    def start(self): ...\n"
+    "async def run(link):\n    link.start()\ndef near():\n    asyncio.run(run(Near()))\ndef far():\n    asyncio.run(run(Far()))\n",
     "awaited in a branch with its maker": "async def f(): ...\nasync def main(a):\n    if a:\n        c = f()\n    else:\n        c = f()\n    await c\n",
 }
 

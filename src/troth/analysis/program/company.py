@@ -13,7 +13,7 @@ from troth.analysis.findings import Reason
 from troth.analysis.program.generic import GENERIC
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping
+    from collections.abc import MutableMapping
 
     from troth.analysis.facts.model import FunctionFacts
     from troth.analysis.program.entities import Function, Module
@@ -23,11 +23,12 @@ __all__ = ["Company"]
 
 _FEW = 3  # of so many that are awaited, one may be called otherwise
 _FEWEST = 4  # methods of an object that are awaited
+_UNNAMED = frozenset({"self", "cls", "?"})
 _TELLING = 5  # letters; shorter names mean many things
 # What sets an object up is plain in most libraries, however async the rest is.
 _SETTING_UP = re.compile(
-    r"(?:on|set|is|has|with|to|from|as)_|(?:un)?register"
-    r"|(?:add|remove)_(?:\w*_)?(?:listener|handler|callback|hook|event)"
+    r"(?:on|set|is|has|with|to|from|as|add|include|expire|call|use|mark|track|log)_|(?:un)?register|configure|(?:en|dis)able"
+    r"|\w+_(?:listener|handler|callback|hook|nowait|soon|later|sync)$"
 )
 
 
@@ -39,21 +40,25 @@ class _Kept(NamedTuple):
     line: int
 
 
+_Objects = dict[str, dict[str, _Kept]]  # by what the object is called, and by the class in which it is called so
+
+
 class Company:
     """Looks at what else is called of an object."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._known: MutableMapping[str, Mapping[tuple[str, str], _Kept]] = program.answers()
+        self._known: MutableMapping[str, _Objects] = program.answers()
 
     def is_kept_by(self, function: Function) -> bool:
         """Whether the function calls something, without awaiting it, of an object that is otherwise awaited."""
-        if not function.is_async:
-            return False
         objects = self._in(function.module)
-        return bool(objects) and any(
-            self._speaks(callee, function, objects) is not None for callee in function.facts.calls if "." in callee
-        )
+        if not objects:
+            return False
+        for callee in function.facts.calls:
+            if callee.rpartition(".")[0] in objects and self._speaks(callee, function, objects) is not None:
+                return True
+        return False
 
     def speak_of(self, text: str, function: Function) -> Reason | None:
         """Why a callee, as it is written in `function`, is believed to give a promise."""
@@ -64,36 +69,45 @@ class Company:
         told = f"`{receiver}` is asked for nothing here that is not awaited, {len(kept.awaited)} other methods are"
         return Reason(told, function.module.path, kept.line)
 
-    def _speaks(self, text: str, function: Function, objects: Mapping[tuple[str, str], _Kept]) -> _Kept | None:
+    def _speaks(self, text: str, function: Function, objects: _Objects) -> _Kept | None:
         receiver, _, name = text.rpartition(".")
-        kept = objects.get((_home(function, receiver), receiver))
+        homes = objects.get(receiver)
+        kept = None if homes is None else homes.get(_home(function, receiver))
         if kept is None or name in kept.awaited or len(kept.bare - kept.awaited - {name}) * _FEW > len(kept.awaited):
             return None
         if name in GENERIC or len(name) < _TELLING or name.startswith("_") or _SETTING_UP.match(name):
             return None
         return None if self._program.evidence.colors(name)[1] else kept
 
-    def _in(self, module: Module) -> Mapping[tuple[str, str], _Kept]:
+    def _in(self, module: Module) -> _Objects:
         """The objects of a file of which several methods are awaited."""
         known = self._known.get(module.path)
         if known is None:
-            found: dict[tuple[str, str], _Kept] = {}
-            functions = module.facts.functions
-            for f in functions:
-                for callee in f.awaited:
-                    receiver, dot, name = callee.rpartition(".")
-                    if dot and " " not in callee and receiver not in {"self", "cls", "?"}:
-                        key = _home_of(f, functions, receiver), receiver
-                        found.setdefault(key, _Kept(set(), set(), f.at[0])).awaited.add(name)
-            known = {key: kept for key, kept in found.items() if len(kept.awaited) >= _FEWEST}
-            for f in functions if known else ():
-                for callee in f.calls:
-                    receiver, _, name = callee.rpartition(".")
-                    kept = known.get((_home_of(f, functions, receiver), receiver))
-                    if kept is not None:
-                        kept.bare.add(name)
-            self._known[module.path] = known
+            known = self._known[module.path] = _objects(module.facts.functions)
         return known
+
+
+def _objects(functions: tuple[FunctionFacts, ...]) -> _Objects:
+    found: _Objects = {}
+    for f in functions:
+        for callee in f.awaited:
+            receiver, dot, name = callee.rpartition(".")
+            if dot and " " not in callee and receiver not in _UNNAMED:
+                homes = found.setdefault(receiver, {})
+                homes.setdefault(_home_of(f, functions, receiver), _Kept(set(), set(), f.at[0])).awaited.add(name)
+    known = {
+        receiver: {home: kept for home, kept in homes.items() if len(kept.awaited) >= _FEWEST}
+        for receiver, homes in found.items()
+        if any(len(kept.awaited) >= _FEWEST for kept in homes.values())
+    }
+    for f in functions if known else ():
+        for callee in f.calls:
+            receiver, _, name = callee.rpartition(".")
+            if receiver in known:
+                kept = known[receiver].get(_home_of(f, functions, receiver))
+                if kept is not None:
+                    kept.bare.add(name)
+    return known
 
 
 def _home(function: Function, receiver: str) -> str:

@@ -345,8 +345,8 @@ class Evidence:
         return known
 
     def _is_async_twin(self, name: str) -> bool:
-        """Whether a method is called as async twins are, and nothing in the project is called so otherwise."""
-        return ASYNC_BY_NAME.match(name) is not None and not any(self.colors(name))
+        """Whether a method is called as async twins are, and nothing plain in the project is called so."""
+        return ASYNC_BY_NAME.match(name) is not None and not self.colors(name)[1]
 
     def _is_plain_elsewhere(self, name: str, asking: str) -> bool:
         """Whether a library that the asking file imports has a plain method of that name."""

@@ -27,7 +27,7 @@ __all__ = ["Glance", "binds", "node_of"]
 _NOWHERE = (0, 0, 0, 0)
 _UNNAMED = frozenset({"?", "[]", "()", ""})
 _DEEPEST = 8  # variables made of variables
-_BY_ARGUMENTS = frozenset({"cast", "next", "copy", "deepcopy", "partial", "min", "max", "getattr"})
+_BY_ARGUMENTS = frozenset({"cast", "next", "copy", "deepcopy", "partial", "min", "max"})
 
 
 class Glance:

@@ -168,7 +168,7 @@ class Suspicion:
                 return True
         if facts.flags & 1 and ("send" in facts.calls or any(param[0] == "receive" for param in facts.params)):
             return True  # of ASGI
-        if self._program.company.is_kept_by(function):
+        if facts.flags & 1 and self._program.company.is_kept_by(function):
             return True
         takes = self._takes(function)
         if not (left_open or variables or takes):
@@ -308,6 +308,8 @@ class Suspicion:
         root, _, rest = callee.partition(".")
         if rest and self._is_of_builtins(rest.rpartition(".")[2], function):
             return True
+        if function.origins.get(root) == "getattr()":
+            return False  # which attribute it is, a glance does not see
         if (
             not rest
             and root in _BUILTINS
