@@ -27,7 +27,20 @@ NEEDED = ["mypy>=2.4,<3", "setuptools>=77"]
 PARTS = ("facts", "program", "rules")
 # These wait for files and processes, are asked once in a run, or hold classes that mypyc cannot make.
 AS_THEY_ARE = frozenset(
-    ["__init__", "catalog", "gather", "mocking", "model", "newer", "reads", "registry", "seal", "store", "trace"]
+    [
+        "__init__",
+        "catalog",
+        "gather",
+        "mocking",
+        "model",
+        "newer",
+        "quick",
+        "reads",
+        "registry",
+        "seal",
+        "store",
+        "trace",
+    ]
 )
 
 
@@ -56,7 +69,7 @@ class CompilingHook(BuildHookInterface):  # type: ignore[misc]
             shutil.rmtree(self._folder, ignore_errors=True)
             if os.environ["TROTH_COMPILE"] == "require":
                 raise RuntimeError(f"Troth cannot be compiled: {reason}")
-            self.app.display_warning(f"Troth is built as plain Python, which takes half as long again: {reason}")
+            self.app.display_warning(f"Troth is built as plain Python, which takes almost twice the time: {reason}")
             return
         for made in self._folder.rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
             build_data["force_include"][str(made)] = made.relative_to(self._folder).as_posix()

@@ -5,15 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from troth.analysis.facts.model import At, Node, Param
+from troth.analysis.facts.reading import FALSE, LONGEST_ROW, LONGEST_STRING, TRUE, UNTOLD, Reading, written
 
-__all__ = ["FALSE", "READ", "TRUE", "UNTOLD", "ExpressionReader", "at"]
+__all__ = ["CONSTANTS", "READ", "ExpressionReader", "at"]
 
-_LONGEST_ROW = 150  # of operators, attributes, subscripts: brackets, which nest as well, end at 200 for Python itself
-_LONGEST_STRING = 120  # longer ones are neither names nor types; dict keys and getattr names are far shorter
-
-TRUE: Node = ("const", "bool", "True")
-FALSE: Node = ("const", "bool", "False")
-_CONSTANTS: dict[object, Node] = {  # by their type, but for those of which there are two
+CONSTANTS: dict[object, Node] = {  # by their type, but for those of which there are two
     True: TRUE,
     False: FALSE,
     str: ("const", "str"),
@@ -23,16 +19,6 @@ _CONSTANTS: dict[object, Node] = {  # by their type, but for those of which ther
     complex: ("const", "complex"),
     type(None): ("const", "None"),
     type(...): ("const", "ellipsis"),
-}
-UNTOLD = "?"
-_LITERALS: dict[type, str] = {
-    ast.Dict: "dict",
-    ast.DictComp: "dict",
-    ast.List: "list",
-    ast.ListComp: "list",
-    ast.Set: "set",
-    ast.SetComp: "set",
-    ast.JoinedStr: "str",
 }
 _OPS: dict[type, str] = {
     ast.Is: "is",
@@ -57,43 +43,17 @@ _Constant = ast.Constant
 _FormattedValue = ast.FormattedValue
 
 
-class _Names(dict[str, Node]):
-    """The names that stand somewhere as a value, each with the one tuple for all its places."""
-
-    def __missing__(self, name: str) -> Node:
-        node = self[name] = ("name", name)
-        return node
-
-
 def _no_key(_reader: "ExpressionReader", _node: None) -> None:
     """The key of `**others` in a dict."""
 
 
-class ExpressionReader:
-    """Reads expressions; collects on the way which callees are awaited on the spot and which are not.
+class ExpressionReader(Reading):
+    """Reads the expressions of an `ast`; collects on the way which callees are awaited on the spot and which are not.
 
     This runs over every expression of a project, and twice the time of `ast.parse` is all there is for everything. So
     names and constants, which are most of all nodes, are read where they are met; the others cost one look-up and one
     call. Comprehensions are written as loops: before 3.12 each is a function of its own.
     """
-
-    def __init__(self) -> None:
-        self.calls: set[str] = set()
-        self.awaited: set[str] = set()
-        self.keyed: set[str] = set()
-        self.taken: set[str] = set()
-        self.origins: dict[str, str] = {}  # of each variable; "?" where there is none that is simple, or several
-        self.names = _Names()
-        self.attributes: set[str] = set()  # that stand somewhere as a value; "lambda" for any of those
-        self.generator = False
-        self.waits = False
-        self.row = 0  # expressions, one inside another without a bracket, that are being read
-        self.flavors: dict[str, bool] = {}  # what the file says of itself: `_IS_SYNC = True`
-
-    @property
-    def mentions(self) -> set[str]:
-        """The names and attributes that stood somewhere as a value."""
-        return self.attributes.union(self.names)
 
     def expr(self, node: Any) -> Node:
         """The tuple for any expression."""
@@ -107,41 +67,12 @@ class ExpressionReader:
             return self.names[node.id]
         if kind is _Constant:
             return self._constant(node)
-        if self.row >= _LONGEST_ROW:
+        if self.row >= LONGEST_ROW:
             raise RecursionError
         self.row += 1
         expression: Node = READ[kind](self, node)
         self.row -= 1
         return expression
-
-    def bind(self, target: Node) -> None:
-        """Note that the variables of `target` get values of which nothing simple can be said."""
-        kind = target[0]
-        if kind == "name":
-            self.origins[target[1]] = UNTOLD
-        elif kind in {"tuple", "list"}:
-            for part in target[1]:
-                self.bind(part)
-        elif kind == "star":
-            self.bind(target[1])
-
-    def bind_to(self, name: str, value: ast.expr, how: str = "") -> None:
-        """Note that a variable gets this value, or what entering it with "with" or "async with" gives."""
-        origin = self._origin(value)
-        if how and origin != UNTOLD:
-            origin = f"{how} {origin}"
-        if self.origins.setdefault(name, origin) != origin:
-            self.origins[name] = UNTOLD
-
-    def _origin(self, value: Any) -> str:
-        kind = type(value)
-        if kind is _Call:
-            callee = self._callee(value.func)
-            return f"{callee}()" if callee and callee[0] not in "?[(" else UNTOLD
-        if kind is ast.Await and type(value.value) is _Call:
-            origin = self._origin(value.value)
-            return origin if origin == UNTOLD else f"await {origin}"
-        return _LITERALS.get(kind, UNTOLD)
 
     def _name(self, node: Any) -> Node:
         return self.names[node.id]
@@ -156,26 +87,6 @@ class ExpressionReader:
             name,
             (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
         )
-
-    def _callee(self, func: Any) -> str:
-        kind = type(func)
-        if kind is _Name:  # nearly all are this or the next
-            name: str = func.id
-            return name
-        if kind is _Attribute and type(func.value) is _Name:
-            return f"{func.value.id}.{func.attr}"
-        names: list[str] = []
-        while type(func) is _Attribute:
-            names.append(func.attr)
-            func = func.value
-        if type(func) is _Name:
-            names.append(func.id)
-        elif names:
-            names.append("?")
-        else:
-            return "[]" if type(func) is ast.Subscript else "()" if type(func) is _Call else ""
-        names.reverse()
-        return ".".join(names)
 
     def called(self, node: Any, told: set[str] | None = None) -> Node:
         """The tuple for a call; its callee as written is added to `told`, and is not mentioned as a value."""
@@ -196,13 +107,14 @@ class ExpressionReader:
                 inner = names[base.id]
                 told.add(f"{inner[1]}.{name}")
             else:
-                told.add(self._callee(func))
                 inner = self._within(base)
             callee = ("attr", inner, name, (func.lineno, func.col_offset, func.end_lineno, func.end_col_offset))
+            if kind is not _Name:
+                told.add(written(callee))
         else:
-            if written := self._callee(func):
-                told.add(written)
             callee = self._within(func)
+            if text := written(callee):
+                told.add(text)
         if given:
             keywords: list[tuple[str | None, Node]] = []
             for keyword in given:
@@ -213,11 +125,11 @@ class ExpressionReader:
                 elif kind is _Constant:
                     value = value.value
                     kind = type(value)
-                    is_told = kind is str and len(value) <= _LONGEST_STRING
+                    is_told = kind is str and len(value) <= LONGEST_STRING
                     keywords.append(
                         (
                             keyword.arg,
-                            ("const", "str", value) if is_told else _CONSTANTS[value if kind is bool else kind],
+                            ("const", "str", value) if is_told else CONSTANTS[value if kind is bool else kind],
                         )
                     )
                 else:
@@ -240,36 +152,27 @@ class ExpressionReader:
         if type(value) is _Call:
             place = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
             return ("await", self.called(value, self.awaited), place)
-        if type(value) is ast.Await and type(value.value) is _Call:
-            self.awaited.add(f"await {self._callee(value.value.func)}")  # its result is awaited too
-        callee = self._callee(value)
-        if callee:
-            self.calls.add(callee)  # `await f` without the call is judged like a call that is not awaited
-        return ("await", self.expr(value), at(node))
+        awaited = self.expr(value)
+        self.wait_for(awaited)
+        return ("await", awaited, at(node))
 
     def _constant(self, node: Any) -> Node:
         value = node.value
-        if type(value) is str and len(value) <= _LONGEST_STRING:
+        if type(value) is str and len(value) <= LONGEST_STRING:
             return ("const", "str", value)
         kind = type(value)
-        return _CONSTANTS[value if kind is bool else kind]
+        return CONSTANTS[value if kind is bool else kind]
 
     def _subscript(self, node: Any) -> Node:
         base, index = node.value, node.slice
         if type(index) is not _Constant:
             return ("index", self._within(base), self.expr(index))
-        value = index.value
-        kind = type(value)
-        if kind is str:
-            if type(base) is _Name:
-                self.keyed.add(base.id)
-            elif type(base) is ast.Await:
-                self.keyed.add("await")
-            elif type(base) is ast.Subscript and type(base.value) is _Name:
-                self.keyed.add(f"{base.value.id}[]")
-        elif kind is int:
-            return ("index", self._within(base), ("const", "int", value))  # of a tuple
-        return ("index", self._within(base), self._constant(index))
+        value, container = index.value, self._within(base)
+        if type(value) is int:
+            return ("index", container, ("const", "int", value))  # of a tuple
+        if type(value) is str:
+            self.key(container)
+        return ("index", container, self._constant(index))
 
     def _many(self, nodes: list[Any]) -> tuple[Node, ...]:
         names = self.names
@@ -281,14 +184,15 @@ class ExpressionReader:
             elif kind is _Constant:
                 value = node.value
                 kind = type(value)
-                is_told = kind is str and len(value) <= _LONGEST_STRING
-                result.append(("const", "str", value) if is_told else _CONSTANTS[value if kind is bool else kind])
+                is_told = kind is str and len(value) <= LONGEST_STRING
+                result.append(("const", "str", value) if is_told else CONSTANTS[value if kind is bool else kind])
             else:
                 result.append(READ[kind](self, node))
         return tuple(result)
 
     def _list(self, node: ast.List) -> Node:
-        return ("list", self._many(node.elts))
+        is_target = type(node.ctx) is ast.Store  # `[a, b] = pair` is the same as `a, b = pair`
+        return ("tuple" if is_target else "list", self._many(node.elts))
 
     def _tuple(self, node: ast.Tuple) -> Node:
         return ("tuple", self._many(node.elts))
@@ -299,21 +203,11 @@ class ExpressionReader:
     def _dict(self, node: Any) -> Node:
         return ("dict", self._many(node.keys), self._many(node.values))
 
-    def outcome(self, test: Any) -> bool | None:
-        """What a condition always comes out as: a constant, or the word by which a file says which flavor it is."""
-        if type(test) is ast.Constant:
-            return bool(test.value)
-        if not self.flavors:
-            return None
-        if type(test) is ast.UnaryOp and type(test.op) is ast.Not:
-            inner = self.outcome(test.operand)
-            return None if inner is None else not inner
-        return self.flavors.get(test.id) if type(test) is ast.Name else None
-
     def _ifexp(self, node: ast.IfExp) -> Node:
-        if self.flavors and (lives := self.outcome(node.test)) is not None:
+        test = self.expr(node.test)
+        if self.flavors and (lives := self.outcome(test)) is not None:
             return self.expr(node.body if lives else node.orelse)
-        return ("ifexp", self.expr(node.test), self.expr(node.body), self._within(node.orelse))
+        return ("ifexp", test, self.expr(node.body), self._within(node.orelse))
 
     def _boolop(self, node: Any) -> Node:
         return ("and" if type(node.op) is ast.And else "or", self._many(node.values))
@@ -353,29 +247,11 @@ class ExpressionReader:
         found = tuple(
             [(bool(g.is_async), self.expr(g.target), self.expr(g.iter), self._many(g.ifs)) for g in node.generators]
         )
-        for one in found:
-            self.bind(one[1])
-        for generator in node.generators:
-            if not generator.is_async:
-                self.take(generator.iter)
+        for is_async, target, iterated, _conditions in found:
+            self.bind(target)
+            if not is_async:
+                self.take(iterated)
         return found
-
-    def take(self, node: Any) -> None:
-        """Note what a plain `with`, `for` or comprehension takes: `lock`, `.lock` of anything, `connect()`."""
-        kind = type(node)
-        if kind is ast.Await:
-            node = node.value
-            kind = type(node)
-        if kind is ast.Name:
-            self.taken.add(node.id)
-        elif kind is ast.Attribute:
-            self.taken.add(f".{node.attr}")
-        elif kind is ast.Call:
-            func = node.func
-            if type(func) is ast.Name:
-                self.taken.add(f"{func.id}()")
-            elif type(func) is ast.Attribute:
-                self.taken.add(f"{func.attr}()")
 
     def _comprehension(self, node: Any) -> Node:
         kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
@@ -399,8 +275,10 @@ class ExpressionReader:
         values: list[Node] = []
         for part in node.values:
             if type(part) is _FormattedValue:
-                value = part.value
+                value, spec = part.value, part.format_spec
                 values.append(READ[type(value)](self, value))
+                if spec is not None:  # `{price:{width}}`
+                    values += self._joined(spec)[1]
         return ("fstr", tuple(values))
 
     def _formatted(self, node: ast.FormattedValue) -> Node:

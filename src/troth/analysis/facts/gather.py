@@ -7,6 +7,7 @@ from pathlib import Path
 
 from troth.analysis.facts.extract import extract
 from troth.analysis.facts.model import FileFacts
+from troth.analysis.facts.quick import Parser, is_compiled, quick_parser, read_quickly
 from troth.analysis.parallel import in_processes
 from troth.analysis.source.notebook import read_notebook
 from troth.analysis.source.read import Problem, parse
@@ -15,6 +16,7 @@ __all__ = ["Gathered", "gather", "read_facts", "source_of"]
 
 Gathered = dict[str, "FileFacts | bytes | Problem"]  # what another process read is packed
 _FREED_AT_ONCE = 24 << 20  # bytes
+_WORTH_A_PARSER = 30_000  # bytes of source; for fewer its import does not pay
 _WORTH_A_PROCESS = 1_000_000  # bytes of source; reading fewer takes less time than a second process needs to pay
 
 
@@ -44,13 +46,15 @@ def source_of(path: str, data: bytes) -> bytes:
     return read_notebook(data).source.encode() if path.endswith(".ipynb") else data
 
 
-def read_facts(path: str, data: bytes) -> FileFacts | Problem:
-    """The facts of one file, or why there are none."""
+def read_facts(path: str, data: bytes, parser: Parser | None = None) -> FileFacts | Problem:
+    """The facts of one file, or why there are none; by another parser than `ast`, where one is given and able to."""
     is_notebook = path.endswith(".ipynb")
     try:
         source = source_of(path, data)
     except (ValueError, RecursionError) as error:
         return Problem(1, 1, f"it cannot be read as a notebook: {error}")
+    if parser is not None and not is_notebook and (facts := read_quickly(source, parser)) is not None:
+        return facts
     tree = parse(source, top_level_await=is_notebook)
     if isinstance(tree, Problem):
         return tree
@@ -74,6 +78,7 @@ def gather(
     sizes = {path: reader.size(path) for path in paths}
     total = sum(sizes.values())
     count = max(1, min(jobs, total // _WORTH_A_PROCESS))
+    parser = quick_parser() if is_compiled() and total >= _WORTH_A_PARSER else None
     shares: list[list[str]] = [[] for _ in range(count)]
     loads = [0] * count
     for path in sorted(paths, key=lambda p: (-sizes[p], p)):  # the largest first, each to whoever has least
@@ -93,7 +98,7 @@ def gather(
                 except OSError as error:
                     result[path] = Problem(1, 1, f"it cannot be opened: {error.strerror}")
                     continue
-                facts = read_facts(path, data)
+                facts = read_facts(path, data, parser)
                 # What another process read comes as bytes, which are quick to send.
                 result[path] = facts if is_last or isinstance(facts, Problem) else facts.pack()
             return result

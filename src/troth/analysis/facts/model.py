@@ -51,7 +51,7 @@ __all__ = [
     "without_places",
 ]
 
-FACTS_VERSION = 11
+FACTS_VERSION = 12
 
 Node = tuple[Any, ...]
 At = tuple[int, ...]  # four; compiled code would take a tuple of a known length apart, and put it together again

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.expressions import TRUE
 from troth.analysis.facts.model import declares_scope
 from troth.analysis.facts.names import dotted, last_name
+from troth.analysis.facts.reading import TRUE
 from troth.analysis.findings import Reason
 from troth.analysis.program.awaited_values import is_awaited_from
 from troth.analysis.program.calls import callee_text

@@ -153,6 +153,9 @@ _REPLACING = re.compile(
 )
 
 
+_RESULT_BELOW = re.compile(r"(?:\.\w+)*\.(?:return_value|side_effect)\b")
+_CALLED = re.compile(r"\b(\w+)\(")
+
 # `patch("asyncio.create_task")`: nobody awaits what it is given.
 _REPLACED_SPAWNER = re.compile(
     r"""(?:patch|object|setattr)\([^)]*["'][\w.]*\b(?:create_task|ensure_future|gather|wait_for|get_running_loop"""
@@ -168,11 +171,14 @@ def check(program: Program) -> Iterator[Finding]:
         if path.endswith(".ipynb") or not imports_mocks(module):
             continue
         text = program.text(path).value
-        lines = [
-            text.count("\n", 0, found.start()) + 1
-            for found in _REPLACING.finditer(text)
-            if any(program.evidence.colors(found["set"] or found["of"] or found["named"]))
-        ]
+        if "Mock" not in text:
+            continue
+        lines: list[int] = []
+        line, at = 1, 0
+        for found in _REPLACING.finditer(text):
+            if any(program.evidence.colors(found["set"] or found["of"] or found["named"])):
+                line, at = line + text.count("\n", at, found.start()), found.start()
+                lines.append(line)
         for function in dict.fromkeys(_outermost(module, line) for line in lines):
             for mocked in _mocks(tree_of(program, function)):
                 yield from _judge(program, module, mocked, text)
@@ -237,7 +243,7 @@ def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iter
     if not any(program.evidence.colors(mocked.name)) or not _gives_a_plain_result(mocked.call):
         return
     written = ast.unparse(mocked.target)
-    if not mocked.is_patch and re.search(rf"{re.escape(written)}(\.\w+)*\.(return_value|side_effect)\b", text):
+    if not mocked.is_patch and _says_what_it_gives(written, text):
         return
     around = _function_around(module, mocked.call.lineno)
     if _takes_it_by_hand(program, around, mocked):
@@ -252,6 +258,16 @@ def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iter
         yield _told(program, around, mocked, replaced, other="MagicMock", text=text)
 
 
+def _says_what_it_gives(written: str, text: str) -> bool:
+    """Whether a mock, or something below it, is told its result, or is asked for it."""
+    found = text.find(f"{written}.")
+    while found >= 0:
+        if _RESULT_BELOW.match(text, found + len(written)) is not None:
+            return True
+        found = text.find(f"{written}.", found + 1)
+    return False
+
+
 def _is_reached(program: Program, around: Function, mocked: _Mocked) -> bool:
     """Whether the test calls somebody who awaits what is replaced, or awaits it itself.
 
@@ -263,7 +279,12 @@ def _is_reached(program: Program, around: Function, mocked: _Mocked) -> bool:
         for function in program.calling.functions_naming({name})
         if any(callee.rpartition(".")[2] == name for callee in function.facts.awaited)
     }
-    return any(re.search(rf"\b{re.escape(one)}\(|\bawait [\w.]*\b{name}\(", text) for one in awaiting)
+    if not awaiting:
+        return False
+    called = {found[1] for found in _CALLED.finditer(text)}
+    return not awaiting.isdisjoint(called) or (
+        f"{name}(" in text and re.search(rf"\bawait [\w.]*\b{name}\(", text) is not None
+    )
 
 
 def _test_text(program: Program, around: Function, mocked: _Mocked) -> str:
@@ -280,7 +301,7 @@ def _takes_it_by_hand(program: Program, around: Function, mocked: _Mocked) -> bo
     if mocked.decorated is None and around.index == 0:
         return False
     text = _test_text(program, around, mocked)
-    if re.search(rf"\.{re.escape(mocked.name)}\.assert_not_(?:called|awaited)\b", text):
+    if f".{mocked.name}.assert_not_called" in text or f".{mocked.name}.assert_not_awaited" in text:
         return True  # nobody shall get anything from it
     looks = mocked.is_patch and re.search(r"\.(return_value|side_effect)\b", text) is not None
     return looks or _REPLACED_SPAWNER.search(text) is not None
