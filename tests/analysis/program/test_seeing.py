@@ -122,7 +122,7 @@ SEEN = {
     "a message of ASGI": "class App:\n    async def answer(self, send, status):\n"
     "        await send({'type': 'http.response.start', 'status': status})\n        send({'type': 'http.response.body'})  # lost\n",
     "a future out of nothing": "import asyncio\nasync def main(loop: asyncio.AbstractEventLoop):\n"
-    "    asyncio.get_running_loop().create_future()  # lost\n    loop.create_future()  # lost\n",
+    "    asyncio.get_running_loop().create_future()  # lost\n    loop.create_future()  # lost\n    asyncio.Future()  # lost\n",
     "what a library only calls awaitable, and others await": "from mautrix.bridge.commands import CommandEvent\n"
     + "".join(f"async def answer{n}(evt: CommandEvent):\n    await evt.reply('x')\n" for n in range(2))
     + "async def main(evt: CommandEvent):\n    evt.reply('x')  # lost\n",
@@ -196,7 +196,8 @@ SILENT = {
     "one of two methods under one name is plain": "class A:\n    def __init__(self, far):\n        self._send = self._send_far if far else self._send_near\n"
     "    async def _send_far(self): ...\n    def _send_near(self): ...\n    async def run(self):\n        self._send()\n",
     "a future that is kept": "import asyncio\nclass A:\n    async def run(self):\n        self.done = asyncio.get_running_loop().create_future()\n"
-    "        later = asyncio.get_running_loop().create_future()\n        self.waiting.append(later)\n",
+    "        later = asyncio.get_running_loop().create_future()\n        self.waiting.append(later)\n"
+    "        done: asyncio.Future = asyncio.Future()\n        done.set_result(1)\n        return done\n",
     "a `send` of something else": "async def main(send, sock):\n    send({'type': 'greeting'})\n    send({'kind': 'http.response.body'})\n"
     "    sock.send({'type': 'http.response.body'})\n",
     "what a library calls awaitable, alone": "from mautrix.bridge.commands import CommandEvent\nasync def main(evt: CommandEvent):\n    evt.reply('x')\n",

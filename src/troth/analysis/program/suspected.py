@@ -37,6 +37,7 @@ ALWAYS = frozenset(
         "__aenter__",
         "__aexit__",
         "call_next",
+        "Future",
     }
 )
 
