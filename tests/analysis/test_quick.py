@@ -216,8 +216,7 @@ def test_a_project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert parser is not None
         return lambda source: (asked.append(source), parser(source))[1]
 
-    monkeypatch.setattr(gather, "is_compiled", lambda: True)
-    monkeypatch.setattr(gather, "quick_parser", counted)
+    monkeypatch.setattr(gather, "own_parser", counted)
     monkeypatch.setattr(gather, "_WORTH_A_PARSER", 0)
     quickly = gather.gather(tmp_path, list(sources), overlay={}, jobs=1)
     assert len(asked) >= len(READ)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from troth.analysis.facts.extract import extract
 from troth.analysis.facts.model import FileFacts
-from troth.analysis.facts.quick import Parser, is_compiled, quick_parser, read_quickly
+from troth.analysis.facts.quick import Parser, own_parser, read_quickly
 from troth.analysis.parallel import in_processes
 from troth.analysis.source.notebook import read_notebook
 from troth.analysis.source.read import Problem, parse
@@ -78,7 +78,7 @@ def gather(
     sizes = {path: reader.size(path) for path in paths}
     total = sum(sizes.values())
     count = max(1, min(jobs, total // _WORTH_A_PROCESS))
-    parser = quick_parser() if is_compiled() and total >= _WORTH_A_PARSER else None
+    parser = own_parser() if total >= _WORTH_A_PARSER else None
     shares: list[list[str]] = [[] for _ in range(count)]
     loads = [0] * count
     for path in sorted(paths, key=lambda p: (-sizes[p], p)):  # the largest first, each to whoever has least

@@ -10,13 +10,14 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from functools import cache
 
 from troth.analysis.facts.extract import extract
 from troth.analysis.facts.model import FileFacts, body_of
 from troth.analysis.facts.serial import statements, tags
 from troth.analysis.facts.serial.tree import STRANGE, RefusedError
 
-__all__ = ["Parser", "is_compiled", "plain_source", "quick_parser", "read_quickly", "same_facts"]
+__all__ = ["Parser", "own_parser", "plain_source", "quick_parser", "read_quickly", "same_facts"]
 
 Parser = Callable[[bytes], bytes | None]
 
@@ -59,9 +60,10 @@ class a3(b3, metaclass=c3):
 """
 
 
-def is_compiled() -> bool:
-    """Whether this parser is worth its while."""
-    return not statements.__file__.endswith(".py")
+@cache
+def own_parser() -> Parser | None:
+    """The parser, if it is at hand, and those who read its trees are compiled."""
+    return None if statements.__file__.endswith(".py") else quick_parser()
 
 
 def quick_parser() -> Parser | None:
@@ -119,7 +121,6 @@ def plain_source(data: bytes) -> bytes | None:
     if (
         b"\0" in data
         or b"\f" in data
-        or b";\n" in data
         or ((b"type:" in data or b"mypy:" in data) and _FOR_A_CHECKER.search(data) is not None)
     ):
         return None

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from troth.analysis.facts.extract import extract
+from troth.analysis.facts.gather import read_facts
+from troth.analysis.facts.quick import own_parser
 from troth.analysis.knowledge.semantics import known_tops
 from troth.analysis.program import library
 from troth.analysis.program.entities import Module
 from troth.analysis.source.pins import normalized
-from troth.analysis.source.read import Problem, parse
+from troth.analysis.source.problem import Problem
 
 __all__ = ["Installed"]
 
@@ -103,10 +104,10 @@ class Installed:
                 if not path.is_file():
                     continue
                 try:
-                    tree = parse(path.read_bytes())
+                    facts = read_facts(name, path.read_bytes(), own_parser())
                 except OSError:
                     continue
-                if isinstance(tree, Problem):
+                if isinstance(facts, Problem):
                     continue
-                return Module(name, dotted, extract(tree), own=False)
+                return Module(name, dotted, facts, own=False)
         return None

@@ -229,7 +229,7 @@ class _FileReader(SerialExpressions):
         else:
             self.calls |= told
             self.take(iterated)
-        place = self._place()
+        place = self._whole_place()
         self._expect(tags.END)
         return ("for", is_async, target, iterated, body, orelse, place)
 
@@ -259,7 +259,7 @@ class _FileReader(SerialExpressions):
         body = self._block()
         if self._is() != is_async:
             raise RefusedError("a `with` of the other color")
-        place = self._place()
+        place = self._whole_place()
         self._expect(tags.END)
         return ("with", is_async, tuple(items), body, place)
 
@@ -325,7 +325,7 @@ class _FileReader(SerialExpressions):
         if self._is():
             self._skip_type_params()
         returns = self._annotation() if self._is() else None
-        place = self._place()
+        place = self._whole_place()
         self._expect(tags.END)
         return self.keep_function(reading, place, returns)
 
@@ -341,7 +341,7 @@ class _FileReader(SerialExpressions):
         for _ in range(self._short()):
             self._word()
             self.expr()
-        place = self._place()
+        place = self._whole_place()
         self._expect(tags.END)
         return self.keep_class(reading, place, bases, decorators, body)
 

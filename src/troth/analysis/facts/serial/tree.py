@@ -28,6 +28,7 @@ class TreeReader(Reading):
         self._tree = tree
         self._at = 0
         self._source = source
+        self._has_semicolons = b";" in source
         self._starts: list[int] = []  # of lines, once somebody asks
         self._line = 1  # where the last node that was read begins
         self._end_line = 1
@@ -120,6 +121,13 @@ class TreeReader(Reading):
         self._line = line
         self._end_line = end_line
         return (line, column, end_line, end_column)
+
+    def _whole_place(self) -> At:
+        """The place of a statement with others inside it."""
+        place = self._place()
+        if self._has_semicolons and self._source.startswith(b";", self._offset(place[2], place[3])):
+            raise RefusedError("a semicolon, which `ast` counts as part of it")
+        return place
 
     def _skip_place(self) -> None:
         """Only the lines are noted; this is the end of every name."""
