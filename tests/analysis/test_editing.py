@@ -82,6 +82,9 @@ FILES = {
     "handlers.py": "async def on_a():\n    return 1\n\n\nasync def on_b():\n    return 2\n",
     "conftest.py": "import pytest\nfrom core import Base\n\n\n@pytest.fixture\ndef base():\n    return Base()\n",
     "test_it.py": "async def test_it(base):\n    base.save(1)\n",
+    "renamed.py": "import far\n\n\nclass Renamed:\n    def __init__(self):\n        self.send_on = far.hand_over\n\n    async def go(self):\n        self.send_on()\n",
+    "far.py": "def hand_over():\n    return 1\n",
+    "company.py": "async def run(wire):\n    await wire.alpha_one()\n    await wire.beta_two()\n    await wire.gamma_three()\n    await wire.delta_four()\n    wire.epsilon_five()\n",
     "lonely.py": "def f():\n    return 1\n",
 }
 
@@ -131,6 +134,9 @@ EDITS = [
     pytest.param(edited("orders.py", "OrderStore", "Orders"), None, id="a class that names were guessed after"),
     pytest.param(edited("handlers.py", "return 1", "await x()"), None, id="a handler that waits"),
     pytest.param(edited("dispatch.py", "await handler()", "handler()"), None, id="a dispatcher less"),
+    pytest.param(edited("far.py", "def hand_over", "async def hand_over"), None, id="what has another name elsewhere"),
+    pytest.param(edited("far.py", "hand_over", "epsilon_five"), None, id="a plain namesake of what stands out"),
+    pytest.param(edited("company.py", "await wire.delta_four()", "wire.delta_four()"), None, id="less company"),
     pytest.param(edited("conftest.py", "return Base()", "return 1"), None, id="a fixture"),
     pytest.param({"core.py": "def broken(:\n"}, None, id="unreadable"),
     pytest.param({"new.py": "async def fetch_all(): ...\n"}, None, id="a new file"),

@@ -100,6 +100,39 @@ SEEN = {
     "    if inspect.iscoroutinefunction(config.handler.__call__):\n        config.handler(1)  # lost\n    else:\n        config.handler(1)\n",
     "a callable that was asked in two ways": "import inspect\nasync def main(job):\n"
     "    if inspect.iscoroutinefunction(job) or inspect.iscoroutinefunction(job.__call__):\n        job(1)  # lost\n",
+    "a method under another name": f"{USE}class A:\n    def __init__(self, far):\n        if far:\n            self._send = self._send_far\n"
+    "        else:\n            self._send = self._send_near\n    async def _send_far(self): ...\n    async def _send_near(self): ...\n"
+    "    async def run(self):\n        self._send()  # lost\n",
+    "one of two functions under another name": "import os\nasync def near(): ...\nasync def far(): ...\n"
+    "send_it = far if os.environ else near\nasync def main():\n    send_it()  # lost\n",
+    "an attribute that may be missing": f"{USE}class A:\n    def make(self):\n        self.store = Store()\n"
+    "    async def close(self):\n        store = getattr(self, 'store', None)\n        if store is not None:\n            store.save()  # lost\n",
+    "a plain function that a library makes async": "from asgiref.sync import sync_to_async\n@sync_to_async\ndef load_user(): ...\n"
+    "async def main():\n    load_user()  # lost\n",
+    "a function that a library exports under another name": "import trio\nasync def main(f):\n    trio.to_thread.run_sync(f)  # lost\n",
+    "a package that has nothing but modules": "import websockets.asyncio.client\nasync def main(url):\n"
+    "    socket = await websockets.asyncio.client.connect(url)\n    socket.close()  # lost\n",
+    "a method that is called like one of strings": "import asyncio\nasync def main(queue: asyncio.Queue):\n    queue.join()  # lost\n",
+    "a test that is called like one of paths": "import redis.asyncio\nasync def main(key):\n    r = redis.asyncio.Redis()\n"
+    "    if r.exists(key):  # lost\n        return 1\n",
+    "a request that is sent when it is awaited": "from aiogram.types import Message\nasync def main(message: Message, photo):\n"
+    "    message.answer_photo(photo)  # lost\n",
+    "one of two queries": "from piccolo.table import Table\nclass Chat(Table): ...\nasync def main(data):\n    chat = Chat(**data)\n"
+    "    chat.save()  # lost\n    return chat\n",
+    "a message of ASGI": "class App:\n    async def answer(self, send, status):\n"
+    "        await send({'type': 'http.response.start', 'status': status})\n        send({'type': 'http.response.body'})  # lost\n",
+    "a future out of nothing": "import asyncio\nasync def main(loop: asyncio.AbstractEventLoop):\n"
+    "    asyncio.get_running_loop().create_future()  # lost\n    loop.create_future()  # lost\n    asyncio.Future()  # lost\n",
+    "what a library only calls awaitable, and others await": "from mautrix.bridge.commands import CommandEvent\n"
+    + "".join(f"async def answer{n}(evt: CommandEvent):\n    await evt.reply('x')\n" for n in range(2))
+    + "async def main(evt: CommandEvent):\n    evt.reply('x')  # lost\n",
+    "a method of what a call has made, awaited all over": "from chat import message\n"
+    + "".join(f"async def say{n}():\n    await message({n}).send()\n" for n in range(12))
+    + "async def main():\n    message('x').send()  # lost\n",
+    "an async twin that is handed on to": "class Model:\n    def __init__(self, inner):\n        self.inner = inner\n"
+    "    async def aclose(self):\n        self.inner.aclose()  # lost\n",
+    "one of two classes that callers give": "import asyncio\nclass Near:\n    async def start(self): ...\nclass Far:\n    async def start(self): ...\n"
+    "async def run(link):\n    link.start()  # lost\ndef near():\n    asyncio.run(run(Near()))\ndef far():\n    asyncio.run(run(Far()))\n",
     "the only definition of a telling name": "class A:\n    async def recompute_totals(self): ...\n"
     "async def main(x):\n    x.recompute_totals()  # lost\n",
 }
@@ -160,6 +193,25 @@ SILENT = {
     "        async for p in inner():\n            print(p)\n    await asyncio.create_task(outer())\n",
     "read by a method of a class inside": "async def pages():\n    yield 1\nasync def main():\n    stream = pages()\n    class Reader:\n"
     "        async def read(self):\n            async for p in stream:\n                print(p)\n    await Reader().read()\n",
+    "one of two methods under one name is plain": "class A:\n    def __init__(self, far):\n        self._send = self._send_far if far else self._send_near\n"
+    "    async def _send_far(self): ...\n    def _send_near(self): ...\n    async def run(self):\n        self._send()\n",
+    "a future that is kept": "import asyncio\nclass A:\n    async def run(self):\n        self.done = asyncio.get_running_loop().create_future()\n"
+    "        later = asyncio.get_running_loop().create_future()\n        self.waiting.append(later)\n"
+    "        done: asyncio.Future = asyncio.Future()\n        done.set_result(1)\n        return done\n",
+    "a `send` of something else": "async def main(send, sock):\n    send({'type': 'greeting'})\n    send({'kind': 'http.response.body'})\n"
+    "    sock.send({'type': 'http.response.body'})\n",
+    "what a library calls awaitable, alone": "from mautrix.bridge.commands import CommandEvent\nasync def main(evt: CommandEvent):\n    evt.reply('x')\n",
+    "strings, paths and queues of threads": "import asyncio, os, queue\nasync def main(parts: list[str], sep: str, jobs: queue.Queue):\n"
+    "    print(os.path.join('a', 'b'), sep.join(parts), ''.join(parts))\n    jobs.task_done()\n",
+    "a query that is only made": "from piccolo.table import Table\nclass Chat(Table): ...\nasync def main(data):\n"
+    "    query = Chat(**data).save()\n    return await query\n",
+    "a method of what a call has made, awaited by some": "from chat import message\n"
+    + "".join(f"async def say{n}():\n    await message({n}).send()\n" for n in range(3))
+    + "async def main():\n    message('x').send()\n",
+    "an async twin that the project has as a plain method too": "class Model:\n    def __init__(self, inner):\n        self.inner = inner\n"
+    "    async def aclose(self):\n        self.inner.aclose()\nclass Other:\n    def aclose(self): ...\n",
+    "one of two classes that callers give is plain": "import asyncio\nclass Near:\n    async def start(self): ...\nclass Far:\n    def start(self): ...\n"
+    "async def run(link):\n    link.start()\ndef near():\n    asyncio.run(run(Near()))\ndef far():\n    asyncio.run(run(Far()))\n",
     "awaited in a branch with its maker": "async def f(): ...\nasync def main(a):\n    if a:\n        c = f()\n    else:\n        c = f()\n    await c\n",
 }
 

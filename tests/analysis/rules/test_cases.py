@@ -54,6 +54,7 @@ def test_case(rule: Rule, case: Case) -> None:
 # Cases in which a library awaits or makes the coroutine, or `__aiter__` says async without the word: that stays when the
 # case's own `async` is gone.
 OF_A_LIBRARY = {
+    ("T401", "decorated into async"),
     ("T404", "beside the hooks, called by the class itself"),
     ("T401", "a collection of tasks"),
     ("T402", "given back by the thread, and run then"),

@@ -30,6 +30,7 @@ class Tables:
 
     load: Callable[[str], Library | None]
     _lineages: dict[str, tuple[tuple[str, Class], ...]] = field(default_factory=dict)
+    _packages: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def find(self, dotted: str) -> Found | None:
         """What `dotted` (as an import would spell it) stands for, or None where the tables do not say."""
@@ -45,9 +46,17 @@ class Tables:
             module = library.modules[home]
             target = module.get("x", {}).get(rest[0])
             if target is None:
-                return self._in_module(home, module, rest)
+                return self._in_module(home, module, rest) or self._package(dotted, library)
             dotted = ".".join((target, *rest[1:]))
         return None
+
+    def _package(self, dotted: str, library: Library) -> Found | None:
+        """A package that has modules and nothing of its own: the `asyncio` of `websockets.asyncio.client`."""
+        packages = self._packages.get(library.name)
+        if packages is None:
+            around = (module.rpartition(".")[0] for module in library.modules)
+            packages = self._packages[library.name] = frozenset(around) - library.modules.keys()
+        return Found("module", dotted) if dotted in packages else None
 
     def _in_module(self, home: str, module: Module, rest: list[str]) -> Found | None:
         name = ".".join(rest)

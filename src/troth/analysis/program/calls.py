@@ -58,8 +58,6 @@ Arguments = list[tuple[str | None, Value | None]]
 _OF_ITSELF = ("[typing.Self]", "[typing.Self | None]")
 # Functions that give back what they are given, as far as promises go.
 _PASSING = frozenset({"typing.cast", "copy.copy", "copy.deepcopy", "functools.wraps"})
-# Objects of these packages are requests that are sent when they are awaited; a handler may return one for that.
-_LAZY = ("aiogram.methods.",)
 # Functions that start what they are given; the task they return is held by nobody else.
 SPAWNERS = frozenset(
     {
@@ -334,7 +332,7 @@ class Calls:
             return self._made_async(values[0][1])
         at, text = node[-1], callee_text(node[1])
         if "o" in flags:  # it may be awaited or not; what is entered is known all the same
-            if function.returns.startswith(_LAZY):
+            if function.returns.startswith(library.LAZY):
                 site = scope.site(
                     function, at, text, "coroutine", lambda: self._program.reasons.of_library(func, function), sure=True
                 )
@@ -342,7 +340,10 @@ class Calls:
             either = self._library_result(function, func)
             if "m" in flags or either is None:
                 return either
-            return self._awaitable(either, node, scope) if _is_awaitable_object(either) else None
+            first, *others = members_of(either)  # `Insert | Update`: whichever it is, it is to be awaited
+            if first is None or not all(map(_is_awaitable_object, (first, *others))):
+                return None
+            return self._awaitable(first, node, scope)
 
         def reasons() -> tuple[Reason, ...]:
             return self._program.reasons.of_library(func, function)

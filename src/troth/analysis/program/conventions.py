@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["ASYNC_BY_NAME", "PAIRS", "given_by_framework", "is_asgi_call", "response_of"]
+__all__ = ["ASYNC_BY_NAME", "PAIRS", "given_by_framework", "is_asgi_call", "is_asgi_message", "response_of"]
 
 # The async twins of methods, as Django, LangChain, LlamaIndex, LiteLLM and httpx call them; none is a generator.
 ASYNC_BY_NAME = re.compile(
@@ -35,6 +35,8 @@ PAIRS = {
 }
 
 _ASGI = ("scope", "receive", "send")
+_TYPE = ("const", "str", "type")
+_MESSAGES = ("http.", "websocket.", "lifespan.")
 _VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "request"})
 _RESPONSE = "aiohttp.client_reqrep.ClientResponse"
 # What handlers are given, as everybody calls it: the name, the library that a file has to import, the class.
@@ -92,6 +94,17 @@ def _guess(qualified: str, text: str, function: Function) -> Value:
 def is_asgi_call(node: Node) -> bool:
     """Whether a call hands a request on to an ASGI application: `self.app(scope, receive, send)`."""
     return tuple(arg[1] if arg[0] == "name" else "" for arg in node[2]) == _ASGI and not node[3]
+
+
+def is_asgi_message(node: Node) -> bool:
+    """Whether a call sends a message of ASGI: `send({"type": "http.response.body", "body": b""})`."""
+    if node[1] != ("name", "send") or len(node[2]) != 1 or node[3] or node[2][0][0] != "dict":
+        return False
+    _, keys, values = node[2][0]
+    return any(
+        key == _TYPE and value[:2] == ("const", "str") and len(value) == 3 and value[2].startswith(_MESSAGES)
+        for key, value in zip(keys, values, strict=True)
+    )
 
 
 def response_of(program: Program, node: Node) -> Value | None:

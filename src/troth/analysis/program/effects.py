@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from troth.analysis.program.link import Program
     from troth.analysis.program.values import Value
 
-__all__ = ["Effect", "Effects"]
+__all__ = ["TO_COROUTINE", "Effect", "Effects"]
 
 Effect = Literal["plain", "coroutine", "generator", "context", "iterator", "syncontext", "unknown"]
 
 _CONTEXTS = frozenset({"asynccontextmanager"})
-_TO_COROUTINE = frozenset({"sync_to_async", "database_sync_to_async", "run_in_executor", "to_thread"})
+TO_COROUTINE = frozenset({"sync_to_async", "database_sync_to_async", "run_in_executor", "to_thread"})
 _DEEPEST = 40  # decorators that hand on to one another; of those behind it nothing is known
 _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper first, others last
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
@@ -125,7 +125,7 @@ class Effects:
             return "syncontext"
         if name in _TO_PLAIN:
             return "unknown" if name == "sync_compatible" else "plain"
-        if effect == "plain" and name in _TO_COROUTINE:
+        if effect == "plain" and name in TO_COROUTINE:
             return "coroutine"
         if name == "coroutine" and effect in {"plain", "iterator"}:
             return "coroutine" if self._is_of_python(function, node) else "unknown"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from troth.analysis.findings import Reason
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.conventions import ASYNC_BY_NAME, is_asgi_call
+from troth.analysis.program.conventions import ASYNC_BY_NAME, is_asgi_call, is_asgi_message
 from troth.analysis.program.editions import is_plain_here
 from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
@@ -139,6 +139,9 @@ class Evidence:
         if callee[0] == "attr" and callee[2] == "run_in_executor":
             why = Reason("`run_in_executor` of an event loop gives a future")
             return Awaitable(None, "future", scope.site("", node[-1], text, "future", lambda: (why,), sure=False))
+        if scope.function.is_async and is_asgi_message(node):
+            why = Reason("the `send` of ASGI, which takes messages like this one, is a coroutine function")
+            return Coroutine(scope.site("", node[-1], text, "coroutine", lambda: (why,), sure=False), lambda: None)
         if _STAND_IN.search(text.rpartition(".")[0]):
             return None  # a stand-in has methods of any name, in the color that its test gave them
         if scope.function.is_async and (is_asgi_call(node) or self._is_own_super(callee, scope.function)):
@@ -174,6 +177,23 @@ class Evidence:
             site.by_siblings = witness is not None
             site.is_firm = witness is not None and witness.firm
         return Coroutine(site, lambda: None)
+
+    def by_company(self, node: Node, scope: Evaluator, given: External | None) -> Reason | None:
+        """Why an unknown callee, whose result is thrown away, is believed to give a promise all the same.
+
+        Only there: what takes the result of a method of an async object may well take it from a plain one.
+        """
+        callee, function = node[1], scope.function
+        if callee[0] != "attr" or function is None or not function.is_async or _asks_for_color(function):
+            return None
+        text = callee_text(callee)
+        if _STAND_IN.search(text.rpartition(".")[0]) or callee[1][1] in scope.plainly_entered:
+            return None
+        if given is not None and library.knows(given.path.partition(".")[0]) and not is_carried(given.path):
+            return None  # what the table of a library does not say is not so
+        if self._is_nobodys(callee, scope) or self._is_plain_elsewhere(callee[2], scope.module.path):
+            return None
+        return self._program.company.speak_of(text, function)
 
     def _is_nobodys(self, callee: Node, scope: Evaluator) -> bool:
         """Whether the receiver is known, and neither its class nor one that derives from it has the method.
@@ -325,8 +345,8 @@ class Evidence:
         return known
 
     def _is_async_twin(self, name: str) -> bool:
-        """Whether a method is called as async twins are, and nothing in the project is called so otherwise."""
-        return ASYNC_BY_NAME.match(name) is not None and not any(self.colors(name))
+        """Whether a method is called as async twins are, and nothing plain in the project is called so."""
+        return ASYNC_BY_NAME.match(name) is not None and not self.colors(name)[1]
 
     def _is_plain_elsewhere(self, name: str, asking: str) -> bool:
         """Whether a library that the asking file imports has a plain method of that name."""
@@ -444,12 +464,8 @@ _TELLING = 5  # letters; shorter names mean many things
 _OF_A_CLASS = re.compile(r"(?:^|\.)[A-Z][^.()]*\.[^.]+$")  # `Api.whoami`, not `Api().whoami`
 
 
-# Their objects ask a database when they are awaited; nothing else can be done with one but to make another of it.
-_QUERIES = ("tortoise.queryset.", "beanie.odm.queries.", "piccolo.query.", "odmantic.engine.AIOCursor")
-
-
 def _is_query(instance: Instance) -> bool:
-    return isinstance(instance.cls, LibraryClass) and instance.cls.qualified.startswith(_QUERIES)
+    return isinstance(instance.cls, LibraryClass) and instance.cls.qualified.startswith(library.QUERIES)
 
 
 def _gives_something_else(instance: Instance) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from troth.analysis.facts.model import declares_scope
 from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.facts.reading import TRUE
+from troth.analysis.findings import Reason
 from troth.analysis.program.awaited_values import is_awaited_from
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
@@ -29,7 +30,7 @@ from troth.analysis.program.holding import (
     promises,
 )
 from troth.analysis.program.ledger import LOOKING_INSIDE, State, last_part
-from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.narrowing import Narrowing, asks_for_method, asks_for_mode
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
 from troth.analysis.program.values import (
@@ -97,6 +98,7 @@ _PLAINEST = {
     )
 }
 # What `gather` and `shield` are called for is to wait; a plain function may start something in an executor and go on.
+_NEW_FUTURES = (".create_future", "asyncio.Future")
 _LOST_WHEN_DROPPED = frozenset({"gather", "shield"})
 _RUNNING = frozenset({"run_until_complete", "run_forever", "run_coroutine_threadsafe", "asyncio.run", "anyio.run"})
 _FEW_OTHERS = 4  # of so many who wait, one may hand it on
@@ -195,6 +197,8 @@ class Flow(Narrowing):
             self._throw_away(node[1][-1])
         else:
             value = self.value(node)
+            if kind == "call" and (value is None or isinstance(value, External)):
+                self._tell_by_company(node, value)
             if value is None or (self._expects_error and (_is_made_by_plain_function(value) or _calls_a_result(node))):
                 return  # the error that is expected may well come before there is a coroutine
             self._drop(value, node)
@@ -235,10 +239,28 @@ class Flow(Narrowing):
                 and (_is_lost_when_dropped(member.site) or self._is_awaited_by_all_others(member.site))
             ):
                 self.incident("dropped task", member.site, sure=False)
+            elif isinstance(member, Awaitable | Instance) and self.inside.is_async and _is_new_future(node):
+                self._tell_of_future(node)
+
+    def _tell_by_company(self, node: Node, value: External | None) -> None:
+        """Nothing is known of the callee but that all else that is asked of its object is awaited."""
+        why = None if self._expects_error else self.program.evidence.by_company(node, self, value)
+        if why is not None:
+            site = self.site(None, node[-1], callee_text(node[1]), "coroutine", lambda: (why,), sure=False)
+            if site is not None:
+                site.by_siblings = True
+                self.incident("dropped", site)
+
+    def _tell_of_future(self, node: Node) -> None:
+        """A future that nobody holds can never be done: whoever makes one waits for it or gives it on."""
+        why = Reason("a future that nobody holds is never done; it makes sense only where it is awaited")
+        site = self.site("", node[-1], callee_text(node[1]), "future", lambda: (why,), sure=False)
+        if site is not None:
+            self.incident("dropped task", site, sure=False)
 
     def _is_awaited_by_all_others(self, site: Site) -> bool:
-        """Whether a function of the project gives a future that others wait for: here nobody hears of its errors."""
-        if site.promise != "future" or not self.inside.is_async or not isinstance(site.target, Function):
+        """Whether a function gives a future that others wait for: here nobody hears of its errors."""
+        if site.promise != "future" or not self.inside.is_async or not _gives_what_is_awaited(site.target):
             return False
         awaited, bare = self.program.evidence.siblings.sites_of(last_part(site.callee))
         return awaited > 1 and awaited >= _FEW_OTHERS * (bare - 1)
@@ -881,6 +903,18 @@ def _is_made_by_plain_function(value: Value) -> bool:
     """Whether a plain function gives the promise: it may raise before it does, an `async def` cannot."""
     site = value.site if isinstance(value, Coroutine) else None
     return site is not None and not getattr(site.target, "is_async", True)
+
+
+def _is_new_future(node: Node) -> bool:
+    """Whether a call makes a future out of nothing: `loop.create_future()`, `asyncio.Future()`."""
+    return node[0] == "call" and not node[2] and callee_text(node[1]).endswith(_NEW_FUTURES)
+
+
+def _gives_what_is_awaited(target: object) -> bool:
+    """Whether a function of the project, or one that its library says no more of than that, gives an awaitable."""
+    return isinstance(target, Function) or (
+        isinstance(target, LibraryFunction) and target.returns.startswith("collections.abc.Awaitable")
+    )
 
 
 def _is_lost_when_dropped(site: Site) -> bool:

@@ -234,6 +234,15 @@ def sources(top_level: str) -> tuple[tuple[str, int], ...]:
     return tuple((name, int(major)) for name, _, version in found if (major := version.partition(".")[0]).isdigit())
 
 
+# Objects of these packages are requests that are sent when they are awaited; a handler may return one for that.
+LAZY = ("aiogram.methods.",)
+# Their objects ask a database when they are awaited; nothing else can be done with one but to make another of it.
+QUERIES = ("tortoise.queryset.", "beanie.odm.queries.", "piccolo.query.", "odmantic.engine.AIOCursor")
+
+
+_WAITING = (*LAZY, *QUERIES)
+
+
 @cache
 def async_names(top_level: str, letters: str = "agmw") -> frozenset[str]:
     """The last names of all callables of a package whose calls give promises of these kinds."""
@@ -249,6 +258,10 @@ def async_names(top_level: str, letters: str = "agmw") -> frozenset[str]:
                 names.add(name)
         for known in module.get("c", {}).values():
             for name, sig in known.get("m", {}).items():
-                if sig[0] and not kinds.isdisjoint(sig[0]):
+                if sig[0] and (not kinds.isdisjoint(sig[0]) or ("w" in kinds and sig[1].startswith(_WAITING))):
                     names.add(name)
+    for module in library.modules.values() if names else ():
+        for name, target in module.get("x", {}).items():
+            if name not in names and target.rpartition(".")[2] in names:
+                names.add(name)  # `run_sync` of `trio.to_thread` is defined as `to_thread_run_sync`
     return frozenset(names)

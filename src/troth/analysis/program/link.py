@@ -14,6 +14,7 @@ from troth.analysis.program.attributes import collect_uses
 from troth.analysis.program.calling import Calling
 from troth.analysis.program.calls import Calls
 from troth.analysis.program.classes import Classes
+from troth.analysis.program.company import Company
 from troth.analysis.program.consumers import (
     Consumers,
     awaits_a_value,
@@ -156,6 +157,7 @@ class Program:
         self.types = Types(self)
         self.classes = Classes(self)
         self.effects = Effects(self)
+        self.company = Company(self)
         self.calls = Calls(self)
         self.reasons = Reasons(self)
         self.consumers = Consumers(self)

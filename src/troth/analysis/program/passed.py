@@ -104,8 +104,8 @@ class Passed:
         known: set[Class | LibraryClass] = {m.cls for v in given for m in members_of(v) if isinstance(m, Instance)}
         if not 0 < len(known) <= _MOST_CLASSES or sum(v is not None for v in given) * 2 <= len(given):
             return None, True
-        if len(known) > 1 and not all(isinstance(v, Union) for v in given):
-            return None, True  # each gives another
+        if len(known) > 1 and not (all(isinstance(v, Union) for v in given) or all(map(_is_of_project, given))):
+            return None, True  # each gives another, and of some nothing is known
         if any(isinstance(m, External) for v in given for m in members_of(v)):
             return None, True  # somebody gives an object of a library, of which nobody knows the class
         why = (f"the callers of `{function.qualname}` give it one", *function.place)
@@ -150,6 +150,10 @@ class Passed:
 def _says_nothing(annotation: Node | None) -> bool:
     """Whether a parameter has no annotation, or one that lets in anything."""
     return annotation is None or (annotation[0] in {"name", "attr"} and last_name(annotation) in {"Any", "object"})
+
+
+def _is_of_project(value: Value | None) -> bool:
+    return isinstance(value, Instance) and isinstance(value.cls, Class)
 
 
 def _argument(call: Call, function: Function, name: str) -> Value | None:

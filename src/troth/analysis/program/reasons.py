@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Reason
+from troth.analysis.program import library
 from troth.analysis.program.entities import Class
 from troth.analysis.program.values import CallableType, ClassObject, FunctionValue, Instance
 
@@ -87,6 +88,8 @@ class Reasons:
         kind = "an async generator" if "g" in function.flags else "a coroutine function"
         if "m" in function.flags:
             kind = "a function whose result has to be awaited or entered"
+        elif function.returns.startswith(library.LAZY):
+            kind = "a function that makes a request, which is sent when it is awaited"
         elif "a" not in function.flags and "g" not in function.flags:
             kind = "a function that starts a task"
         return (*self._receiver(func), Reason(f"`{function.qualname}` of {package} is {kind}"))

@@ -143,6 +143,7 @@ class Siblings:
             self._by_words(text, name, function, external)
             or self._by_name(text, name, function, external)
             or self._by_neighbors(text, name, function)
+            or self._by_calls(text, name, external)
         )
 
     def speak_of_method(self, name: str) -> Witness | None:
@@ -258,6 +259,18 @@ class Siblings:
         if not count.mostly(_FEWEST_HERE, _SOME):
             return None
         return Witness(_told(text, count.awaited, "in this project", named.places[text]), False)
+
+    def _by_calls(self, text: str, name: str, external: str) -> Witness | None:
+        """A method of what a call has just made, `message(…).send`: all over the project such are awaited."""
+        if ")." not in text or text.startswith("super()"):
+            return None
+        key = f"?.{name}"
+        named = self._all_of(name)
+        if not named.of(key).mostly(_FEWEST_OF_ALL, _VERY_FEW) or self._program.evidence.colors(name)[1]:
+            return None
+        if library.knows(external.partition(".")[0]):
+            return None  # what its table does not say is not so
+        return Witness(_told(f"(…).{name}", named.awaited[key], "in this project", named.places[key]), False)
 
     def _all_of(self, name: str) -> _Named:
         """Who awaits callees of that last name and who does not: by identity, by place, by words, and at all."""

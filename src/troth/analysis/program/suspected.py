@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from troth.analysis.facts.model import FileFacts, without_places
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
+from troth.analysis.program.effects import TO_COROUTINE
 from troth.analysis.program.entering import held_in, is_only_async, makers_of
 from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION
 
@@ -36,6 +37,7 @@ ALWAYS = frozenset(
         "__aenter__",
         "__aexit__",
         "call_next",
+        "Future",
     }
 )
 
@@ -58,15 +60,16 @@ def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozense
         for imported in module.facts.imports:
             if imported.name in names and imported.local != imported.name:
                 names.add(imported.local)
-    wrapping = {name for module in modules for name in _wrapping(module.facts)}
+    wrapping = {name for module in modules for name in _wrapping(module.facts)} | TO_COROUTINE
     for module in modules:
         for f in module.facts.functions:
             if not f.flags & 1 and any(decorator_name(d) in wrapping for d in f.decorators):
                 names.add(f.name)
     for module in modules:
         for name, _, value in module.facts.variables:
-            if value is not None and value[0] in {"name", "attr"} and value[1 if value[0] == "name" else 2] in names:
+            if value is not None and not names.isdisjoint(_named(value)):
                 names.add(name)
+    names |= {name for module in modules for name, called in _renamed(module.facts) if called in names}
     slots = _async_types(modules)
     names |= _async_attributes(modules, slots)
     makers = makers_of((module.facts for module in modules), tops)
@@ -104,7 +107,7 @@ def restored(program: Program, tables: Tables) -> dict[str, frozenset[str]] | No
         for name in old.coroutines - new.coroutines:
             if not evidence.colors(name)[0] or name in sets["generators"]:
                 gone.add(name)
-        if any(program.index.other_names(name) for name in new.own - old.own):
+        if any(program.index.other_names(name) or _is_renamed(program, name) for name in new.own - old.own):
             return None
         sets["own"] |= new.own
         sets["names"] |= new.own
@@ -168,6 +171,7 @@ def _hints(file: FileFacts | None, slots: Collection[str], makers: Collection[st
             if value is not None and value[0] in _TELLING
         ],
         sorted(file.classes[f.owner].name for f in file.functions if _is_async_call(f)),
+        sorted({*_renamed(file)}),
         # Annotations tell only in a file that knows one of the words.
         [without_places((c.annotations, list(_set_attributes(file, c)))) for c in file.classes] if is_known else [],
     )
@@ -180,7 +184,7 @@ def _hints(file: FileFacts | None, slots: Collection[str], makers: Collection[st
     )
 
 
-_TELLING = frozenset({"name", "attr", "index", "binop"})
+_TELLING = frozenset({"name", "attr", "index", "binop", "ifexp", "or"})
 
 
 def _is_entered_async(c: ClassFacts) -> bool:
@@ -233,6 +237,43 @@ def _set_attributes(file: FileFacts, c: ClassFacts) -> Iterator[tuple[str, Node]
             said = next((p[1] for p in file.functions[index].params if p[0] == value[1]), None)
         if said is not None:
             yield name, said
+
+
+def _renamed(file: FileFacts) -> Iterator[tuple[str, str]]:
+    """What objects have under a name of their own, with the name it is called by: `self._send = self._send_remote`.
+
+    What a parameter holds is another thing for whoever makes the object.
+    """
+    for c in file.classes:
+        for attribute, index, _, value in c.self_attributes:
+            for name in () if value is None else _named(value):
+                if name != attribute and (value != ("name", name) or not _has_param(file.functions[index], name)):
+                    yield attribute, name
+
+
+def _is_renamed(program: Program, name: str) -> bool:
+    """Whether a variable or an object has what is called so under another name."""
+    files = (program.module(path)._facts for path in program.index.files_mentioning([name]))
+    return any(
+        any(name == called for _, called in _renamed(file))
+        or any(value is not None and name in _named(value) for _, _, value in file.variables)
+        for file in files
+    )
+
+
+def _has_param(f: FunctionFacts, name: str) -> bool:
+    return any(param[0] == name for param in f.params)
+
+
+def _named(value: Node) -> tuple[str, ...]:
+    """The last names of what an expression stands for, on whichever of its branches."""
+    kind = value[0]
+    if kind == "name":
+        return (value[1],)
+    if kind == "attr":
+        return (value[2],)
+    branches = (value[2], value[3]) if kind == "ifexp" else value[1] if kind == "or" else ()
+    return tuple(one[1 if one[0] == "name" else 2] for one in branches if one[0] in {"name", "attr"})
 
 
 def _knows(file: FileFacts, words: Collection[str]) -> bool:

@@ -166,8 +166,10 @@ class Suspicion:
                 and not self._is_awaited_rightly(function, callee)
             ):
                 return True
-        if facts.flags & 1 and any(param[0] == "receive" for param in facts.params):
+        if facts.flags & 1 and ("send" in facts.calls or any(param[0] == "receive" for param in facts.params)):
             return True  # of ASGI
+        if facts.flags & 1 and self._program.company.is_kept_by(function):
+            return True
         takes = self._takes(function)
         if not (left_open or variables or takes):
             return False
@@ -304,8 +306,10 @@ class Suspicion:
 
     def _is_clear(self, function: Function, callee: str) -> bool:
         root, _, rest = callee.partition(".")
-        if rest and rest.rpartition(".")[2] in _OF_BUILTINS and rest.rpartition(".")[2] not in self._own:
+        if rest and self._is_of_builtins(rest.rpartition(".")[2], function):
             return True
+        if function.origins.get(root) == "getattr()":
+            return False  # which attribute it is, a glance does not see
         if (
             not rest
             and root in _BUILTINS
@@ -325,6 +329,14 @@ class Suspicion:
             name = callee.rpartition(".")[2]
             self._cleared[key] = all(self._is_plain(member, name, callee, function) for member in members_of(value))
         return self._cleared[key]
+
+    def _is_of_builtins(self, name: str, function: Function) -> bool:
+        """Whether a method is known by its name: neither the project nor a library of the file has it as async."""
+        return (
+            name in _OF_BUILTINS
+            and name not in self._own
+            and not any(name in library.async_names(top) for top in function.module.packages)
+        )
 
     def _is_plain(self, value: Value | None, name: str, callee: str, function: Function) -> bool:
         if value is None:
