@@ -22,6 +22,8 @@ class _Annotation:
         self.node = node
         self.reader = reader
         self.has_places = moved(node, 1, 0) != node
+        self.names = tuple(reader.names)
+        self.is_plain = not (reader.attributes or reader.calls or reader.keyed or reader.taken or reader.origins)
 
 
 _annotations: dict[bytes, _Annotation] = {}
@@ -72,17 +74,19 @@ class AnnotationReader(TreeReader):
             reader = ExpressionReader()
             if len(_annotations) >= _MOST:
                 _annotations.clear()
-            known = _annotations[text] = _Annotation(reader.expr(tree.body), reader)
-        reader = known.reader
-        if reader.waits or reader.generator:
-            raise RefusedError("an annotation that does something")
-        for name in reader.names:
+            node = reader.expr(tree.body)
+            if reader.waits or reader.generator:
+                raise RefusedError("an annotation that does something")
+            known = _annotations[text] = _Annotation(node, reader)
+        for name in known.names:
             self._named(name)
-        self.attributes |= reader.attributes
-        self.calls |= reader.calls
-        self.keyed |= reader.keyed
-        self.taken |= reader.taken
-        self.origins.update(reader.origins)
+        if not known.is_plain:
+            reader = known.reader
+            self.attributes |= reader.attributes
+            self.calls |= reader.calls
+            self.keyed |= reader.keyed
+            self.taken |= reader.taken
+            self.origins.update(reader.origins)
         return moved(known.node, place[0] - 1, place[1] - 1) if known.has_places else known.node
 
     def _skip_types(self) -> None:

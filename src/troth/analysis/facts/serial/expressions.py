@@ -1,6 +1,7 @@
 """Knows how to turn the expressions of a serialized tree into the tuples that facts consist of."""
 
 import ast
+import re
 import sys
 
 from troth.analysis.facts.model import At, Node, Param
@@ -18,6 +19,7 @@ _A_REAL: Node = ("const", "float")
 _A_COMPLEX: Node = ("const", "complex")
 _DOTS: Node = ("const", "ellipsis")
 _OPS = ("==", "!=", "<", "<", "<", "<", "is", "is not", "in", "not in")
+_A_LITERAL = re.compile(rb"[ \t]*[A-Za-z]{0,2}([\"'])(?!\1).*\1[ \t\r]*")  # or several, in a line of their own
 _ANY_QUOTES = sys.version_info >= (3, 12)  # inside f-strings
 
 
@@ -360,13 +362,16 @@ class SerialExpressions(AnnotationReader):
         place = self._place()
         self._expect(tags.END)
         if not _ANY_QUOTES and (self._texts != texts or place[0] != place[2]):
-            self._check_quotes(self._text(place))
+            self._check_quotes(self._text(place), has_texts=self._texts != texts)
         self._texts = texts + 1
         return ("fstr", tuple(values))
 
-    def _check_quotes(self, text: bytes) -> None:
+    def _check_quotes(self, text: bytes, *, has_texts: bool) -> None:
         """Refuse an f-string with something in its brackets that only newer versions of Python know."""
-        is_simple = text.count(text[-1:]) == 2 and b"\n" not in text and b"\\" not in text and b"#" not in text
+        if has_texts:
+            is_simple = text.count(text[-1:]) == 2 and b"\n" not in text and b"\\" not in text and b"#" not in text
+        else:
+            is_simple = all(map(_A_LITERAL.fullmatch, text.split(b"\n")))
         if not is_simple:
             try:
                 ast.parse(b"(" + text + b"\n)")

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from itertools import accumulate
 
 from troth.analysis.facts.model import At, Node
 from troth.analysis.facts.reading import Reading
@@ -29,7 +30,7 @@ class TreeReader(Reading):
         self._at = 0
         self._source = source
         self._has_semicolons = b";" in source
-        self._starts: list[int] = []  # of lines, once somebody asks
+        self._starts: list[int] = []  # of lines, without the newlines before them, once somebody asks
         self._line = 1  # where the last node that was read begins
         self._end_line = 1
         self._first_line = 1  # of the last block that was read
@@ -154,11 +155,8 @@ class TreeReader(Reading):
 
     def _offset(self, line: int, column: int) -> int:
         if not self._starts:
-            at = 0
-            for text in self._source.split(b"\n"):
-                self._starts.append(at)
-                at += len(text) + 1
-        return self._starts[line - 1] + column
+            self._starts = list(accumulate(map(len, self._source.split(b"\n")), initial=0))
+        return self._starts[line - 1] + line - 1 + column
 
     def _text(self, place: At) -> bytes:
         return self._source[self._offset(place[0], place[1]) : self._offset(place[2], place[3])]
