@@ -16,7 +16,7 @@ from troth.analysis.facts.seal import DamagedError
 from troth.analysis.findings import Finding
 from troth.analysis.memory import Memory
 from troth.analysis.parallel import in_processes
-from troth.analysis.program import Program, changes
+from troth.analysis.program import Program, changes, library
 from troth.analysis.program.changes import Token
 from troth.analysis.program.imports import importers
 from troth.analysis.program.installed import Installed
@@ -104,7 +104,12 @@ def _analyse(
     old = kept.facts if kept is not None else {}
     known = {p: old[p] for p in project.files if p in old and kept is not None and kept.stamps[p] == stamps[p]}
     read = gather(
-        project.root, [p for p in project.files if p not in known], overlay=overlay, jobs=jobs, progress=progress
+        project.root,
+        [p for p in project.files if p not in known],
+        overlay=overlay,
+        jobs=jobs,
+        progress=progress,
+        meanwhile=_look_up,
     )
     _read_newer(read, project.root, overlay, python)
     before = memory.facts if memory is not None else AllFacts({})
@@ -207,6 +212,15 @@ def _save(cache: Path, context: str, left: store.Kept, program: Program) -> None
         groups = in_groups(trace.readers.later)
         packed = replace(trace, readers=Readers(_nothing, {})).packed()
         store.save(cache, context, left._replace(trace=packed), [*program.tables_made(), *groups.items()])
+
+
+def _look_up(read: Gathered) -> None:
+    """Read what is known of the packages that files import: it will be asked for, and kept, in any case."""
+    imports = {one.module for facts in read.values() if isinstance(facts, FileFacts) for one in facts.imports}
+    for top in {module.partition(".")[0] for module in imports}:
+        library.async_names(top)
+        library.async_names(top, "a")
+        library.only_async_names(top)
 
 
 def _read_newer(read: Gathered, root: Path, overlay: Mapping[str, bytes], python: Path | None) -> None:

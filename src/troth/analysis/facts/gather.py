@@ -17,6 +17,7 @@ __all__ = ["Gathered", "gather", "read_facts", "source_of"]
 Gathered = dict[str, "FileFacts | bytes | Problem"]  # what another process read is packed
 _FREED_AT_ONCE = 24 << 20  # bytes
 _WORTH_A_PARSER = 30_000  # bytes of source; for fewer its import does not pay
+_FOR_MEANWHILE = 5  # the part of a share that it takes the time of
 _WORTH_A_PROCESS = 1_000_000  # bytes of source; reading fewer takes less time than a second process needs to pay
 
 
@@ -71,8 +72,12 @@ def gather(
     overlay: Mapping[str, bytes],
     jobs: int,
     progress: Callable[[int, int], None] | None = None,
+    meanwhile: Callable[[Gathered], None] | None = None,
 ) -> Gathered:
-    """The facts of `paths`, packed where another process read them, or the reason why a file has none."""
+    """The facts of `paths`, packed where another process read them, or the reason why a file has none.
+
+    Where others read as well, this process reads a little less than they, and then does `meanwhile` with what it read.
+    """
     _keep_pages()
     reader = _Reader(str(root), overlay)
     sizes = {path: reader.size(path) for path in paths}
@@ -81,6 +86,8 @@ def gather(
     parser = own_parser() if total >= _WORTH_A_PARSER else None
     shares: list[list[str]] = [[] for _ in range(count)]
     loads = [0] * count
+    if meanwhile is not None and count > 1:
+        loads[-1] = total // _FOR_MEANWHILE // count
     for path in sorted(paths, key=lambda p: (-sizes[p], p)):  # the largest first, each to whoever has least
         lightest = loads.index(min(loads))
         shares[lightest].append(path)
@@ -101,6 +108,8 @@ def gather(
                 facts = read_facts(path, data, parser)
                 # What another process read comes as bytes, which are quick to send.
                 result[path] = facts if is_last or isinstance(facts, Problem) else facts.pack()
+            if is_last and meanwhile is not None and count > 1:
+                meanwhile(result)
             return result
 
         return work
