@@ -58,3 +58,19 @@ SILENT = {
 def test_what_may_well_be_plain_is_left_alone(text: str) -> None:
     """Nothing is found."""
     assert told(text) == []
+
+
+@pytest.mark.parametrize(
+    ("others", "reason"),
+    [
+        pytest.param("", "4 other methods of `orders` are awaited here, none called plainly", id="none"),
+        pytest.param(
+            "    orders.order_url(1)\n", "4 other methods of `orders` are awaited here, 1 called plainly", id="one"
+        ),
+    ],
+)
+def test_the_reason_counts(others: str, reason: str) -> None:
+    """How good the company is stands in the reason, also where one call is otherwise."""
+    text = f"async def use(orders):\n{AWAITED}async def drop(orders):\n    orders.erase_order(1)\n{others}"
+    found = analyse(Project(Path("/nowhere"), ("app.py",)), overlay={"app.py": text.encode()}).findings
+    assert reason in [one.text for finding in found for one in finding.reasons]

@@ -99,8 +99,7 @@ class _FileReader(ExpressionReader):
             return self._choice(node)
         test, body = self.expr(node.test), self._block(node.body)
         orelse = self._block(node.orelse) if node.orelse else ()
-        always = node.test.value if type(node.test) is ast.Constant else self.outcome(test)
-        lives = None if always is None and type(node.test) is not ast.Constant else bool(always)
+        lives = bool(node.test.value) if type(node.test) is ast.Constant else self.outcome(test)
         if self.function and lives is not None:
             # Both sides are read, for `if False: yield` makes a generator; only one of them ever runs.
             return ("if", test, body, ()) if lives else ("if", test, (), orelse)

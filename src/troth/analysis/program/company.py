@@ -1,7 +1,7 @@
 """Knows objects of unknown libraries that are asynchronous through and through, by the company a method keeps.
 
-Where a class or a file awaits method after method of one object, and calls none of it otherwise, a call that is not
-awaited stands out, though nobody else calls that method.
+Where a class or a file awaits method after method of one object, and calls hardly any of it otherwise, a call that is
+not awaited stands out, though nobody else calls that method.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Company:
         if kept is None:
             return None
         receiver = text.rpartition(".")[0]
-        told = f"`{receiver}` is asked for nothing here that is not awaited, {len(kept.awaited)} other methods are"
+        plainly = len(kept.bare - kept.awaited) - 1  # without this one
+        told = f"{len(kept.awaited)} other methods of `{receiver}` are awaited here, {plainly or 'none'} called plainly"
         return Reason(told, function.module.path, kept.line)
 
     def _speaks(self, text: str, function: Function, objects: _Objects) -> _Kept | None:

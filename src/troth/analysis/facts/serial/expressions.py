@@ -8,7 +8,7 @@ from troth.analysis.facts.model import At, Node, Param
 from troth.analysis.facts.reading import LONGEST_ROW, LONGEST_STRING, UNTOLD, written
 from troth.analysis.facts.serial import tags
 from troth.analysis.facts.serial.annotations import STANDING, AnnotationReader
-from troth.analysis.facts.serial.tree import STRANGE, RefusedError, words
+from troth.analysis.facts.serial.tree import STRANGE, RefusedError, is_python, words
 
 __all__ = ["A_NUMBER", "SerialExpressions"]
 
@@ -172,13 +172,8 @@ class SerialExpressions(AnnotationReader):
         """The only argument, whose brackets are those of the call: `ast` counts them as its own."""
         place = node[4]
         text = self._text(place)
-        if text.startswith(b"(") and text.endswith(b")"):
-            try:
-                ast.parse(text)
-            except SyntaxError:  # `(a) for a in (b)`
-                pass
-            else:
-                return node
+        if text.startswith(b"(") and text.endswith(b")") and is_python(text):  # and not `(a) for a in (b)`
+            return node
         if not callee_end:
             raise RefusedError("a generator for a callee without a name")
         after, self._at = self._at, callee_end
@@ -372,11 +367,8 @@ class SerialExpressions(AnnotationReader):
             is_simple = text.count(text[-1:]) == 2 and b"\n" not in text and b"\\" not in text and b"#" not in text
         else:
             is_simple = all(map(_A_LITERAL.fullmatch, text.split(b"\n")))
-        if not is_simple:
-            try:
-                ast.parse(b"(" + text + b"\n)")
-            except SyntaxError as error:
-                raise RefusedError("an f-string of a newer kind") from error
+        if not is_simple and not is_python(b"(" + text + b"\n)"):
+            raise RefusedError("an f-string of a newer kind")
 
     def _part(self, values: list[Node]) -> None:
         tag = self._tag()

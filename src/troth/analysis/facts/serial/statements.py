@@ -10,6 +10,8 @@ from troth.analysis.facts.serial.tree import EXCEPT, WITH, RefusedError
 
 __all__ = ["read_serialized"]
 
+_MORE = re.compile(rb"(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t\r]*[^\s#]")  # than empty lines and comments
+
 
 def read_serialized(tree: bytes, source: bytes) -> FileFacts:
     """The facts of a file. Raises RefusedError where they are not sure, RecursionError where it is nested too deep."""
@@ -17,9 +19,6 @@ def read_serialized(tree: bytes, source: bytes) -> FileFacts:
         return _FileReader(tree, source).file()
     except (IndexError, ValueError) as error:  # bytes of another format
         raise RefusedError(str(error)) from error
-
-
-_MORE = re.compile(rb"(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t\r]*[^\s#]")
 
 
 class _FileReader(SerialExpressions):
@@ -48,22 +47,13 @@ class _FileReader(SerialExpressions):
         self._first_line = first
         return tuple(result)
 
-    def _block(self) -> tuple[Node, ...]:
+    def _block(self, *, may_lack: bool = False) -> tuple[Node, ...]:
         self._expect(tags.BLOCK)
         self._expect(tags.LIST)
         count = self._short()
         self._is()
-        if count == 0:
+        if count == 0 and not may_lack:
             self._skip_place()
-        body = self._statements(count)
-        self._expect(tags.END)
-        return body
-
-    def _maybe_block(self) -> tuple[Node, ...]:
-        self._expect(tags.BLOCK)
-        self._expect(tags.LIST)
-        count = self._short()
-        self._is()
         body = self._statements(count)
         self._expect(tags.END)
         return body
@@ -129,7 +119,7 @@ class _FileReader(SerialExpressions):
         if tag == tags.WHILE:
             test = self.expr()
             body = self._block()
-            orelse = self._maybe_block()
+            orelse = self._block(may_lack=True)
             self._skip_end()
             return ("while", test, body, orelse)
         if tag == tags.BREAK:
@@ -213,25 +203,30 @@ class _FileReader(SerialExpressions):
     def _for(self) -> Node:
         target = self.expr()
         told: set[str] = set()
-        is_call = self._tree[self._at] == tags.CALL
-        if is_call:
-            self._at += 1
-            iterated = self._call(told)
-        else:
-            iterated = self.expr()
+        iterated = self._consumed(told)
         self.iterate(target, iterated)
         body = self._block()
-        orelse = self._maybe_block()
+        orelse = self._block(may_lack=True)
         is_async = self._is()
-        if is_async:
-            self.waits = True
-            self.awaited.update([f"for {callee}" for callee in told])
-        else:
-            self.calls |= told
-            self.take(iterated)
+        self._consume(iterated, told, "for", is_async=is_async)
         place = self._whole_place()
         self._expect(tags.END)
         return ("for", is_async, target, iterated, body, orelse, place)
+
+    def _consumed(self, told: set[str]) -> Node:
+        """What a `for` or `with` takes; a callee goes to `told` until the color of the statement is known."""
+        if self._tree[self._at] != tags.CALL:
+            return self.expr()
+        self._at += 1
+        return self._call(told)
+
+    def _consume(self, value: Node, told: set[str], how: str, *, is_async: bool) -> None:
+        if is_async:
+            self.waits = True
+            self.awaited.update([f"{how} {callee}" for callee in told])
+        else:
+            self.calls |= told
+            self.take(value)
 
     def _with(self) -> Node:
         count = self._integer()
@@ -239,19 +234,10 @@ class _FileReader(SerialExpressions):
         is_async = False
         for index in range(count):
             told: set[str] = set()
-            if self._tree[self._at] == tags.CALL:
-                self._at += 1
-                value = self._call(told)
-            else:
-                value = self.expr()
+            value = self._consumed(told)
             if not index:
                 is_async = self._opening(WITH, self._line)[0] == b"async"
-            if is_async:
-                self.waits = True
-                self.awaited.update([f"with {callee}" for callee in told])
-            else:
-                self.calls |= told
-                self.take(value)
+            self._consume(value, told, "with", is_async=is_async)
             target = self.expr() if self._is() else None
             if target is not None:
                 self.enter(target, value, is_async=is_async)

@@ -6,7 +6,6 @@ __all__: list[str] = []  # they are asked for as `tags.CALL`
 
 FORMAT: Final = 5  # of the bytes; other versions of the parser are asked for this one
 
-FALSE: Final = 0
 TRUE: Final = 1
 NONE: Final = 2
 INT: Final = 3
@@ -103,7 +102,6 @@ OPTIONAL: Final = 1
 ALL_POSITIONAL: Final = 2
 NAMED: Final = 3
 ALL_NAMED: Final = 4
-NAMED_OPTIONAL: Final = 5
 
 # Operators.
 NOT: Final = 1  # among unary operators

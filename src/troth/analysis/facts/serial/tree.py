@@ -1,5 +1,6 @@
 """Knows how to read a serialized syntax tree byte by byte, and to look up in the text what the tree leaves out."""
 
+import ast
 import re
 import sys
 from itertools import accumulate
@@ -8,7 +9,7 @@ from troth.analysis.facts.model import At, Node
 from troth.analysis.facts.reading import Reading
 from troth.analysis.facts.serial import tags
 
-__all__ = ["EXCEPT", "STRANGE", "WITH", "RefusedError", "TreeReader", "words"]
+__all__ = ["EXCEPT", "STRANGE", "WITH", "RefusedError", "TreeReader", "is_python", "words"]
 
 STRANGE = 1  # the byte that stands for each one that is not ASCII
 EXCEPT = re.compile(rb"[ \t]*(except)\b")
@@ -19,6 +20,15 @@ words: dict[bytes, str] = {}  # each with the one object for all its places, in 
 
 class RefusedError(Exception):
     """The file is better read by `ast`."""
+
+
+def is_python(text: bytes) -> bool:
+    """Whether a piece of the text can stand alone."""
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
 
 
 class TreeReader(Reading):
@@ -71,6 +81,11 @@ class TreeReader(Reading):
             raise RefusedError("a long number")
         self._at = at + 4
         return (tree[at + 1] << 5) + (tree[at + 2] << 13) + (tree[at + 3] << 21) + (first >> 3) - 10000
+
+    def _skip_short(self) -> None:
+        at = self._at
+        first = self._tree[at]
+        self._at = at + 1 if not first & 1 else at + 2 if not first & 2 else at + 4
 
     def _integer(self) -> int:
         self._expect(tags.INT)
@@ -137,14 +152,10 @@ class TreeReader(Reading):
             raise RefusedError("no place")
         self._at = at + 1
         line = self._short()
-        at = self._at
-        first = tree[at]
-        self._at = at + 1 if not first & 1 else at + 2 if not first & 2 else at + 4
+        self._skip_short()
         self._line = line
         self._end_line = line + self._short()
-        at = self._at
-        first = tree[at]
-        self._at = at + 1 if not first & 1 else at + 2 if not first & 2 else at + 4
+        self._skip_short()
 
     def _skip_end(self) -> None:
         """The place of a node, and its end."""
