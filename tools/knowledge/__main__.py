@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from tools.knowledge.build import Report, build_library, build_stdlib, measure_library
+from tools.knowledge.build import Report, build_library, build_stdlib, measure_library, renew_words
 from tools.knowledge.catalogue import CATALOGUE, Entry, entry_for
 from tools.knowledge.environment import Environment, installed, running
 from tools.knowledge.meaning import build_semantics
@@ -52,6 +52,9 @@ def _build(options: argparse.Namespace) -> int:
             return build_library(entry, environment, options.into, measure_reading=not options.quick)
 
         failed += _one(name, work, options) is None
+    if options.into == TABLES:
+        for line in renew_words(TABLES):
+            print(line, flush=True)
     return 1 if failed else 0
 
 

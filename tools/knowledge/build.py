@@ -12,10 +12,11 @@ from tools.knowledge.observed import Observed
 from tools.knowledge.sources import ModuleSource, read_package
 from tools.knowledge.surface import Surface, read_surface
 from tools.knowledge.table import make_tables, write_table
+from tools.knowledge.words import words_of
 from troth.analysis import knowledge
-from troth.analysis.knowledge import Library, Tables
+from troth.analysis.knowledge import Library, Module, Tables
 
-__all__ = ["Report", "build_library", "build_stdlib", "measure_library", "stdlib_surface"]
+__all__ = ["Report", "build_library", "build_stdlib", "measure_library", "renew_words", "stdlib_surface"]
 
 
 _NOBODYS = {"lib2to3", "distutils", "antigravity", "this", "xxlimited", "turtle", "tkinter"}
@@ -77,11 +78,12 @@ def build_library(entry: Entry, environment: Environment, into: Path, *, measure
             raise LookupError(f"The catalogue declares {attribute!r} as {type_!r}; {entry.top} has no such classes.")
         surface.classes[owner].attributes[name] = Type(type_)
     table = make_tables(surface, tops).get(entry.top, {})
-    size = write_table(into / f"{entry.top}.z", versions, table)
-    made = _beside_bundled(Library(entry.top, tuple(versions), table))
+    library = _library(entry.top, versions, table)
+    made = _beside_bundled(library)
+    size = write_table(into / f"{entry.top}.z", library, made)
     missing = tuple(name for name in observed.public if not _is_async(made, name))
     found = len(observed.public) - len(missing)
-    read_only = _beside_bundled(Library(entry.top, (), unseen.get(entry.top, {})))
+    read_only = _beside_bundled(_library(entry.top, [], unseen.get(entry.top, {})))
     read = sum(_is_async(read_only, name) for name in observed.public) if measure_reading else None
     wrong = tuple(_contradicted(surface, observed))
     knowledge.load.cache_clear()
@@ -124,9 +126,26 @@ def _is_async(tables: Tables, dotted: str) -> bool:
     return found is not None and found.sig is not None and bool(set(found.sig[0]) & set("awo"))
 
 
-def _beside_bundled(made: Library) -> Tables:
-    """The bundled tables, with one of them replaced."""
-    return Tables(lambda top: made if top == made.name else knowledge.load(top))
+def _library(top: str, source: list[str], modules: dict[str, Module]) -> Library:
+    return Library(top, tuple(source), {**modules})
+
+
+def _beside_bundled(*made: Library) -> Tables:
+    """The bundled tables, with some of them replaced."""
+    by_name = {one.name: one for one in made}
+    return Tables(lambda top: by_name.get(top) or knowledge.load(top))
+
+
+def renew_words(into: Path) -> Iterator[str]:
+    """Write what words mean anew into the tables that lie there: bases of classes may be in one that was rebuilt."""
+    bundled = Tables(knowledge.load)
+    for top in knowledge.bundled():
+        library = knowledge.load(top)
+        assert library is not None
+        if words_of(library, bundled) != library.words:
+            write_table(into / f"{top}.z", library, bundled)
+            yield f"{top:24}  what its words mean has changed"
+    knowledge.load.cache_clear()
 
 
 def _contradicted(surface: Surface, observed: Observed) -> Iterator[str]:
@@ -158,7 +177,8 @@ def build_stdlib(into: Path) -> Iterator[str]:
     tops = {name.partition(".")[0] for name in surface.names.modules}
     public = frozenset(top for top in tops if not top.startswith("_") and top not in _NOBODYS)
     tables = make_tables(surface, public, keep_plain=True)
-    total = sum(write_table(into / f"{top}.z", [version], table) for top, table in tables.items())
+    libraries = [_library(top, [version], table) for top, table in tables.items()]
+    total = sum(write_table(into / f"{one.name}.z", one, _beside_bundled(*libraries)) for one in libraries)
     knowledge.load.cache_clear()
     knowledge.bundled.cache_clear()
     yield f"{'stdlib':24}{version.split()[-1]:>14}{'':31}{total:9}  in {len(tables)} tables"

@@ -8,7 +8,8 @@ from pathlib import Path
 from tools.knowledge.annotations import Type
 from tools.knowledge.signatures import Signature
 from tools.knowledge.surface import ClassSurface, Surface
-from troth.analysis.knowledge import Class, Module, Sig, Tables
+from tools.knowledge.words import words_of
+from troth.analysis.knowledge import Class, Library, Module, Sig, Tables
 
 __all__ = ["make_tables", "write_table"]
 
@@ -28,10 +29,12 @@ def make_tables(surface: Surface, tops: frozenset[str], *, keep_plain: bool = Fa
     return tables
 
 
-def write_table(path: Path, source: list[str], modules: dict[str, Module]) -> int:
-    """Write the table; gives its size in bytes."""
-    text = json.dumps({"source": source, "modules": modules}, separators=(",", ":"), sort_keys=True, ensure_ascii=True)
-    path.write_bytes(zlib.compress(text.encode(), 9))
+def write_table(path: Path, library: Library, tables: Tables) -> int:
+    """Write the table of a package that stands among `tables`; gives its size in bytes."""
+    homes = sorted(library.modules)
+    head = {"source": library.source, "modules": homes, "words": words_of(library, tables)}
+    lines = (json.dumps(one, separators=(",", ":"), sort_keys=True) for one in (head, *map(library.module, homes)))
+    path.write_bytes(zlib.compress("\n".join(lines).encode("ascii"), 9))
     return path.stat().st_size
 
 

@@ -219,7 +219,7 @@ def _look_up(read: Gathered) -> None:
     imports = {one.module for facts in read.values() if isinstance(facts, FileFacts) for one in facts.imports}
     for top in {module.partition(".")[0] for module in imports}:
         library.async_names(top)
-        library.async_names(top, "a")
+        library.coroutine_names(top)
         library.only_async_names(top)
 
 

@@ -17,7 +17,6 @@ __all__ = ["Gathered", "gather", "read_facts", "source_of"]
 Gathered = dict[str, "FileFacts | bytes | Problem"]  # what another process read is packed
 _FREED_AT_ONCE = 24 << 20  # bytes
 _WORTH_A_PARSER = 30_000  # bytes of source; for fewer its import does not pay
-_FOR_MEANWHILE = 5  # the part of a share that it takes the time of
 _WORTH_A_PROCESS = 1_000_000  # bytes of source; reading fewer takes less time than a second process needs to pay
 
 
@@ -76,7 +75,8 @@ def gather(
 ) -> Gathered:
     """The facts of `paths`, packed where another process read them, or the reason why a file has none.
 
-    Where others read as well, this process reads a little less than they, and then does `meanwhile` with what it read.
+    Where others read as well, who also have to pack what they read, this process does `meanwhile` with what it read
+    until they are done.
     """
     _keep_pages()
     reader = _Reader(str(root), overlay)
@@ -86,8 +86,6 @@ def gather(
     parser = own_parser() if total >= _WORTH_A_PARSER else None
     shares: list[list[str]] = [[] for _ in range(count)]
     loads = [0] * count
-    if meanwhile is not None and count > 1:
-        loads[-1] = total // _FOR_MEANWHILE // count
     for path in sorted(paths, key=lambda p: (-sizes[p], p)):  # the largest first, each to whoever has least
         lightest = loads.index(min(loads))
         shares[lightest].append(path)

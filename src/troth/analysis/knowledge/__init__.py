@@ -6,8 +6,8 @@ spawns, which slot wants which color. The tables are written by `python -m tools
 themselves; nothing is read before it is asked for.
 """
 
-from troth.analysis.knowledge.library import Attributes, Class, Library, Module, Role, Roles, Sig, bundled, load
-from troth.analysis.knowledge.lookup import Found, Tables, bases, class_, find, fulfilled, method
+from troth.analysis.knowledge.library import Attributes, Class, Library, Module, Role, Roles, Sig, Word, bundled, load
+from troth.analysis.knowledge.lookup import Found, Tables, bases, class_, find, fulfilled, is_only_async, method
 
 __all__ = [
     "Attributes",
@@ -19,11 +19,13 @@ __all__ = [
     "Roles",
     "Sig",
     "Tables",
+    "Word",
     "bases",
     "bundled",
     "class_",
     "find",
     "fulfilled",
+    "is_only_async",
     "load",
     "method",
 ]

@@ -4,16 +4,19 @@ A type is written as an expression with fully qualified names: `aiohttp.client.C
 `x.Y | None`, `collections.abc.Callable[..., x.Y]`; builtins stand bare (`str`, `None`), `typing.Self` is the class of
 the receiver, `""` is not known. A name of the same package is always in the same table; a name of another package is
 looked for in that package's own table, and is a plain word where there is none.
+
+A table is lines of JSON under zlib. The first says what it was read from, which modules it tells of, and which words of
+them mean what (`words`); each module has a line of its own, which is parsed when somebody asks for that module.
 """
 
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict
 
-__all__ = ["Attributes", "Class", "Library", "Module", "Role", "Roles", "Sig", "bundled", "load"]
+__all__ = ["Attributes", "Class", "Library", "Module", "Role", "Roles", "Sig", "Word", "bundled", "load"]
 
 Role = Literal["consumes", "coroutine_function", "plain_function", "either"]
 Roles: TypeAlias = dict[str, Role]
@@ -34,6 +37,18 @@ flags:
     The method `__await__` is written with what awaiting the object gives.
     p  property: reading it is the call          c  classmethod          s  staticmethod
 No color flag: a plain function, `returns` is what it returns.
+"""
+
+Word = Literal["p", "c", "e", "m", "t", "s", "r", "o"]
+"""What a word means somewhere in a package, whatever class or module it stands in:
+    p  calling it gives a promise of any kind: flag a, g, m or w
+    c  calling it gives a coroutine
+    e  it is a class whose objects only `async` can enter or loop over, or gives such an object
+    m  a method that gives a coroutine, and nothing else in any class of the package
+    t  one of those that only classes have which are called async: `AsyncClient` beside a plain `Client`
+    s  a method that gives no promise
+    r  a property that gives a coroutine
+    o  a method that gives an awaitable or not (flag o): what it does is done without being awaited
 """
 
 
@@ -70,7 +85,22 @@ class Library:
     name: str
     source: tuple[str, ...]
     """What it was read from: `aiohttp 3.14.5`."""
-    modules: dict[str, Module]
+    modules: dict[str, Module | str]
+    """By their names; one that nobody has asked for yet as its line of JSON."""
+    words: dict[str, str] = field(default_factory=dict)
+    """The words that mean the same, separated by spaces, by the letters of all that they mean."""
+
+    def module(self, home: str) -> Module | None:
+        """What is known of one module; None where nothing is."""
+        known = self.modules.get(home)
+        if isinstance(known, str):
+            parsed: Module = json.loads(known)
+            self.modules[home] = known = parsed
+        return known
+
+    def meaning(self, word: Word) -> frozenset[str]:
+        """All words of the package that mean this."""
+        return frozenset(one for letters, words in self.words.items() if word in letters for one in words.split(" "))
 
 
 _TABLES = Path(__file__).parent / "tables"
@@ -85,8 +115,9 @@ def load(top_level: str) -> Library | None:
         packed = (_TABLES / f"{top_level}.z").read_bytes()
     except FileNotFoundError:
         return None
-    table = json.loads(zlib.decompress(packed))
-    return Library(top_level, tuple(table["source"]), table["modules"])
+    head, *lines = zlib.decompress(packed).decode("ascii").split("\n")
+    table = json.loads(head)
+    return Library(top_level, tuple(table["source"]), dict(zip(table["modules"], lines, strict=True)), table["words"])
 
 
 @cache

@@ -6,10 +6,15 @@ from typing import Literal
 
 from troth.analysis.knowledge.library import Class, Library, Module, Sig, load
 
-__all__ = ["Found", "Tables", "bases", "class_", "find", "fulfilled", "method"]
+__all__ = ["PLAIN_TWINS", "Found", "Tables", "bases", "class_", "find", "fulfilled", "is_only_async", "method"]
 
 _MOST_REEXPORTS = 20  # a chain is 1 to 4 long in real packages; a cycle between two tables must still end
 _PLAIN: Sig = ("", "", {})
+# `async with` and `async for` ask for the first, `with` and `for` for the second.
+PLAIN_TWINS: dict[Literal["__aenter__", "__aiter__"], str] = {"__aenter__": "__enter__", "__aiter__": "__iter__"}
+_REFUSING = frozenset({"aiohttp.client.ClientSession"})  # its `__enter__` is there to say that it must not be used
+_ONCE_BOTH = ("async_timeout.",)  # could be entered plainly in versions that old projects are written for
+_OPEN = ("pydantic", "typing", "collections", "types")  # tables of these do not tell whether one can loop over them
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,8 @@ class Tables:
                 return None
             if not rest:
                 return Found("module", home)
-            module = library.modules[home]
+            module = library.module(home)
+            assert module is not None
             target = module.get("x", {}).get(rest[0])
             if target is None:
                 return self._in_module(home, module, rest) or self._package(dotted, library)
@@ -123,7 +129,27 @@ class Tables:
         library = self.load(full.partition(".")[0])
         assert library is not None
         home, rest = _split(full, library)
-        return library.modules[home]["c"][".".join(rest)]
+        module = library.module(home)
+        assert module is not None
+        return module["c"][".".join(rest)]
+
+    def is_only_async(self, class_name: str, how: Literal["__aenter__", "__aiter__"]) -> bool:
+        """Whether objects of a class can be entered, or looped over, asynchronously alone."""
+        if class_name in _REFUSING and how == "__aenter__":
+            return True
+        if self.method(class_name, how) is None or self.method(class_name, PLAIN_TWINS[how]) is not None:
+            return False
+        if class_name.startswith(_ONCE_BOTH):
+            return False
+        if how == "__aenter__":
+            return True
+        if self.method(class_name, "__getitem__") is not None:
+            return False
+        lineage = self._lineage(class_name)
+        if any(name.partition(".")[0] in _OPEN for name, _ in lineage):
+            return False
+        bases = {base for _, known in lineage for base in known.get("b", ())}
+        return all(self.find(base) is not None and not base.startswith(_OPEN) for base in bases)
 
 
 def _split(dotted: str, library: Library) -> tuple[str, list[str]]:
@@ -140,7 +166,7 @@ def _split(dotted: str, library: Library) -> tuple[str, list[str]]:
 def _is_shadowed(parts: list[str], library: Library) -> bool:
     """Whether the package around a module gives its name to something else: `tenacity.retry` is the decorator."""
     *around, last = parts
-    parent = library.modules.get(".".join(around))
+    parent = library.module(".".join(around))
     if parent is None:
         return False
     if last in parent.get("f", ()) or last in parent.get("c", ()):
@@ -154,3 +180,4 @@ method = _BUNDLED.method
 fulfilled = _BUNDLED.fulfilled
 bases = _BUNDLED.bases
 class_ = _BUNDLED.class_
+is_only_async = _BUNDLED.is_only_async

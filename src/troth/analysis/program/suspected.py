@@ -51,7 +51,7 @@ def suspected(program: Program, modules: Sequence[Module]) -> dict[str, frozense
     for top in tops:
         in_source = program.installed_async(top)
         given |= library.async_names(top) | in_source
-        coroutines |= library.async_names(top, "a") | in_source
+        coroutines |= library.coroutine_names(top) | in_source
     names = own | given
     for module in modules:
         for c in module.facts.classes:

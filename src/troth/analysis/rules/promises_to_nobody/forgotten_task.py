@@ -13,7 +13,7 @@ in a handler none is offered, because waiting would hold up the answer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from troth.analysis.facts.model import body_of
 from troth.analysis.findings import Edit, Finding, Fix, Reason
@@ -69,6 +69,16 @@ CASES = [
     ),
 ]
 
+
+class _Unread(NamedTuple):
+    """What a call gives, bound to a name that nobody reads; `rest` are the statements after it."""
+
+    variable: str
+    made: Node
+    rest: tuple[Node, ...]
+    is_one: bool
+
+
 _WEB = ("fastapi", "starlette", "aiohttp", "quart", "sanic", "litestar", "flask", "django")
 
 
@@ -82,12 +92,14 @@ def check(program: Program) -> Iterator[Finding]:
                 c.rpartition(".")[2] in {"create_task", "ensure_future"} for c in facts.calls
             ):
                 continue
+            unread = list(_unread(body_of(facts)))
+            if not unread:
+                continue
             function = module.function(index)
-            body = body_of(facts)
             if _ends_with_the_loop(program, function):
-                yield from _left(program, function, body, at_the_end=True)
+                yield from _left(program, function, unread, at_the_end=True)
             elif _is_handler(program, function):
-                yield from _left(program, function, body, at_the_end=False)
+                yield from _left(program, function, unread, at_the_end=False)
 
 
 def _ends_with_the_loop(program: Program, function: Function) -> bool:
@@ -119,23 +131,30 @@ def _is_handler(program: Program, function: Function) -> bool:
     return False
 
 
-def _left(program: Program, function: Function, body: tuple[Node, ...], *, at_the_end: bool) -> Iterator[Finding]:
+def _unread(body: tuple[Node, ...]) -> Iterator[_Unread]:
+    """The statements of a body that bind what a call gives to a name that nobody reads."""
     for position, statement in enumerate(body):
         if statement[0] != "assign" or statement[1][0][0] != "name":
             continue
         made = statement[2]
-        if made[0] == "comp" and made[1] == "list":
+        is_one = made[0] != "comp" or made[1] != "list"
+        if not is_one:
             made = made[2][0]
         if made[0] != "call":
             continue
-        variable, at = statement[1][0][1], made[-1]
-        rest = body[position + 1 :]
-        if _reads(rest, variable) or _reads(body[:position], variable) or (at_the_end and _waits(rest)):
+        variable, rest = statement[1][0][1], body[position + 1 :]
+        if not _reads(rest, variable) and not _reads(body[:position], variable):
+            yield _Unread(variable, made, rest, is_one)
+
+
+def _left(program: Program, function: Function, unread: list[_Unread], *, at_the_end: bool) -> Iterator[Finding]:
+    for one in unread:
+        if at_the_end and _waits(one.rest):
             continue
-        call = next((one for one in program.calling.of(function) if one.at == at), None)
+        at = one.made[-1]
+        call = next((call for call in program.calling.of(function) if call.at == at), None)
         if call is not None and any(name in SPAWNERS for name in names_of(call.callee)):
-            is_one = made is statement[2]
-            yield _told(program, function, at, call.text, variable, at_the_end=at_the_end, is_one=is_one)
+            yield _told(program, function, at, call.text, one.variable, at_the_end=at_the_end, is_one=one.is_one)
 
 
 def _reads(node: Any, variable: str) -> bool:

@@ -145,12 +145,11 @@ class _Mocked(NamedTuple):
     decorated: tuple[int, int] | None = None  # the lines of the test that is decorated with it
 
 
-# What `_mocks` finds, as far as a glance at the text can tell: the name of the method that a mock may stand for.
-_REPLACING = re.compile(
-    r"""\.(?P<set>\w+)\s*=(?=[^=\n]*Mock\b)"""
-    r"""|(?:\.object|setattr)\(\s*[\w.]+\s*,\s*["'](?P<of>\w+)["'](?=[^)]*Mock\b)"""
-    r"""|(?:patch|setattr)\(\s*["'][\w.]+\.(?P<named>\w+)["'](?=[^)]*Mock\b)"""
-)
+# What `_mocks` finds, as far as a glance at the text can tell: the name of the method that a mock may stand for. The
+# first is looked for in the line before the mock, the others between it and the last `)` before it.
+_MOCK = re.compile(r"Mock\b")
+_SET = re.compile(r"\.(\w+)[^\S\n]*=[^=]*$")
+_GIVEN = re.compile(r"""(?:(?:\.object|setattr)\(\s*[\w.]+\s*,\s*["']|(?:patch|setattr)\(\s*["'][\w.]+\.)(\w+)["']""")
 
 
 _RESULT_BELOW = re.compile(r"(?:\.\w+)*\.(?:return_value|side_effect)\b")
@@ -175,13 +174,24 @@ def check(program: Program) -> Iterator[Finding]:
             continue
         lines: list[int] = []
         line, at = 1, 0
-        for found in _REPLACING.finditer(text):
-            if any(program.evidence.colors(found["set"] or found["of"] or found["named"])):
-                line, at = line + text.count("\n", at, found.start()), found.start()
+        for name, place in _replaced_in(text):
+            if any(program.evidence.colors(name)):
+                line, at = line + text.count("\n", at, place), place
                 lines.append(line)
         for function in dict.fromkeys(_outermost(module, line) for line in lines):
             for mocked in _mocks(tree_of(program, function)):
                 yield from _judge(program, module, mocked, text)
+
+
+def _replaced_in(text: str) -> Iterator[tuple[str, int]]:
+    """The names of what mocks seem to be put in the place of, with where each mock stands."""
+    for mock in _MOCK.finditer(text):
+        place = mock.start()
+        found = _SET.search(text, text.rfind("\n", 0, place) + 1, place)
+        if found is not None:
+            yield found[1], place
+        for one in _GIVEN.finditer(text, text.rfind(")", 0, place) + 1, place):
+            yield one[1], place
 
 
 def _outermost(module: Module, line: int) -> Function:
