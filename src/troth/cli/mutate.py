@@ -77,9 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--batch-size",
         type=int,
-        default=60,
+        default=15,
         metavar="N",
-        help="mutants per run of a checker, in different functions (default: 60)",
+        help="mutants per run of a checker, in different functions (default: 15)",
     )
     add("--jobs", type=int, default=1, metavar="N", help="test runs at a time, each in a copy of its own (default: 1)")
     add(
