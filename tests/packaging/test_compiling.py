@@ -1,5 +1,6 @@
 """The hook that compiles the analysis into a wheel: only where it is asked to, and never at the cost of the wheel."""
 
+import ast
 import importlib.util
 import sys
 from pathlib import Path
@@ -95,3 +96,37 @@ def test_the_flavor_is_whole(build):
     endings = {Path(importlib.util.find_spec(name).origin).suffix for name in names}
     assert len(names) > 100
     assert endings == ({".py"} if not compiled.is_compiled() else {".pyd"} if sys.platform == "win32" else {".so"})
+
+
+def test_nobody_looks_for_something_in_a_generator(build):
+    """`x in f()`, where `f` yields, raises once it is compiled: what mypyc makes of a generator has no such method."""
+    home = Path(compiled.__file__).parent
+    trees = {
+        path: ast.parse(path.read_text(encoding="utf-8"))
+        for part in build.PARTS
+        for path in sorted((home / part).rglob("*.py"))
+        if path.stem not in build.AS_THEY_ARE
+    }
+    defined = {path: _functions_of(tree) for path, tree in trees.items()}
+    everywhere = {name: is_one for known in defined.values() for name, is_one in known.items()}
+    assert everywhere["check"]
+    looking = [
+        f"{path.name}:{node.lineno}"
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare) and any(isinstance(one, ast.In | ast.NotIn) for one in node.ops)
+        for call in node.comparators
+        if isinstance(call, ast.Call)
+        for name in [call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")]
+        if defined[path].get(name, everywhere.get(name, False))
+    ]
+    assert not looking
+
+
+def _functions_of(tree):
+    """The functions of a module by their names, with whether they yield."""
+    return {
+        node.name: any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(node))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    }

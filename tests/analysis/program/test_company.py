@@ -22,6 +22,12 @@ SEEN = {
     "a parameter": f"async def use(orders):\n{AWAITED}async def drop(orders):\n    orders.erase_order(1)  # lost\n",
     "something imported": f"from shop import orders\nasync def use():\n{AWAITED}async def drop():\n    orders.erase_order(1)  # lost\n",
     "what a method hands on to": f"class Shop:\n{OF_SELF}    async def erase_order(self):\n        self.shop.erase_order(1)  # lost\n",
+    "what plain objects have as well": f"async def use(orders):\n{AWAITED}    orders.close()  # lost\n",
+    "a condition": f"async def use(orders):\n{AWAITED}async def look(orders):\n    if not orders.check_order(1):  # lost\n        return 1\n",
+    "one of several of a library": f"import shop\nasync def use(orders):\n{AWAITED}async def drop(x, load):\n"
+    "    orders = shop.Old() if x else load('shop')\n    orders.erase_order(1)  # lost\n",
+    "a class with a base of which nothing is known": f"import shop\nclass Orders(shop.Client):\n    def name_of(self): ...\n"
+    f"async def use(orders: Orders):\n{AWAITED}async def drop(orders: Orders):\n    orders.erase_order(1)  # lost\n",
     "one that is gathered does not count": f"import asyncio\nasync def use(orders):\n{AWAITED}    await asyncio.gather(orders.load_order(2))\n"
     "async def drop(orders):\n    orders.erase_order(1)  # lost\n",
 }
@@ -35,11 +41,20 @@ def test_a_call_that_stands_out_is_told_as_likely(text: str) -> None:
 
 
 SILENT = {
-    "too little company": "async def use(orders):\n    await orders.create_order(1)\n    await orders.load_order(1)\n    orders.erase_order(1)\n",
+    "too little company": "async def use(orders):\n    await orders.create_order(1)\n    await orders.load_order(1)\n"
+    "    await orders.find_orders(1)\n    orders.erase_order(1)\n",
+    "too little for what plain objects have as well": "async def use(orders):\n    await orders.create_order(1)\n"
+    "    await orders.load_order(1)\n    orders.close()\n",
+    "too little for a condition": "async def use(orders):\n    await orders.create_order(1)\n    await orders.load_order(1)\n"
+    "    if orders.check_order(1):\n        return 1\n",
+    "a condition, and one call is otherwise": f"async def use(orders):\n{AWAITED}    print(orders.order_url(1))\n"
+    "    if orders.check_order(1):\n        return 1\n",
+    "what an object is asked for": f"async def use(orders):\n{AWAITED}    if orders.is_open():\n        return 1\n",
     "it is called so by others too": f"async def use(orders):\n{AWAITED}    orders.erase_order(1)\n    orders.watch_order(1)\n    orders.count_order(1)\n",
     "its result is taken": f"async def use(orders):\n{AWAITED}    url = orders.order_url(1)\n    return url\n",
     "it sets the object up": f"async def use(orders):\n{AWAITED}    orders.set_currency('EUR')\n    orders.register(print)\n    orders.add_listener(print)\n",
-    "every other object has one": f"async def use(orders):\n{AWAITED}    orders.close()\n",
+    "every other object has one": f"async def use(orders):\n{AWAITED}    orders.append(1)\n    orders.clear()\n",
+    "the end of it is waited for": f"async def use(orders):\n{AWAITED}    orders.close()\n    await orders.wait_closed()\n",
     "in a plain function": f"async def use(orders):\n{AWAITED}def drop(orders):\n    orders.erase_order(1)\n",
     "the object of another class": f"class Shop:\n{OF_SELF}class Other:\n    async def erase_order(self):\n        self.shop.erase_order(1)\n",
     "a plain namesake in the project": f"class Orders:\n    def erase_order(self, x): ...\nasync def use(orders):\n{AWAITED}    orders.erase_order(1)\n",

@@ -129,10 +129,23 @@ SEEN = {
     "a method of what a call has made, awaited all over": "from chat import message\n"
     + "".join(f"async def say{n}():\n    await message({n}).send()\n" for n in range(12))
     + "async def main():\n    message('x').send()  # lost\n",
+    "a method of what a call has made, and never called otherwise": "from chat import parts\n"
+    + "".join(f"async def say{n}():\n    await parts('x').remove({n})\n" for n in range(4))
+    + "async def main():\n    parts('x').remove(1)  # lost\n    kept = []\n    kept.remove(1)\n",
+    "what a listener is given": "from discord.ext import commands\nclass Events(commands.Cog):\n    @commands.Cog.listener()\n"
+    "    async def on_member_join(self, member):\n        channel = member.guild.get_channel(1)\n        channel.send('hello')  # lost\n",
     "an async twin that is handed on to": "class Model:\n    def __init__(self, inner):\n        self.inner = inner\n"
     "    async def aclose(self):\n        self.inner.aclose()  # lost\n",
     "one of two classes that callers give": "import asyncio\nclass Near:\n    async def start(self): ...\nclass Far:\n    async def start(self): ...\n"
     "async def run(link):\n    link.start()  # lost\ndef near():\n    asyncio.run(run(Near()))\ndef far():\n    asyncio.run(run(Far()))\n",
+    "what an interface declares as plain, and all that implement it make async": "from abc import ABC, abstractmethod\n"
+    "class Base(ABC):\n    @abstractmethod\n    def refill_cart(self):\n        raise NotImplementedError\n"
+    "class Cart(Base):\n    async def refill_cart(self): ...\nasync def main(x):\n    x.refill_cart()  # lost\n",
+    "what hands a call on to many of its kind": "class Hooks:\n    def __init__(self, hooks):\n        self.hooks = hooks\n"
+    "    async def on_start_of_run(self):\n        for hook in self.hooks:\n            hook.on_start_of_run()  # lost\n"
+    "class Other:\n    async def on_start_of_run(self): ...\n",
+    "the executor of a loop that may be another": "import asyncio\nasync def main(f, loop=None):\n    loop = loop or asyncio.get_event_loop()\n"
+    "    loop.run_in_executor(None, f)  # lost\n",
     "the only definition of a telling name": "class A:\n    async def recompute_totals(self): ...\n"
     "async def main(x):\n    x.recompute_totals()  # lost\n",
 }
@@ -173,6 +186,14 @@ SILENT = {
     "an abstract method that one makes plain": "from abc import ABC, abstractmethod\nclass Base(ABC):\n    @abstractmethod\n"
     "    def load_all(self): ...\nclass Real(Base):\n    async def load_all(self): ...\nclass Other(Base):\n    def load_all(self):\n"
     "        return 1\nasync def main(x: Base):\n    x.load_all()\n",
+    "what an interface declares as plain, and one of those that implement it": "from abc import ABC, abstractmethod\n"
+    "class Base(ABC):\n    @abstractmethod\n    def refill_cart(self): ...\nclass Cart(Base):\n    async def refill_cart(self): ...\n"
+    "class Tray(Base):\n    def refill_cart(self):\n        return 1\nasync def main(x):\n    x.refill_cart()\n",
+    "a plain method that does nothing unless it is overridden": "class Base:\n    def refill_cart(self):\n        pass\n"
+    "class Cart(Base):\n    async def refill_cart(self): ...\nasync def main(x):\n    x.refill_cart()\n",
+    "what hands a call on to the object that it wraps": "class Hooks:\n    def __init__(self, hook):\n        self.hook = hook\n"
+    "    async def on_start_of_run(self):\n        self.hook.on_start_of_run()\n"
+    "class Other:\n    async def on_start_of_run(self): ...\n",
     "gathered out of pairs": "import asyncio\nasync def f(x): ...\nasync def main(xs):\n    jobs = []\n    for x in xs:\n"
     "        jobs.append((f(x), x))\n    done = await asyncio.gather(*(job[0] for job in jobs))\n    ids = [job[1] for job in jobs]\n"
     "    for one, x in zip(done, ids, strict=False):\n        print(x.name, one.name)\n",

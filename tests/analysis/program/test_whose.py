@@ -96,22 +96,42 @@ def test_siblings_of_another_library(text: str, codes: list[str]) -> None:
     assert [code for code, path, _ in found({**others, "app.py": text}) if path == "app.py"] == codes
 
 
-def test_the_neighbour_of_a_script() -> None:
-    """A folder that is no package comes first where a script in it imports, whatever lies elsewhere."""
-    files = {
-        "libs/screen/__init__.py": "class Screen:\n    async def update(self): ...\n",
-        "tasks/__init__.py": "",
-        "tasks/vm/screen.py": "class Screen:\n    def update(self): ...\n",
-        "tasks/vm/main.py": "from screen import Screen\nscreen = Screen()\ndef go():\n    screen.update()\n",
-    }
-    texts = {path: text.encode() for path, text in files.items()}
-    project = Project(Path("/nowhere"), tuple(sorted(texts)), ("libs", ""))
-    assert analyse(project, overlay=texts).findings == ()
+@pytest.mark.parametrize(
+    ("awaited", "bare", "told"),
+    [
+        pytest.param(40, 1, 1, id="one that does not"),
+        pytest.param(40, 3, 3, id="three of forty"),
+        pytest.param(12, 2, 0, id="two of a dozen"),
+    ],
+)
+def test_a_common_word_awaited_all_over(awaited: int, bare: int, told: int) -> None:
+    """Of a short name and a common word nearly all have to await; a few that do not are the ones that are told of."""
+    uses = {f"use_{n}.py": "async def use(ctx):\n    await ctx.send(1)\n" for n in range(awaited)}
+    lost = {f"app_{n}.py": "async def main(ctx):\n    ctx.send(1)\n" for n in range(bare)}
+    assert len(found({**uses, **lost})) == told
 
 
-def test_the_path_that_pytest_gives() -> None:
-    """Files in the folder of a test are plain ones, whatever paths the project has."""
-    paths = "class DiskPath:\n    async def write_lines(self, text): ...\n"
-    uses = "".join(f"async def use_{n}(file_path):\n    await file_path.write_lines('x')\n" for n in range(6))
-    test = "async def test(tmp_path):\n    file_path = tmp_path / 'a'\n    file_path.write_lines('x')\n"
-    assert found({"paths.py": paths, "uses.py": uses, "test_a.py": test}) == []
+@pytest.mark.parametrize(("awaited", "told"), [pytest.param(12, 1, id="many"), pytest.param(6, 0, id="some")])
+def test_an_argument_that_everybody_else_awaits(awaited: int, told: int) -> None:
+    """What is handed on unawaited may be meant so, unless many await the same words and nobody does otherwise."""
+    uses = {f"use_{n}.py": "async def use(paint):\n    show(await paint.pick_color(1))\n" for n in range(awaited)}
+    app = "from unknown import Card\nasync def main(paint):\n    return Card(color=paint.pick_color(1))\n"
+    assert len([one for one in found({**uses, "app.py": app}) if one[1] == "app.py"]) == told
+
+
+@pytest.mark.parametrize(
+    ("caller", "told"),
+    [
+        pytest.param(
+            "def start_{}(screen, endpoint):\n    screen.show(endpoint.post_form(1))\n", 1, id="plain functions"
+        ),
+        pytest.param("async def start_{}(endpoint):\n    endpoint.post_form(1)\n", 0, id="async functions"),
+    ],
+)
+def test_callers_that_cannot_await(caller: str, told: int) -> None:
+    """A plain function gives the promise to somebody else, and says little of what an async one has to do with it."""
+    uses = "".join(f"async def use_{n}(endpoint):\n    await endpoint.post_form(1)\n" for n in range(6))
+    others = "".join(caller.format(n) for n in range(6))
+    app = "async def main(endpoint):\n    endpoint.post_form(1)\n"
+    last = len(f"{uses}{others}{app}".splitlines())
+    assert len([one for one in found({"app.py": uses + others + app}) if one[2] == last]) == told

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from troth.analysis.facts.model import speaks_of
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.consumers import looks_like_keeper, looks_like_runner
+from troth.analysis.program.consumers import awaits_a_value, looks_like_keeper, looks_like_runner
+from troth.analysis.program.entities import Function
 
-__all__ = ["collect_uses"]
+__all__ = ["collect_uses", "uses_contents"]
 
 _OF_COROUTINES = frozenset({"send", "throw", "close", "cr_frame", "cr_code", "cr_await", "cr_running"})
 
@@ -20,6 +22,23 @@ def collect_uses(node: Any, name: str, uses: set[str], *, inside: bool = False) 
         _look_inside(node, name, uses)
     else:
         _walk(node, name, uses, "other")
+
+
+def uses_contents(function: Function, name: str) -> bool:
+    """Whether the class around gives the contents of a collection that it keeps to anybody, or awaits them."""
+    owner = function.class_around
+    if owner is None:
+        return False
+    uses: set[str] = set()
+    awaits = False
+    for method in (owner.module.function(index) for indexes in owner.methods.values() for index in indexes):
+        f = method.facts
+        if speaks_of(f, (name,)):
+            collect_uses(method.body(), name, uses, inside=True)
+            awaits = awaits or any(looks_like_keeper(callee) for callee in (*f.calls, *f.awaited))
+            awaits = awaits or awaits_a_value(method.body())
+    # In a function that could await, the contents are meant to be results unless somebody awaits or runs them.
+    return bool(uses & {"awaited", "other"}) and (awaits or not function.is_async)
 
 
 def _look_inside(node: Any, name: str, uses: set[str]) -> None:

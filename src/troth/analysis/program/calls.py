@@ -138,6 +138,10 @@ class Calls:
 
     def _perhaps(self, known: list[Value], node: Node, values: Arguments, scope: Evaluator) -> Value | None:
         """What calling one of several gives where one more is unknown: a guess, if the others are all async."""
+        # Of a library that nobody knows, or of a loop (only loops have `run_in_executor`), the unknown one is another.
+        if known and (all(isinstance(m, External) for m in known) or callee_text(node[1]).endswith(".run_in_executor")):
+            first = known[0]
+            return self._program.evidence.call(node, scope, external=first.path if isinstance(first, External) else "")
         if not known or not all(_is_async_method(m) for m in known):
             return None
         results = [self.call(m, node, values, scope) for m in known]

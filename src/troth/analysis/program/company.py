@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Company"]
 
 _FEW = 3  # of so many that are awaited, one may be called otherwise
-_FEWEST = 4  # methods of an object that are awaited
+_FEWEST = 4  # methods of an object that are awaited; of two or three that often is all that is async about it
 _UNNAMED = frozenset({"self", "cls", "?"})
 _TELLING = 5  # letters; shorter names mean many things
 # What sets an object up is plain in most libraries, however async the rest is.
@@ -30,6 +30,15 @@ _SETTING_UP = re.compile(
     r"(?:on|set|is|has|with|to|from|as|add|include|expire|call|use|mark|track|log)_|(?:un)?register|configure|(?:en|dis)able"
     r"|\w+_(?:listener|handler|callback|hook|nowait|soon|later|sync)$"
 )
+# What objects do that are async through and through, though others do it at once.
+_DOING = frozenset(
+    """
+    close commit connect delete disconnect download execute executemany fetch flush insert login logout ping publish
+    query refresh rollback save send send_bytes send_json send_message send_text shutdown start stop subscribe
+    unsubscribe upload wait
+    """.split()  # noqa: SIM905  a list of words
+)
+_ENDING = frozenset({"close", "disconnect", "shutdown", "start", "stop"})
 
 
 class _Kept(NamedTuple):
@@ -56,36 +65,50 @@ class Company:
         if not objects:
             return False
         for callee in function.facts.calls:
-            if callee.rpartition(".")[0] in objects and self._speaks(callee, function, objects) is not None:
+            receiver, _, name = callee.rpartition(".")
+            kept = self._here(receiver, function) if receiver in objects else None
+            if kept is not None and _speaks(name, kept, is_tested=False):
                 return True
         return False
 
-    def speak_of(self, text: str, function: Function) -> Reason | None:
-        """Why a callee, as it is written in `function`, is believed to give a promise."""
-        kept = self._speaks(text, function, self._in(function.module))
-        if kept is None:
+    def speak_of(self, text: str, function: Function, *, is_tested: bool) -> Reason | None:
+        """Why a callee, as it is written in `function`, is believed to give a promise.
+
+        Where the result is tested, more has to speak for it.
+        """
+        receiver, _, name = text.rpartition(".")
+        if self._program.evidence.is_plain_somewhere(name):
             return None
-        receiver = text.rpartition(".")[0]
-        plainly = len(kept.bare - kept.awaited) - 1  # without this one
+        kept = self._here(receiver, function)
+        if kept is None or not _speaks(name, kept, is_tested=is_tested):
+            return None
+        plainly = len(kept.bare - kept.awaited - {name})
         told = f"{len(kept.awaited)} other methods of `{receiver}` are awaited here, {plainly or 'none'} called plainly"
         return Reason(told, function.module.path, kept.line)
 
-    def _speaks(self, text: str, function: Function, objects: _Objects) -> _Kept | None:
-        receiver, _, name = text.rpartition(".")
-        homes = objects.get(receiver)
-        kept = None if homes is None else homes.get(_home(function, receiver))
-        if kept is None or name in kept.awaited or len(kept.bare - kept.awaited - {name}) * _FEW > len(kept.awaited):
-            return None
-        if name in GENERIC or len(name) < _TELLING or name.startswith("_") or _SETTING_UP.match(name):
-            return None
-        return None if self._program.evidence.colors(name)[1] else kept
+    def _here(self, receiver: str, function: Function) -> _Kept | None:
+        homes = self._in(function.module).get(receiver)
+        return None if homes is None else homes.get(_home(function, receiver))
 
     def _in(self, module: Module) -> _Objects:
-        """The objects of a file of which several methods are awaited."""
+        """The objects of a file of which enough methods are awaited to speak for others."""
         known = self._known.get(module.path)
         if known is None:
             known = self._known[module.path] = _objects(module.facts.functions)
         return known
+
+
+def _speaks(name: str, kept: _Kept, *, is_tested: bool) -> bool:
+    """Whether the company that a call keeps speaks for it; what is tested, or done by plain objects too, needs more."""
+    if name in kept.awaited or name.startswith("_") or _SETTING_UP.match(name):
+        return False
+    if name in _ENDING and any(one.startswith("wait") for one in kept.awaited):
+        return False  # `writer.close()`, and then `await writer.wait_closed()`
+    is_told_less = is_tested or name in _DOING
+    plainly = len(kept.bare - kept.awaited - {name})
+    if plainly * _FEW > len(kept.awaited) or (plainly and is_told_less):
+        return False
+    return (name in _DOING and not is_tested) or (name not in GENERIC and len(name) >= _TELLING)
 
 
 def _objects(functions: tuple[FunctionFacts, ...]) -> _Objects:

@@ -160,7 +160,7 @@ class Consumers:
         """What a parameter of the project, or a field of a class whose objects are made, is annotated to be."""
         if isinstance(func, FunctionValue) and isinstance(func.function, Function):
             param = self._param_of(func, func.function, position, name)
-            return None if param is None or param[1] is None else self._program.parameter(func.function, param)
+            return None if param is None or param[1] is None else self._program.parameters.of(func.function, param)
         if not isinstance(func, ClassObject) or not isinstance(func.cls, Class) or name is None:
             return None
         for ancestor in self._program.classes.order(func.cls):
@@ -295,7 +295,7 @@ class Consumers:
 
     def _by_param(self, function: Function, param: Param) -> str:
         if param[1] is not None:
-            declared = self._program.parameter(function, param)
+            declared = self._program.parameters.of(function, param)
             if declared is not None:
                 return (
                     f"`{function.qualname}`, whose `{param[0]}` is no awaitable"

@@ -224,7 +224,7 @@ class Evaluator:
                 known = self.program.summary(function).narrowed.get(inside, {}).get(name)
                 if known is not None:
                     return known
-            value = self.program.parameter(function, param)
+            value = self.program.parameters.of(function, param)
             if is_around and self.function is not None and self.function.is_async and _says_little(value):
                 return self.program.passed.wrapped(function, name) or value
             return value
@@ -247,9 +247,11 @@ class Evaluator:
         if base is None:
             inner = node[1]
             name = inner[1] if inner[0] == "name" else inner[2] if inner[0] == "attr" else ""
-            base = self.program.by_convention(name) if name else None
+            base = self.program.parameters.by_convention(name) if name else None
             if base is None and name:
                 base = self.program.passed.behind(inner, self.function, node[2])
+            if base is None and name and self.function is not None:
+                base = self.program.kept_as.behind(inner, self.function, node[2])
         return self.attribute(base, node[2], node[3], node[1])
 
     def attribute(self, base: Value | None, name: str, at: At, base_node: Node | None = None) -> Value | None:
@@ -402,7 +404,7 @@ class Evaluator:
         if function is None or function.owner is None:
             return None
         params = function.facts.params
-        receiver = self.program.parameter(function, params[0]) if params else None
+        receiver = self.program.parameters.of(function, params[0]) if params else None
         return SuperOf(function.owner, receiver or Instance(function.owner))
 
     def on_await(self, node: Node) -> Value | None:

@@ -53,6 +53,7 @@ class Evidence:
         self._async_users: MutableMapping[tuple[str, str], bool] = {} if program is None else program.answers()
         self._derived: MutableMapping[tuple[object, str], bool] = {} if program is None else program.answers()
         self._wrapped: MutableMapping[str, bool] = {} if program is None else program.answers()
+        self._bodied: MutableMapping[str, bool] = {} if program is None else program.answers()
         self._places: MutableMapping[str, tuple[str, int]] = {}
         self.siblings = Siblings(program)
         self._generators: MutableSet[str] = set()  # names of async generators: calling one gives no coroutine
@@ -116,6 +117,23 @@ class Evidence:
         """How many definitions of that name are async, and how many are not."""
         return self._async[name], self._plain[name]
 
+    def is_plain_somewhere(self, name: str) -> bool:
+        """Whether a function of that name is plain, other than a method that only declares what subclasses have.
+
+        The interfaces of many projects are plain, and all that implements them is `async def`.
+        """
+        if not self._plain[name]:
+            return False
+        if not self._async[name]:
+            return True
+        known = self._bodied.get(name)
+        if known is None:
+            known = self._bodied[name] = any(
+                not (f.is_async or (f.is_abstract and f.decorated_with("abstractmethod")))
+                for f in self._program.calling.functions_named(name)
+            )
+        return known
+
     def has_shapes(self, name: str) -> bool:
         """Whether calls of that name may give several things: plain and async definitions, or async generators too."""
         return (self._async[name] > 0 and self._plain[name] > 0) or name in self._generators
@@ -168,7 +186,8 @@ class Evidence:
             reason = Reason(f"`{callee[2]}` is how the async twin of a method is called")
         witness = None
         if reason is None and scope.function.is_async:
-            witness = self.siblings.speak_of(text, scope.function, external)
+            whose = "" if self._is_of_unknown_base(external, scope) else external
+            witness = self.siblings.speak_of(text, scope.function, whose)
             reason = witness.reason if witness is not None else None
         if reason is None or _asks_for_color(scope.function):
             return None
@@ -178,10 +197,13 @@ class Evidence:
             site.is_firm = witness is not None and witness.firm
         return Coroutine(site, lambda: None)
 
-    def by_company(self, node: Node, scope: Evaluator, given: External | None) -> Reason | None:
-        """Why an unknown callee, whose result is thrown away, is believed to give a promise all the same.
+    def by_company(
+        self, node: Node, scope: Evaluator, given: tuple[External, ...], *, is_tested: bool
+    ) -> Reason | None:
+        """Why an unknown callee, whose result is thrown away or tested, is believed to give a promise all the same.
 
-        Only there: what takes the result of a method of an async object may well take it from a plain one.
+        Only there: what takes the result of a method of an async object may well take it from a plain one. `given` is
+        what the call gives, as far as it is known to come from a library.
         """
         callee, function = node[1], scope.function
         if callee[0] != "attr" or function is None or not function.is_async or _asks_for_color(function):
@@ -189,11 +211,13 @@ class Evidence:
         text = callee_text(callee)
         if _STAND_IN.search(text.rpartition(".")[0]) or callee[1][1] in scope.plainly_entered:
             return None
-        if given is not None and library.knows(given.path.partition(".")[0]) and not is_carried(given.path):
-            return None  # what the table of a library does not say is not so
-        if self._is_nobodys(callee, scope) or self._is_plain_elsewhere(callee[2], scope.module.path):
+        if self._is_nobodys(callee, scope) and not self._is_of_unknown_base(OF_NOBODY, scope):
             return None
-        return self._program.company.speak_of(text, function)
+        if any(library.knows(one.path.partition(".")[0]) and not is_carried(one.path) for one in given):
+            return None  # what the table of a library does not say is not so
+        if self._is_plain_elsewhere(callee[2], scope.module.path):
+            return None
+        return self._program.company.speak_of(text, function, is_tested=is_tested)
 
     def _is_nobodys(self, callee: Node, scope: Evaluator) -> bool:
         """Whether the receiver is known, and neither its class nor one that derives from it has the method.
@@ -294,9 +318,9 @@ class Evidence:
             or self._is_plain_elsewhere(name, asking)
         ):
             return None
-        count, plain = self.colors(name)
+        count = self._async[name]
         telling = self._methods[name] if is_test(asking) else self._methods[name] - self._rehearsed[name]
-        if not telling or plain or self._may_override_a_library(name) or self._is_wrapped(name):
+        if not telling or self.is_plain_somewhere(name) or self._may_override_a_library(name) or self._is_wrapped(name):
             return None
         path, line = self._places[name]
         which = "the only definition" if count == 1 else f"all {count} definitions"
@@ -346,7 +370,7 @@ class Evidence:
 
     def _is_async_twin(self, name: str) -> bool:
         """Whether a method is called as async twins are, and nothing plain in the project is called so."""
-        return ASYNC_BY_NAME.match(name) is not None and not self.colors(name)[1]
+        return ASYNC_BY_NAME.match(name) is not None and not self.is_plain_somewhere(name)
 
     def _is_plain_elsewhere(self, name: str, asking: str) -> bool:
         """Whether a library that the asking file imports has a plain method of that name."""
@@ -393,8 +417,8 @@ class Evidence:
         name, owner = callee[2], function.class_around
         if callee[1] in {("name", "self"), ("name", "cls")}:
             return owner is not None and self.is_in_family(name, owner)
-        if name == function.name:
-            return False  # a wrapper that hands the call on, mostly to an object of a library
+        if name == function.name:  # a wrapper that hands the call on, mostly to an object of a library
+            return function.is_async and _is_one_of_several(callee[1], function)
         around = "" if owner is None else owner.name.lower()
         if self._owners.get(name, set()) == {around} and (
             callee[1][0] == "attr"
@@ -407,7 +431,7 @@ class Evidence:
             return True
         if self._adds_to_a_library(name):
             return False  # other objects of the library may have it too
-        return function.is_async and self._methods[name] < _MANY_DEFINITIONS
+        return function.is_async and self._methods[name] - self._rehearsed[name] < _MANY_DEFINITIONS
 
     def _is_made_elsewhere(self, origin: str) -> bool:
         """Whether a variable holds what a method gives that nobody in the project defines: `wire.get_proxy()`."""
@@ -455,6 +479,7 @@ def counted(path: str, functions: tuple[FunctionFacts, ...]) -> Evidence:
 
 BY_PROTOCOL = frozenset({"__aenter__", "__aexit__", "__anext__"})
 _MANY_DEFINITIONS = 3
+_PARTS_OF_FOR = 7  # of the statement; a row of names may begin with that word too
 _STAND_IN = re.compile(r"(?i)(?:^|[._])(?:mock|magicmock|stub|spy)|mock(?:$|\.)")
 _ASGI_CALL = "an ASGI application is called with `scope`, `receive` and `send`"
 _OVERRIDDEN = "`{}`, which overrides it, is `async def`"
@@ -462,6 +487,17 @@ _OVERRIDDEN = "`{}`, which overrides it, is `async def`"
 
 _TELLING = 5  # letters; shorter names mean many things
 _OF_A_CLASS = re.compile(r"(?:^|\.)[A-Z][^.()]*\.[^.]+$")  # `Api.whoami`, not `Api().whoami`
+
+
+def _is_one_of_several(receiver: Node, function: Function) -> bool:
+    """Whether a loop goes through the receivers: what hands a call on to many of a kind is of that kind itself."""
+    left: list[Node] = list(function.body()) if receiver[0] == "name" else []
+    while left:
+        node = left.pop()
+        if node[0] == "for" and len(node) == _PARTS_OF_FOR and node[2] == receiver:
+            return True
+        left += [part for part in node if part.__class__ is tuple and part]
+    return False
 
 
 def _is_query(instance: Instance) -> bool:

@@ -13,25 +13,24 @@ from troth.analysis.facts.model import declares_scope
 from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.facts.reading import TRUE
 from troth.analysis.findings import Reason
+from troth.analysis.program.attributes import uses_contents
 from troth.analysis.program.awaited_values import is_awaited_from
 from troth.analysis.program.calls import callee_text
-from troth.analysis.program.consumers import looks_like_keeper, mentions_awaitable, never_awaitable
+from troth.analysis.program.consumers import looks_like_keeper
 from troth.analysis.program.conventions import response_of
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import WITH_A_CONSTANT, _at_of
 from troth.analysis.program.evidence import is_test
 from troth.analysis.program.holding import (
-    has_dict,
     holds_promise,
-    is_future,
-    is_mixed,
     is_promise,
     is_sure,
     promises,
 )
 from troth.analysis.program.ledger import LOOKING_INSIDE, State, last_part
-from troth.analysis.program.library import LibraryClass, LibraryFunction
-from troth.analysis.program.narrowing import Narrowing, asks_for_method, asks_for_mode
+from troth.analysis.program.library import LibraryFunction
+from troth.analysis.program.narrowing import asks_for_method, asks_for_mode
+from troth.analysis.program.returning import Returning
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
 from troth.analysis.program.values import (
     NONE,
@@ -39,7 +38,6 @@ from troth.analysis.program.values import (
     AsyncGenerator,
     Awaitable,
     AwaitableContext,
-    AwaitableObject,
     Builtin,
     CallableType,
     Coroutine,
@@ -50,7 +48,6 @@ from troth.analysis.program.values import (
     Nothing,
     Table,
     TupleOf,
-    Union,
     Value,
     members_of,
     union,
@@ -58,7 +55,6 @@ from troth.analysis.program.values import (
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program.sites import Promise
 
 __all__ = ["Flow"]
 
@@ -109,7 +105,7 @@ _EXPECTING_ERRORS = frozenset({"raises", "assertRaises", "assertRaisesRegex", "R
 _UNBOUND: Any = object()
 
 
-class Flow(Narrowing):
+class Flow(Returning):
     """One walk through one function."""
 
     def run(self) -> Flow:
@@ -197,8 +193,8 @@ class Flow(Narrowing):
             self._throw_away(node[1][-1])
         else:
             value = self.value(node)
-            if kind == "call" and (value is None or isinstance(value, External)):
-                self._tell_by_company(node, value)
+            if kind == "call":
+                self._tell_by_company(node, value, "dropped")
             if value is None or (self._expects_error and (_is_made_by_plain_function(value) or _calls_a_result(node))):
                 return  # the error that is expected may well come before there is a coroutine
             self._drop(value, node)
@@ -242,14 +238,23 @@ class Flow(Narrowing):
             elif isinstance(member, Awaitable | Instance) and self.inside.is_async and _is_new_future(node):
                 self._tell_of_future(node)
 
-    def _tell_by_company(self, node: Node, value: External | None) -> None:
+    def test(self, node: Node) -> None:
+        value = self.value(node)
+        self.misuse(value, "condition", _at_of(node))
+        if node[0] == "call":
+            self._tell_by_company(node, value, "condition")
+
+    def _tell_by_company(self, node: Node, value: Value | None, kind: str) -> None:
         """Nothing is known of the callee but that all else that is asked of its object is awaited."""
-        why = None if self._expects_error else self.program.evidence.by_company(node, self, value)
+        given = tuple([one for one in members_of(value) if isinstance(one, External)])
+        if self._expects_error or (value is not None and len(given) < len(members_of(value))):
+            return
+        why = self.program.evidence.by_company(node, self, given, is_tested=kind == "condition")
         if why is not None:
             site = self.site(None, node[-1], callee_text(node[1]), "coroutine", lambda: (why,), sure=False)
             if site is not None:
                 site.by_siblings = True
-                self.incident("dropped", site)
+                self.incident(kind, site)
 
     def _tell_of_future(self, node: Node) -> None:
         """A future that nobody holds can never be done: whoever makes one waits for it or gives it on."""
@@ -326,7 +331,7 @@ class Flow(Narrowing):
             elif (
                 looks_like_keeper(callee_text(target[1]))
                 or self._fills_for_caller(target[1])
-                or (target[1][0] == "attr" and self.program.uses_contents(self.inside, target[1][2]))
+                or (target[1][0] == "attr" and uses_contents(self.inside, target[1][2]))
             ):
                 self.keep(value)
             else:
@@ -405,114 +410,13 @@ class Flow(Narrowing):
             self.returns.append(None)  # in the other mode something else comes back
         if value is not None:
             if self.inside.is_async and not self.inside.is_generator:
-                self._returned(value, statement)
+                self.returned(value, statement)
             else:
-                self._return_container(value, statement)
+                self.returned_inside(value, statement)
         elif statement[1] is not None and statement[1][0] in {"await", "dict", "list", "const", "fstr"}:
             self._returned_result = True
         self._leave()
         self.alive = False
-
-    def _returned(self, value: Value, statement: Node) -> None:
-        members = [m for m in members_of(value) if not isinstance(m, Nothing)]
-        if statement[1][0] in {"await", "const", "fstr", "compare", "not"} or (
-            members and all(isinstance(m, Builtin) for m in members)
-        ):
-            self._returned_result = True
-        arms = statement[1][1] if statement[1][0] == "or" else statement[1][2:4] if statement[1][0] == "ifexp" else ()
-        if any(arm[0] in {"await", "const", "dict", "list", "fstr"} and arm != ("const", "None") for arm in arms):
-            self._returned_result = True
-        promised = [m for m in members if isinstance(m, Coroutine) or is_future(m)]
-        if not promised:
-            self._return_container(value, statement)
-            return
-        for member in promised:
-            site: Site | None = member.site  # type: ignore[union-attr]
-            is_arm = statement[1][0] in {"ifexp", "or", "and"}
-            if site is None or (len(promised) < len(members) and site not in self.pending and not is_arm):
-                continue  # a call that may give either
-            if site.is_query and member is not None and self._is_declared_otherwise(member):
-                site.is_quiet = False
-            if site not in self.pending or self.pending[site] & PENDING or self._must_be_result(site):
-                self.incident("returned", site, variable=self.variables.get(site, ""), sure=promised == members)
-        self.keep(value)
-
-    def _must_be_result(self, site: Site) -> bool:
-        """Whether what is kept elsewhere as well, and never awaited on the way, is declared to be a result here."""
-        return not self.pending[site] & AWAITED and self._is_declared_result()
-
-    def _is_declared_result(self) -> bool:
-        """Whether the function is annotated to give something that can certainly not be awaited."""
-        if self.inside.facts.returns is None:
-            return False
-        declared = self.program.types.annotated(
-            self.inside.facts.returns, self.module, self.inside.parent, self.inside.owner
-        )
-        return never_awaitable(declared, self.program)
-
-    def _is_declared_otherwise(self, query: Value) -> bool:
-        """Whether the function is annotated to give objects of other classes than that of the query it returns."""
-        returns = self.inside.facts.returns
-        if returns is None or not isinstance(query, AwaitableObject):
-            return False
-        declared = self.program.types.annotated(returns, self.module, self.inside.parent, self.inside.owner)
-        real = [m for m in members_of(declared) if not isinstance(m, Nothing)]
-        return all(isinstance(m, Builtin | TupleOf | Instance) for m in real) and not any(
-            isinstance(m, Instance) and m.cls is query.instance.cls for m in real
-        )
-
-    def _return_container(self, value: Value, statement: Node) -> None:
-        """A dict of results with a promise in it is hardly meant, nor a list of both; a list of promises may be."""
-        if not holds_promise(value):
-            return
-        members = [m for m in members_of(value) if not isinstance(m, Nothing)]
-        if any(map(is_promise, members)) or self._is_made_for_caller(value):
-            self.keep(value)
-        elif self._declared_otherwise():
-            for promise in promises(value):
-                self.misuse(promise, "returned inside", statement[2])
-        elif any(has_dict(m) for m in members):
-            self.hand_over(value, "a dict that is returned", statement[2])
-        elif self.inside.is_async and (any(is_mixed(m) for m in members) or self._promises_results()):
-            self.hand_over(value, "a collection that is returned", statement[2])
-        else:
-            self.keep(value)
-
-    def _is_made_for_caller(self, value: Value) -> bool:
-        """Whether a promise in what is returned is announced, or is that of a function made on the spot for it."""
-        returns = self.inside.facts.returns
-        if returns is not None:
-            return mentions_awaitable(returns, ("Awaitable", "Coroutine", "Future", "Task"))
-        sites = [promise.site for promise in promises(value)]
-        return all(
-            site is not None
-            and isinstance(site.target, Function)
-            and site.target.parent is self.inside
-            and not self.program.evidence.siblings.is_awaited(site.target.name)
-            for site in sites
-        )
-
-    def _promises_results(self) -> bool:
-        """Whether the annotation of the result says nothing of promises, though not what its items are."""
-        returns = self.inside.facts.returns
-        return returns is not None and not mentions_awaitable(returns)
-
-    def _declared_otherwise(self) -> bool:
-        """Whether the annotation of the result says what its items are, and that they are no promises."""
-        returns = self.inside.facts.returns
-        if returns is None:
-            return False
-        declared = self.program.types.annotated(returns, self.module, self.inside.parent, self.inside.owner)
-        members = [m for m in members_of(declared) if not isinstance(m, Nothing)]
-        return bool(members) and all(
-            (isinstance(m, Builtin) and bool(m.args) and never_awaitable(m.args[-1], self.program))
-            or (
-                isinstance(m, TupleOf)
-                and self.inside.is_async  # a plain function cannot await the parts of a pair; its caller can
-                and all(never_awaitable(i, self.program) for i in m.items)
-            )
-            for m in members
-        )
 
     def s_if(self, statement: Node) -> None:
         test = statement[1]
@@ -633,7 +537,7 @@ class Flow(Narrowing):
             if self._expects_error and not is_async and isinstance(value, AsyncContext):
                 self.keep(value)
                 return  # the error that it raises is expected, and what follows is never reached
-            self._check_with(value, node, at, is_async=is_async)
+            self.entered_by(value, node, at, is_async=is_async)
             entered = self.entered(value, is_async=is_async)
             if is_async and target is not None and (entered is None or isinstance(entered, External)):
                 entered = response_of(self.program, node) or entered
@@ -651,53 +555,6 @@ class Flow(Narrowing):
         self._expects_error = outside
         if masked:
             self._masks.pop()
-
-    def _check_with(self, value: Value | None, node: Node, at: At, *, is_async: bool) -> None:
-        for member in members_of(value):
-            if isinstance(value, Union):
-                self.keep(member)
-                continue
-            if isinstance(member, Coroutine) and member.site is not None:
-                if is_async:
-                    self.misuse(member, "async with", _at_of(node))
-                else:
-                    self.misuse(member, "with", _at_of(node))
-            elif isinstance(member, AsyncContext) and member.site is not None:
-                if not is_async:
-                    self.incidents[at, "plain with"] = Incident("plain with", member.site, at, sure=member.site.sure)
-                self.keep(member)
-            elif isinstance(member, Instance) and not is_async:
-                self._check_plain_with(member, node, at)
-            else:
-                self.keep(member)
-
-    def _check_plain_with(self, member: Instance, node: Node, at: At) -> None:
-        if isinstance(member.cls, LibraryClass) and self.runs_by_itself(member.cls.qualified):
-            return
-        if self.program.classes.is_only_async(member.cls, "__aenter__"):
-            self._taken_plainly("plain with", member, node, at)
-
-    def looped_over(self, value: Instance, node: Node, at: At) -> None:
-        classes = self.program.classes
-        if self._expects_error or classes.has(value.cls, "__await__") is True:
-            return  # what awaiting it gives may be looped over
-        if classes.is_only_async(value.cls, "__aiter__"):
-            self._taken_plainly("plain for", value, node, at)
-
-    def _taken_plainly(self, kind: str, taken: Instance, node: Node, at: At) -> None:
-        """`with` or `for` on an object that knows only `async with` or `async for`."""
-        how = "__aenter__" if kind == "plain with" else "__aiter__"
-        promise: Promise = "context" if kind == "plain with" else "iterable"
-        site = Site(
-            self.inside,
-            at,
-            callee_text(node),
-            None,
-            promise,
-            not taken.guess,
-            lambda: self.program.reasons.of_only_async(taken, how),
-        )
-        self.incidents[at, kind] = Incident(kind, site, at)
 
     def s_try(self, statement: Node) -> None:
         _, body, handlers, orelse, final = statement
@@ -883,11 +740,6 @@ class Flow(Narrowing):
             for (at, kind), incident in self.incidents.items()
             if kind not in _PLAINEST or best[at] == _PLAINEST[kind]
         }
-
-    @property
-    def returned_result(self) -> bool:
-        """Whether some other way out returns a plain result."""
-        return self._returned_result
 
 
 _STATEMENTS: dict[str, Any] = {

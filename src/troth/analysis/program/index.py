@@ -129,6 +129,17 @@ class Index:
         """Whether some class keeps data under that name."""
         return bool(self._look("data", name))
 
+    def classes_keeping(self, name: str) -> list[Class]:
+        """The classes that keep data under that name."""
+        program = self._program
+        modules = [program.module(program.paths[_file(one)]) for one in self._look("data", name)]
+        return [
+            module.cls(number)
+            for module in modules
+            for number, facts in enumerate(module._facts.classes)
+            if name in set(_kept(facts))
+        ]
+
     def files_mentioning(self, names: Iterable[str]) -> list[str]:
         """The files in which one of `names` stands as a value, not only as a callee."""
         found = {_file(one) for name in names for one in self._look("mentions", name)}

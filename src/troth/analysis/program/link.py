@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager, nullcontext
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import FileFacts, ImportFacts, body_of, speaks_of
+from troth.analysis.facts.model import FileFacts
 from troth.analysis.findings import Span
 from troth.analysis.program import library
-from troth.analysis.program.attributes import collect_uses
 from troth.analysis.program.calling import Calling
 from troth.analysis.program.calls import Calls
 from troth.analysis.program.classes import Classes
 from troth.analysis.program.company import Company
 from troth.analysis.program.consumers import (
     Consumers,
-    awaits_a_value,
-    looks_like_keeper,
-    mentions_awaitable,
-    never_awaitable,
 )
-from troth.analysis.program.conventions import given_by_framework
 from troth.analysis.program.counting import noted, plain, recounted
 from troth.analysis.program.effects import Effects
 from troth.analysis.program.entities import Class, Function, Module
 from troth.analysis.program.evaluate import OF_FUTURES, Evaluator, Plain
 from troth.analysis.program.evidence import Evidence, counted
+from troth.analysis.program.fixtures import Fixtures
 from troth.analysis.program.flow import Flow
 from troth.analysis.program.glance import Glance
 from troth.analysis.program.holding import holds_promise
 from troth.analysis.program.imports import ModuleFinder
 from troth.analysis.program.index import Index
+from troth.analysis.program.kept_as import KeptAs
 from troth.analysis.program.names import Names
+from troth.analysis.program.parameters import Parameters
 from troth.analysis.program.parts import PARTS, QUESTIONS
 from troth.analysis.program.passed import Passed
 from troth.analysis.program.reads import EVERYTHING, Answers, Reads, Words
@@ -43,14 +39,7 @@ from troth.analysis.program.suspected import restored, suspected
 from troth.analysis.program.suspicion import Suspicion
 from troth.analysis.program.types import Types
 from troth.analysis.program.values import (
-    NONE,
-    Awaitable,
-    Builtin,
-    ClassObject,
     Coroutine,
-    External,
-    FunctionValue,
-    Instance,
     Value,
     members_of,
     union,
@@ -62,12 +51,11 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from contextlib import AbstractContextManager
 
-    from troth.analysis.facts.model import At, Node, Param
+    from troth.analysis.facts.model import At, Node
     from troth.analysis.program.calling import Call
     from troth.analysis.program.chains import Chains
     from troth.analysis.program.counting import Holders
     from troth.analysis.program.installed import Installed
-    from troth.analysis.program.library import LibraryClass
     from troth.analysis.program.tables import Tables
     from troth.analysis.source.text import Text
 
@@ -75,10 +63,7 @@ __all__ = ["Program", "Summary"]
 
 _EMPTY = FileFacts((), (), (), (), None)
 _DEEPEST_FLOW = 30  # functions whose results are found out inside one another; beyond it they stay unknown
-_DEEPEST_FIXTURE = 8  # fixtures that fixtures are given
-_AWAITABLES = ("Awaitable", "Coro", "Future", "Task")  # and `Coro`, as many call the type for themselves
 _ASKING = frozenset({"iscoroutine", "isawaitable", "isfuture", "iscoroutinefunction", "isasyncgen", "callable"})
-_INJECTORS = frozenset({"Depends", "Security", "Inject", "Provide"})
 
 
 class Summary:
@@ -145,7 +130,6 @@ class Program:
         self._text_of = text_of
         self._cell_of = cell_of
         self.paths = tuple(paths)
-        self._known_paths = frozenset(paths)
         self.finder = ModuleFinder(paths, source_roots)
         self.nowhere = Module("", "", _EMPTY, own=False)
         self._facts_of = facts_of
@@ -163,7 +147,10 @@ class Program:
         self.consumers = Consumers(self)
         self.evidence = Evidence(self)
         self.calling = Calling(self)
+        self.fixtures = Fixtures(self)
+        self.parameters = Parameters(self)
         self.passed = Passed(self)
+        self.kept_as = KeptAs(self)
         self.glance = Glance(self)
         self._summaries: MutableMapping[Function, Summary] = self.answers()
         self.picking: Mapping[str, list[str]] | None = None
@@ -178,13 +165,11 @@ class Program:
         self._walking: set[Function] = set()
         self._early: set[Function] = set()  # those that asked too early what their callers give
         self._again: set[Function] = set()
-        self._parameters: MutableMapping[tuple[Function, str], Value | None] = self.answers()
-        self._fixtures: MutableMapping[tuple[str, str], Function | None] = self.answers()
         self._incidents: tuple[Incident, ...] = ()
-        self._walked: set[Function] = set()
+        self.walked: set[Function] = set()
         self._closing_over: set[Function] = set()  # they asked for a variable of a function that is being walked
         self._half_seen: dict[Function, int] = {}
-        self._asked: tuple[str, ...] = ()
+        self.walked_files: tuple[str, ...] = ()
         self._by_file: (
             tuple[
                 tuple[Incident, ...],
@@ -198,7 +183,6 @@ class Program:
         self.asked: tuple[str, ...] = tuple(paths)  # the files that the last walk was about
         self._suspicion: Suspicion | None = None
         self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
-        self._elsewhere: MutableMapping[tuple[Class, str], Value | None] = self.answers()
 
     # -- modules -------------------------------------------------------------------------------------------------------
 
@@ -288,155 +272,9 @@ class Program:
         """An evaluator that looks at expressions in that scope."""
         return Plain(self, module, function, owner)
 
-    def parameter(self, function: Function, param: Param) -> Value | None:
-        """What a parameter stands for inside its function."""
-        key = (function, param[0])
-        if key not in self._parameters:
-            self._parameters[key] = None  # while it is being found out
-            self._parameters[key] = self._parameter(function, param)
-        return self._parameters[key]
-
-    def _parameter(self, function: Function, param: Param) -> Value | None:
-        name, annotation, default, kind = param
-        module = function.module
-        owner = function.owner
-        value: Value | None = None
-        if annotation is not None:
-            why = (f"`{name}` is annotated in `{function.qualname}`", module.path, function.facts.at[0])
-            value = self.types.annotated(annotation, module, function.parent, owner, why)
-        elif owner is not None and function.facts.params[0][0] == name and not function.decorated_with("staticmethod"):
-            is_class = function.decorated_with("classmethod") or function.name in {"__new__", "__init_subclass__"}
-            return ClassObject(owner) if is_class else Instance(owner)
-        if isinstance(value, External) and value.path.startswith(("typing.", "collections.abc.")):
-            value = None  # `Callable`, and nothing more
-        if kind == "*":
-            return Builtin("tuple", (value,))
-        if kind == "**":
-            return Builtin("dict", (Builtin("str"), value))
-        if value is None and default is not None and default[0] == "call":
-            value = self.injected((default,), module, function.parent)
-        if value is None and annotation is None and _takes_fixtures(function):
-            value = self._fixture_value(function, name)
-        if value is None and (annotation is None or annotation == ("name", "Any")):
-            value = (
-                (self._as_elsewhere(owner, name) if owner is not None else None)
-                or self.by_convention(name)
-                or given_by_framework(function, name)
-            )
-        elif name == "call_next" and (value is None or isinstance(value, External)):
-            value = given_by_framework(function, name)
-        return value
-
     def imports(self, top_level: str) -> bool:
         """Whether some file of the project imports that library."""
         return any(top_level in packages for packages in self.said("imported packages").values())
-
-    def _as_elsewhere(self, owner: Class, name: str) -> Value | None:
-        """The class that every annotated parameter of that name has in the methods of a class, where they agree."""
-        key, module = (owner, name), owner.module
-        if key not in self._elsewhere:
-            self._elsewhere[key] = None
-            found: set[Class | LibraryClass] = set()
-            for function in (module.function(index) for indexes in owner.methods.values() for index in indexes):
-                for param in function.facts.params:
-                    if param[0] == name and param[1] is not None and param[1] != ("name", "Any"):
-                        known = [m for m in members_of(self.parameter(function, param)) if m is not NONE]
-                        if len(known) != 1 or not isinstance(known[0], Instance):
-                            return None
-                        found.add(known[0].cls)
-            if len(found) == 1:
-                why = (f"`{name}` is annotated so in other methods of `{owner.name}`", *owner.place)
-                self._elsewhere[key] = Instance(found.pop(), (), why, guess=True)
-        return self._elsewhere[key]
-
-    def injected(self, nodes: Sequence[Node], module: Module, function: Function | None) -> Value | None:
-        """What `Depends(get_store)` puts into a parameter."""
-        for node in nodes:
-            if node[0] != "call" or not node[2]:
-                continue
-            callee = node[1]
-            if (callee[1] if callee[0] == "name" else callee[2] if callee[0] == "attr" else "") in _INJECTORS:
-                given = self.static(module, function).value(node[2][0])
-                if isinstance(given, FunctionValue):
-                    return self.calls.result(given)
-                if isinstance(given, ClassObject):
-                    return self.types.instance(given.cls, (), None)
-        return None
-
-    def _fixture_value(self, function: Function, name: str) -> Value | None:
-        fixture = self._fixture(function.module, name, function.owner)
-        if fixture is None and name == "tmp_path":
-            why = ("`tmp_path` of pytest is a path", *function.place)
-            return Instance(library.library_class("pathlib.Path"), (), why)
-        if fixture is None or fixture is function or self._is_fed_otherwise(fixture, function.module, 0):
-            return None
-        return self.calls.result(FunctionValue(fixture, Instance(fixture.owner) if fixture.owner else None))
-
-    def _is_fed_otherwise(self, fixture: Function, module: Module, depth: int) -> bool:
-        """Whether a fixture from elsewhere is given, in that module, another one of the same name than at its home."""
-        if fixture.module is module or depth > _DEEPEST_FIXTURE:
-            return False
-        for name in fixture.params:
-            there = self._fixture(fixture.module, name, None)
-            if there is None or there is fixture:
-                continue
-            if self._fixture(module, name, None) is not there or self._is_fed_otherwise(there, module, depth + 1):
-                return True
-        return False
-
-    def _fixture(self, module: Module, name: str, owner: Class | None) -> Function | None:
-        if owner is not None and name in owner.methods:
-            method = module.function(owner.methods[name][-1])
-            if method.decorated_with("fixture"):
-                return method
-        key = (module.path, name)
-        if key not in self._fixtures:
-            self._fixtures[key] = self._find_fixture(module, name)
-        return self._fixtures[key]
-
-    def _find_fixture(self, module: Module, name: str) -> Function | None:
-        found = self._fixture_in(module, name)
-        if found is not None:
-            return found
-        folder = module.path.rpartition("/")[0]
-        known = self._known_paths
-        while True:
-            path = f"{folder}/conftest.py" if folder else "conftest.py"
-            if path in known and path != module.path:
-                found = self._fixture_in(self.module(path), name)
-                if found is not None:
-                    return found
-            if not folder:
-                return None
-            folder = folder.rpartition("/")[0]
-
-    def _fixture_in(self, module: Module, name: str) -> Function | None:
-        value = self.names.at_module(module, name) if self.names.binds(module, name) else None
-        if (
-            isinstance(value, FunctionValue)
-            and isinstance(value.function, Function)
-            and value.function.decorated_with("fixture")
-        ):
-            return value.function
-        return None
-
-    def by_convention(self, name: str) -> Value | None:
-        """The class that an untyped `order_store` is named after, if the project has exactly one `OrderStore`."""
-        words = name.strip("_")
-        if "_" not in words:
-            return None
-        found = self.index.classes_like(words.replace("_", "").lower())
-        if len(found) != 1:
-            return None
-        cls = found[0]
-        return Instance(cls, (), (f"`{name}` is named after it", *cls.place), guess=True)
-
-    def imported_from(self, module: Module, binding: object) -> tuple[Module, str] | None:
-        """The module and name behind an import of a name."""
-        if not isinstance(binding, ImportFacts) or binding.name is None:
-            return None
-        target = self.names._target(module, binding.module, binding.level)
-        return (target, binding.name) if isinstance(target, Module) else None
 
     # -- functions -----------------------------------------------------------------------------------------------------
 
@@ -672,8 +510,8 @@ class Program:
                 break
             waiting = [function for function in self.calling.functions_naming(new) if function in left]
         self._incidents = tuple(met)
-        self._asked = () if beyond is not None else tuple(paths)
-        self._walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
+        self.walked_files = () if beyond is not None else tuple(paths)
+        self.walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
         return returning, walked
 
     @staticmethod
@@ -690,9 +528,9 @@ class Program:
             functions: dict[str, set[Function]] = {}
             for one in self._incidents:
                 incidents.setdefault(one.site.function.module.path, []).append(one)
-            for function in self._walked:
+            for function in self.walked:
                 functions.setdefault(function.module.path, set()).add(function)
-            self._by_file = self._incidents, self._asked, self._walked, incidents, functions
+            self._by_file = self._incidents, self.walked_files, self.walked, incidents, functions
         return self._asking_about(path)
 
     @contextmanager
@@ -700,13 +538,13 @@ class Program:
         assert self._by_file is not None
         whole, asked, walked, incidents, functions = self._by_file
         self.asked = (path,)
-        self._asked = (path,) if asked else ()
-        self._incidents, self._walked = tuple(incidents.get(path, ())), functions.get(path, set())
+        self.walked_files = (path,) if asked else ()
+        self._incidents, self.walked = tuple(incidents.get(path, ())), functions.get(path, set())
         try:
             with nullcontext() if self.reads is None else self.reads.for_file(path):
                 yield
         finally:
-            self._incidents, self._asked, self._walked = whole, asked, walked
+            self._incidents, self.walked_files, self.walked = whole, asked, walked
 
     def learn(self, returning: set[str]) -> None:
         """Take in that these plain functions return promises."""
@@ -717,104 +555,6 @@ class Program:
     def incidents(self) -> tuple[Incident, ...]:
         """Everything that went wrong with promises on the last walk."""
         return self._incidents
-
-    def incidents_of(self, *kinds: str) -> Iterator[Incident]:
-        """The incidents of these kinds."""
-        for incident in self.incidents():
-            if (
-                incident.kind in kinds
-                and not incident.site.by_siblings
-                and not self._is_of_several_classes(incident.site)
-            ):
-                yield incident
-
-    def _is_of_several_classes(self, site: Site) -> bool:
-        """Whether a plain function calls an attribute whose class the file asks for: `isinstance(self.stack, …)`.
-
-        One of its classes is the plain one, which a function that cannot await is more likely to mean.
-        """
-        receiver = site.callee.rpartition(".")[0]
-        if site.function.is_async or not receiver.startswith("self."):
-            return False
-        text = self.text(site.function.module.path).value
-        return re.search(rf"\bisinstance\(\s*{re.escape(receiver)}\s*,", text) is not None
-
-    def incidents_by_siblings(self) -> Iterator[Incident]:
-        """The incidents of which only other sites of the same callee speak."""
-        for incident in self.incidents():
-            if incident.site.by_siblings:
-                yield incident
-
-    def lost_by_decorators(self) -> Iterator[tuple[Function, Function]]:
-        """The async functions of the last walk whose decorator drops their coroutine, with that decorator."""
-        for path in self._asked:
-            module = self.module(path)
-            for index, f in enumerate(module.facts.functions):
-                if not f.decorators or f.flags & 3 != 1:
-                    continue
-                function = module.function(index)
-                decorator = self.effects.dropped_by(function)
-                if decorator is not None:
-                    yield function, decorator
-
-    def returned_on_purpose(self, incident: Incident) -> str:
-        """Whether an async function means to return a coroutine: "on purpose", "perhaps", or "" for surely not."""
-        function = incident.site.function
-        returns = function.facts.returns
-        if incident.site.is_query:
-            return ""  # told of only where the annotation says otherwise
-        if returns is not None:
-            declared = self.types.annotated(returns, function.module, function.parent, function.owner)
-            if never_awaitable(declared, self):
-                return ""
-            if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns, _AWAITABLES):
-                return "on purpose"
-        if function.name in self.evidence.awaited_twice or (
-            returns == ("name", "Any") and incident.site.target is None
-        ):
-            return "on purpose"
-        if self.summary(function).returned_result:
-            return ""
-        return "perhaps"
-
-    def stored_incidents(self) -> Iterator[Incident]:
-        """Coroutines set as attributes that the class never awaits nor gives away."""
-        for function in sorted(self._walked, key=lambda f: (f.module.path, f.index)):
-            for target, value in self.summary(function).stored:
-                if isinstance(value, Coroutine) and value.site is not None and not value.site.is_quiet:
-                    owner = function.class_around
-                    if owner is None:
-                        continue
-                    proven = never_awaitable(self.classes.declared(owner, target[2]), self)
-                    if proven or self._attribute_is_lost(owner, target[2], in_async=function.is_async):
-                        yield Incident("stored", value.site, value.site.at, "", f"self.{target[2]}", sure=proven)
-
-    def uses_contents(self, function: Function, name: str) -> bool:
-        """Whether the class around gives the contents of a collection that it keeps to anybody, or awaits them."""
-        owner = function.class_around
-        if owner is None:
-            return False
-        uses: set[str] = set()
-        awaits = False
-        for method in (owner.module.function(index) for indexes in owner.methods.values() for index in indexes):
-            f = method.facts
-            if speaks_of(f, (name,)):
-                collect_uses(method.body(), name, uses, inside=True)
-                awaits = awaits or any(looks_like_keeper(callee) for callee in (*f.calls, *f.awaited))
-                awaits = awaits or awaits_a_value(method.body())
-        # In a function that could await, the contents are meant to be results unless somebody awaits or runs them.
-        return bool(uses & {"awaited", "other"}) and (awaits or not function.is_async)
-
-    def _attribute_is_lost(self, cls: Class, name: str, *, in_async: bool) -> bool:
-        uses: set[str] = set()
-        for module in {c.module for c in (cls, *self.classes.children(cls))}:
-            for f in module.facts.functions:
-                if speaks_of(f, (name,)):
-                    collect_uses(body_of(f), name, uses)
-        if "awaited" in uses:
-            return False
-        # Whoever can await and does not, and wants the promise, names it so.
-        return "misused" in uses or not uses - {"assigned", "given"} or (in_async and not looks_like_keeper(name))
 
     # -- texts and places ----------------------------------------------------------------------------------------------
 
@@ -855,7 +595,3 @@ def _is_inside(function: Function, others: Collection[Function]) -> bool:
 def _looks_before(function: Function) -> bool:
     """Whether a function finds out what it was given before it uses it."""
     return not {"hasattr", "getattr", "callable", "isinstance", "type"}.isdisjoint(function.facts.calls)
-
-
-def _takes_fixtures(function: Function) -> bool:
-    return function.name.startswith("test") or function.decorated_with("fixture")

@@ -139,6 +139,13 @@ class Names:
                     return found
         return None
 
+    def imported_from(self, module: Module, binding: object) -> tuple[Module, str] | None:
+        """The module and name behind an import of a name."""
+        if not isinstance(binding, ImportFacts) or binding.name is None:
+            return None
+        target = self._target(module, binding.module, binding.level)
+        return (target, binding.name) if isinstance(target, Module) else None
+
     def _target(self, module: Module, name: str, level: int) -> Module | str | None:
         """The module an import names: of the project, else a library's dotted name."""
         program = self._program

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["OF_NOBODY", "Siblings", "Witness"]
+__all__ = ["COMMON_RECEIVERS", "OF_NOBODY", "Siblings", "Witness"]
 
 OF_NOBODY = "?"  # where a method comes from that the receiver's class, as far as it is known, does not have
 
@@ -50,11 +50,20 @@ class _Named:
     def __init__(self) -> None:
         self.awaited: Counter[str] = Counter()
         self.bare: Counter[str] = Counter()
+        self.aside: Counter[str] = Counter()  # of these, the ones in plain functions
         self.places: dict[str, tuple[str, int]] = {}
         self.packages: dict[str, set[str]] = {}  # what the files that await it import
 
     def of(self, key: str) -> _Count:
         return _Count(self.awaited[key], self.bare[key])
+
+    def of_async(self, key: str, name: str) -> _Count:
+        """The same for an async function: a plain one cannot await, and mostly gives the promise to one that can.
+
+        Not of a common word, which the plain ones may mean in earnest.
+        """
+        aside = 0 if name in GENERIC else self.aside[key]
+        return _Count(self.awaited[key], self.bare[key] - aside + aside // _ASIDE)
 
 
 class Siblings:
@@ -86,6 +95,10 @@ class Siblings:
     def is_awaited(self, name: str) -> bool:
         """Whether a callee of that last name is awaited anywhere."""
         return self._awaited_names[name] > 0
+
+    def is_awaited_of(self, receiver: str, name: str) -> bool:
+        """Whether a method of receivers that are called so is awaited, and hardly ever called without."""
+        return self._all_of(name).of(f"{receiver}.{name}").mostly(1, _SOME)
 
     def sites_of(self, name: str) -> tuple[int, int]:
         """How many functions await callees of that last name, and how many call them without."""
@@ -161,7 +174,7 @@ class Siblings:
         if not whole:
             return None
         named = self._all_of(name)
-        count = named.of(whole)
+        count = named.of_async(whole, name)
         fewest = _FEWEST_HERE if name in GENERIC or name[0].isupper() or text in function.facts.awaited else 1
         if not count.mostly(fewest, _FEW):
             return None
@@ -181,7 +194,7 @@ class Siblings:
                 fewest = _FEWEST_OF_LOCAL
         elif text.startswith(("self.", "cls.")) and len(name) >= _TELLING and text not in function.facts.awaited:
             fewest = 1
-        count = _Count(awaited, self._all_of(name).bare[f"{home} {text}"])
+        count = _Count(awaited, self._all_of(name).of_async(f"{home} {text}", name).bare)
         if not count.mostly(fewest, _SOME):
             return None
         firm = awaited > _FEWEST_HERE and count.bare <= 1
@@ -195,10 +208,13 @@ class Siblings:
         fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
         if name in GENERIC:
             if not _is_telling(key) or (text == key and _is_local(text, function)):
-                if count.bare > 1:
+                is_plain = self._program.evidence.is_plain_somewhere(name)
+                if count.bare > 1 and (is_plain or (count.bare - 1) * _NEARLY_NONE > count.awaited):
                     return None  # some objects of that name are others
                 fewest = _FEWEST_OF_ALL
             fewest = max(fewest, _FEWEST_OF_GENERIC)
+            if named.of(_ANY).mostly(_FEWEST_OF_ALL, _NEARLY_NONE) and not self._program.evidence.colors(name)[1]:
+                fewest = _FEWEST_ANYWHERE  # nobody ever calls a method of that name without
         if _ASYNC_CLASS.search(external) and text.partition(".")[2] and external.endswith(name):
             fewest = 1  # the class is called async, and somebody awaits this method of it
             if _RESOURCE.search(external) and _VERB.match(name):
@@ -211,7 +227,8 @@ class Siblings:
             root = text.partition(".")[0]
             if self._program.module(place[0]).imports_somewhere(root):
                 return None  # there it is something imported, here a variable
-        return Witness(_told(text, count.awaited, "in this project", place), False)
+        firm = count.mostly(_FEWEST_OF_ALL, _NEARLY_NONE)
+        return Witness(_told(text, count.awaited, "in this project", place), firm)
 
     def _by_name(self, text: str, name: str, function: Function, external: str) -> Witness | None:
         """A method whose name is telling, on whatever receivers: all await it, and nobody does otherwise.
@@ -225,7 +242,7 @@ class Siblings:
         if self._awaited_names[name] < _FEWEST_OF_NAME:
             return None
         named = self._all_of(name)
-        if not named.of(_ANY).mostly(_FEWEST_OF_NAME, _VERY_FEW) or self._program.evidence.colors(name)[1]:
+        if not named.of(_ANY).mostly(_FEWEST_OF_NAME, _VERY_FEW) or self._program.evidence.is_plain_somewhere(name):
             return None
         if name == function.name:
             return None  # a wrapper that hands the call on: its own color says nothing of the other's
@@ -266,11 +283,14 @@ class Siblings:
             return None
         key = f"?.{name}"
         named = self._all_of(name)
-        if not named.of(key).mostly(_FEWEST_OF_ALL, _VERY_FEW) or self._program.evidence.colors(name)[1]:
+        count = named.of(key)
+        if not count.mostly(_FEWEST_OF_ALL if count.bare > 1 else _FEWEST_OF_GENERIC, _VERY_FEW):
+            return None
+        if self._program.evidence.is_plain_somewhere(name):
             return None
         if library.knows(external.partition(".")[0]):
             return None  # what its table does not say is not so
-        return Witness(_told(f"(…).{name}", named.awaited[key], "in this project", named.places[key]), False)
+        return Witness(_told(f"(…).{name}", count.awaited, "in this project", named.places[key]), False)
 
     def _all_of(self, name: str) -> _Named:
         """Who awaits callees of that last name and who does not: by identity, by place, by words, and at all."""
@@ -287,6 +307,7 @@ class Siblings:
                 for callee in _ending(function.facts.calls, name):
                     for key in self._keys(callee, function):
                         known.bare[key] += 1
+                        known.aside[key] += not function.is_async
             self._named[name] = known
         return known
 
@@ -316,7 +337,8 @@ _FEWEST_OF_OTHERS = 6  # `self.client` is another object in another class
 _FEWEST_OF_GENERIC = 4
 _FEWEST_OF_NAME = 3
 _FEWEST_OF_ALL = 12  # `conn.execute` all over a project, and never without `await`
-_SOME, _FEW, _VERY_FEW = 4, 6, 10  # of so many that await, one may do otherwise
+_SOME, _FEW, _VERY_FEW, _NEARLY_NONE = 4, 6, 10, 20  # of so many that await, one may do otherwise
+_ASIDE = 8  # of so many plain functions that call it, one is believed
 _SHORTEST = 3  # letters of a variable that is called the same because it is the same
 _TELLING = 5  # letters; shorter names mean many things
 _ANY = "*"
@@ -330,7 +352,7 @@ _RESOURCE = re.compile(r"(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.[a-z
 _SHARED = frozenset({"azure", "google"})  # many libraries that have nothing in common but that name
 _QUEUEING = frozenset({"pipe", "pipeline", "batch"})
 # Names of receivers that every other library's objects have.
-_COMMON_RECEIVERS = frozenset(
+COMMON_RECEIVERS = frozenset(
     [
         "client",
         "session",
@@ -392,7 +414,7 @@ def _is_of_another_kind(text: str, function: Function) -> bool:
 def _is_telling(key: str) -> bool:
     """Whether a receiver's name says which object it is: `api_client`, not `client`."""
     receiver = key.partition(".")[0].strip("_")
-    return "." in key and len(receiver) > _TELLING and receiver.isidentifier() and receiver not in _COMMON_RECEIVERS
+    return "." in key and len(receiver) > _TELLING and receiver.isidentifier() and receiver not in COMMON_RECEIVERS
 
 
 def _home(path: str, f: Any, functions: Any, callee: str) -> str:

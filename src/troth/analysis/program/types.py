@@ -202,7 +202,7 @@ class Types:
                 if value is None or value[0] not in {"index", "binop", "name", "attr", "const"}:
                     return None
                 return self.annotated(value, home, None, owner, why, depth + 1)
-            target = self._program.imported_from(home, binding)
+            target = self._program.names.imported_from(home, binding)
             if target is None:
                 return None
             home, name = target
@@ -263,7 +263,7 @@ class Types:
             return union([read(item) for item in items])
         if last == "Annotated":
             known = read(items[0])
-            return known if known is not None else self._program.injected(items[1:], module, function)
+            return known if known is not None else self._program.parameters.injected(items[1:], module, function)
         if last in _TRANSPARENT:
             return read(items[0])
         if last in {"type", "Type"}:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_by_siblings, returned_on_purpose
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -53,7 +54,7 @@ def _is_meant(program: Program, incident: Incident) -> bool:
     if incident.kind == "handed over":
         return not incident.site.is_firm
     if incident.kind == "returned":
-        verdict = program.returned_on_purpose(incident)
+        verdict = returned_on_purpose(program, incident)
         return verdict == "on purpose" or (verdict == "perhaps" and not incident.site.is_firm)
     return incident.kind in _SILENT
 
@@ -61,7 +62,7 @@ def _is_meant(program: Program, incident: Incident) -> bool:
 @rule("T201", "call-left-behind", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Calls whose siblings are awaited."""
-    for incident in program.incidents_by_siblings():
+    for incident in incidents_by_siblings(program):
         if _is_meant(program, incident):
             continue
         call = call_text(program, incident)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Fix
 from troth.analysis.program.entities import Function
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import tell
@@ -55,7 +56,7 @@ CASES = [
 @rule("T118", "await-without-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine functions under `await`."""
-    for incident in program.incidents_of("not called"):
+    for incident in incidents_of(program, "not called"):
         name = incident.site.target_name
         message = f"`{name}` is awaited without being called: `await` raises TypeError here and `{name}` never runs"
         if incident.detail:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import call_text, tell
 
@@ -27,7 +28,7 @@ CASES = [
 @rule("T115", "awaited-async-generator", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async generators under `await`."""
-    for incident in program.incidents_of("awaited generator"):
+    for incident in incidents_of(program, "awaited generator"):
         call = call_text(program, incident)
         message = f"`{call}` is an async generator: `await` raises TypeError here, and its body never runs"
         yield tell(program, "T115", "awaited-async-generator", incident, message)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason
+from troth.analysis.program.incidents import lost_by_decorators
 from troth.analysis.rules.registry import Case, rule
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ CASES = [
 @rule("T120", "call-lost-by-decorator", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async functions whose decorator drops their coroutine."""
-    for function, decorator in program.lost_by_decorators():
+    for function, decorator in lost_by_decorators(program):
         line, column, _, _ = function.facts.at
         path, at = decorator.place
         width = len("async def ") + len(function.name)

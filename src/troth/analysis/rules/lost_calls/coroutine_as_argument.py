@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Fix
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.program.ledger import TAKES_A_FUNCTION
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
@@ -86,7 +87,7 @@ CASES = [
 @rule("T108", "coroutine-as-argument", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine given to something that never awaits it."""
-    for incident in program.incidents_of("argument", "handed over", "returned inside"):
+    for incident in incidents_of(program, "argument", "handed over", "returned inside"):
         if incident.kind == "handed over" and not program.evidence.is_always_awaited(incident.site):
             continue
         call = call_text(program, incident)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -57,7 +58,7 @@ CASES = [
 @rule("T104", "coroutine-as-condition", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine as a condition."""
-    for incident in program.incidents_of("condition"):
+    for incident in incidents_of(program, "condition"):
         call = call_text(program, incident)
         message = f"`{call}` is a coroutine, which is always true: the condition decides nothing and `{incident.site.target_name}` never runs"
         fix = await_fix(program, incident)

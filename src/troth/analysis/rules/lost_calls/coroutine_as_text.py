@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -36,7 +37,7 @@ CASES = [
 @rule("T107", "coroutine-as-text", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine turned into text."""
-    for incident in program.incidents_of("text"):
+    for incident in incidents_of(program, "text"):
         call = call_text(program, incident)
         message = f"`{call}` is turned into text as a coroutine object ({incident.detail}): `{incident.site.target_name}` never runs"
         fix = await_fix(program, incident)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import call_text, tell
 
@@ -37,7 +38,7 @@ CASES = [
 @rule("T103", "coroutine-awaited-on-one-path", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines that only some paths await."""
-    for incident in program.incidents_of("sometimes awaited"):
+    for incident in incidents_of(program, "sometimes awaited"):
         call = call_text(program, incident)
         message = (
             f"`{incident.variable}` holds the coroutine of `{call}`, which one path awaits and another forgets: "

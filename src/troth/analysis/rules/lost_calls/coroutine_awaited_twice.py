@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell
 
@@ -33,7 +34,7 @@ CASES = [
 @rule("T111", "coroutine-awaited-twice", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines that are awaited again."""
-    for incident in program.incidents_of("twice"):
+    for incident in incidents_of(program, "twice"):
         message = (
             f"`{incident.variable}` was awaited before: the coroutine of `{incident.site.callee}(…)` runs once, "
             "and awaiting it again raises RuntimeError"

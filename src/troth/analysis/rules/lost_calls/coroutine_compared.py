@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -33,7 +34,7 @@ CASES = [
 @rule("T105", "coroutine-compared", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine compared."""
-    for incident in program.incidents_of("comparison"):
+    for incident in incidents_of(program, "comparison"):
         call = call_text(program, incident)
         message = (
             f"`{call}` is compared as a coroutine object, not by its result: `{incident.site.target_name}` never runs"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -74,7 +75,7 @@ CASES = [
 @rule("T102", "coroutine-never-awaited", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines that variables hold to the end."""
-    for incident in program.incidents_of("never awaited"):
+    for incident in incidents_of(program, "never awaited"):
         if incident.site.promise not in {"coroutine", "future"}:
             continue
         if incident.detail and not program.evidence.is_always_awaited(incident.site):

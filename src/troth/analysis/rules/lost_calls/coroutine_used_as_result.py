@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -69,7 +70,7 @@ _SAYS = {
 @rule("T106", "coroutine-used-as-result", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines taken for what they would give."""
-    for incident in program.incidents_of(*_SAYS):
+    for incident in incidents_of(program, *_SAYS):
         if incident.masked_line:
             continue
         call = call_text(program, incident)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -34,7 +35,7 @@ CASES = [
 @rule("T119", "coroutines-dropped-by-comprehension", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Comprehensions that make coroutines for nobody."""
-    for incident in program.incidents_of("dropped in comprehension"):
+    for incident in incidents_of(program, "dropped in comprehension"):
         call = call_text(program, incident)
         message = f"`{call}` makes a coroutine for every item and all are dropped, so `{incident.site.target_name}` never runs"
         fix = await_fix(program, incident)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.program.threads import tasks_in_threads
 from troth.analysis.rules.keeping import keep_fix
 from troth.analysis.rules.registry import Case, rule
@@ -75,7 +76,7 @@ CASES = [
 @rule("T112", "dropped-task", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Tasks that nobody holds."""
-    for incident in program.incidents_of("dropped task"):
+    for incident in incidents_of(program, "dropped task"):
         function = incident.site.function
         if not function.is_async and function in tasks_in_threads(program):
             continue  # worse than dropped: no loop runs there, and the rule about threads tells of it

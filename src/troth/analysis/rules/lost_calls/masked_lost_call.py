@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -36,7 +37,7 @@ CASES = [
 def check(program: Program) -> Iterator[Finding]:
     """Misused coroutines whose error nobody would see."""
     kinds = ("attribute", "subscript", "iteration", "async iteration", "arithmetic", "unpacking")
-    for incident in program.incidents_of(*kinds):
+    for incident in incidents_of(program, *kinds):
         if not incident.masked_line:
             continue
         call = call_text(program, incident)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.asynchronous import async_for_fix
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import call_text, tell
@@ -75,7 +76,7 @@ CASES = [
 @rule("T116", "plain-for-over-async-generator", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async generators under a plain `for`."""
-    for incident in program.incidents_of("plain for"):
+    for incident in incidents_of(program, "plain for"):
         if incident.site.promise == "iterable":
             what = f"`{incident.site.callee}` can only be looped over with `async for`"
         else:

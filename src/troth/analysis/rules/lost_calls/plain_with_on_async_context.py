@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.asynchronous import async_with_fix
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell
@@ -62,7 +63,7 @@ CASES = [
 @rule("T117", "plain-with-on-async-context", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async contexts under a plain `with`."""
-    for incident in program.incidents_of("plain with"):
+    for incident in incidents_of(program, "plain with"):
         message = f"`{incident.site.callee}` is an async context: a plain `with` raises here and enters nothing"
         fix = async_with_fix(program, incident)
         yield tell(program, "T117", "plain-with-on-async-context", incident, message, fix=fix)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evidence import is_test
+from troth.analysis.program.incidents import incidents_of, returned_on_purpose
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -67,8 +68,8 @@ def _is_staged(site: Site) -> bool:
 @rule("T109", "returned-coroutine", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines that async functions return."""
-    for incident in program.incidents_of("returned"):
-        verdict = program.returned_on_purpose(incident)
+    for incident in incidents_of(program, "returned"):
+        verdict = returned_on_purpose(program, incident)
         if verdict == "on purpose" or _is_staged(incident.site):
             continue
         if verdict == "perhaps" and incident.site.target is None:

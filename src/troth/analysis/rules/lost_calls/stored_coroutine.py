@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import stored_incidents
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -42,7 +43,7 @@ CASES = [
 @rule("T110", "stored-coroutine", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines kept in attributes."""
-    for incident in program.stored_incidents():
+    for incident in stored_incidents(program):
         call = call_text(program, incident)
         message = (
             f"`{incident.variable}` is set to the coroutine of `{call}`, which nobody awaits: "

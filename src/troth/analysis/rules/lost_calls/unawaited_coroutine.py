@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 
@@ -122,7 +123,7 @@ CASES = [
 @rule("T101", "unawaited-coroutine", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines dropped as statements."""
-    for incident in program.incidents_of("dropped"):
+    for incident in incidents_of(program, "dropped"):
         call = call_text(program, incident)
         message = f"`{call}` makes a coroutine and drops it, so `{incident.site.target_name}` never runs"
         yield tell(program, "T101", "unawaited-coroutine", incident, message, fix=await_fix(program, incident))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from troth.analysis.program.incidents import incidents_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import call_text, tell
 
@@ -36,7 +37,7 @@ CASES = [
 @rule("T114", "unused-async-generator", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async generators and contexts that are made for nothing."""
-    for incident in program.incidents_of("dropped generator", "dropped context", "never awaited"):
+    for incident in incidents_of(program, "dropped generator", "dropped context", "never awaited"):
         if incident.site.promise not in {"generator", "context"}:
             continue
         call = call_text(program, incident)
