@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Fix
 from troth.analysis.rules.standing import standing
+from troth.analysis.source.tree import tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,11 +138,12 @@ def _collected(here: Standing, reader: ast.Call) -> tuple[Edit, ...] | None:
 
 
 def _statement(source: str, at: tuple[int, int]) -> ast.With | None:
-    try:
-        tree = ast.parse(source.removeprefix("\ufeff"))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-    found = (one for one in ast.walk(tree) if isinstance(one, ast.With) and (one.lineno, one.col_offset) == at)
+    tree = tree_of(source)
+    found = (
+        one
+        for one in (() if tree is None else ast.walk(tree))
+        if isinstance(one, ast.With) and (one.lineno, one.col_offset) == at
+    )
     return next(found, None)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from troth.analysis.program.entities import Class
 from troth.analysis.program.values import ClassObject
+from troth.analysis.rules.syntax import syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from troth.analysis.program import Program
     from troth.analysis.program.entities import Function, Module
 
-__all__ = ["MockUse", "imports_mocks", "mock_uses", "mocking_functions", "tree_of"]
+__all__ = ["MockUse", "imports_mocks", "mock_uses", "mocking_functions"]
 
 MockColor = Literal["plain", "async"]
 _PLAIN = frozenset({"Mock", "MagicMock"})
@@ -78,19 +79,6 @@ def _may_be_async(facts: FunctionFacts) -> bool:
     return any(origin.endswith("AsyncMock()") for _, origin in facts.origins) or b"spec" in facts.body
 
 
-def tree_of(program: Program, function: Function) -> ast.AST:
-    """The syntax of a function, with its places in the file; of the module, where that is the function."""
-    text = program.text(function.module.path)
-    if function.index == 0:
-        return ast.parse(text.value)
-    first, column, last, _ = function.facts.at
-    body = "".join(text.line(number) for number in range(first, last + 1))
-    if not column:
-        return ast.parse("\n" * (first - 1) + body)
-    above = "\n" * (first - 2)
-    return ast.parse(f"{above}if True:\n{body}")  # an indented function cannot stand alone
-
-
 def mock_uses(program: Program, function: Function) -> list[MockUse]:
     """The calls in a function of the mocks it made, where their color is known; looked for once."""
     known: MutableMapping[Function, list[MockUse]] = program.answers_to("mock uses")
@@ -100,7 +88,7 @@ def mock_uses(program: Program, function: Function) -> list[MockUse]:
 
 
 def _uses(program: Program, function: Function) -> Iterator[MockUse]:
-    tree = tree_of(program, function)
+    tree = syntax_of(program, function)
     made = _made(tree)
     if not made:
         return

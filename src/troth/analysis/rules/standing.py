@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from bisect import bisect_left
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Edit
 from troth.analysis.source.text import Text
+from troth.analysis.source.tree import tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Standing", "standing"]
 
-_BOM = "\ufeff"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # What takes a list as gladly as a generator, and has read it to the end when it returns.
 _READERS = frozenset({"all", "any", "dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple", "join"})
@@ -169,12 +168,7 @@ def standing(program: Program, path: str, at: At) -> Standing | None:
 
 @lru_cache(maxsize=8)  # findings come file by file
 def _tree(source: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in somebody's string is not our subject
-            return ast.parse(source.removeprefix(_BOM))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
+    return tree_of(source)
 
 
 def _way(tree: ast.Module, at: At) -> list[ast.AST] | None:

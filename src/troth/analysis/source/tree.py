@@ -9,8 +9,11 @@ __all__ = ["tree_of"]
 def tree_of(source: str | bytes) -> ast.Module | None:
     """The syntax tree, or None if there is none.
 
-    Python warns about odd escapes while it parses; that is between the author and Python.
+    Python warns about odd escapes while it parses; that is between the author and Python. A text may be newer than the
+    running interpreter: what is known of it then was read by another one, and its syntax is not to be had here.
     """
+    if isinstance(source, str):
+        source = source.removeprefix("\ufeff")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

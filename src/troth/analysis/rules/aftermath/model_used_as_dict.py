@@ -23,6 +23,7 @@ from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.parts import part, question
 from troth.analysis.program.values import External, Instance, Value
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.syntax import syntax_of
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
@@ -177,11 +178,11 @@ def _judge(program: Program, module: Module, function: Function) -> Iterator[Fin
             continue  # it asks what it has
         if key is None:
             if program.classes.has(cls, "get") is not True and "get" not in cls.annotations:
-                tree = tree or ast.parse(program.text(module.path).value)
+                tree = tree or syntax_of(program, function)
                 places = _gets(tree, variable, at)
                 yield from _told(program, function, cls, _believed(tree, function, cls, variable, places))
         elif program.classes.has(cls, "__getitem__") is not True:
-            tree = tree or ast.parse(program.text(module.path).value)
+            tree = tree or syntax_of(program, function)
             places = _items(tree, variable, key, function) if variable else _items_at(tree, key, at)
             yield from _told(program, function, cls, _believed(tree, function, cls, variable, places))
 

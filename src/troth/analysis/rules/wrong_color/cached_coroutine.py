@@ -24,6 +24,7 @@ from troth.analysis.program.colors import calling_makes_a_coroutine, definition_
 from troth.analysis.program.results import is_harmless
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
+from troth.analysis.source.tree import tree_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
@@ -175,9 +176,9 @@ def _everything(program: Program, name: str) -> str:
 def _written(program: Program, function: Function, at: Node) -> tuple[ast.expr, int, Text] | None:
     """The decorator as it is written, how far it is indented, and the file around it."""
     text = program.text(function.module.path)
-    tree = ast.parse(text.value.removeprefix("\ufeff"))
+    tree = tree_of(text.value)
     line, column = function.facts.at[:2]
-    for node in ast.walk(tree):
+    for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.AsyncFunctionDef) and (node.lineno, node.col_offset) == (line, column):
             reader = ExpressionReader()
             return next(((one, column, text) for one in node.decorator_list if reader.expr(one) == at), None)

@@ -18,6 +18,7 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program.results import is_no_promise
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
+from troth.analysis.source.tree import tree_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
@@ -126,7 +127,8 @@ def _annotation(program: Program, function: Function) -> tuple[At, Fix | None] |
     text = program.text(path)
     if path.endswith(".ipynb"):
         return None
-    for node in ast.walk(ast.parse(text.value)):
+    tree = tree_of(text.value)
+    for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.AsyncFunctionDef) and node.lineno == line and isinstance(node.returns, ast.Subscript):
             whole = node.returns
             inner = whole.slice.elts[-1] if isinstance(whole.slice, ast.Tuple) else whole.slice

@@ -21,9 +21,11 @@ from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.objects import objects_set
 from troth.analysis.program.results import gives_no_promise
 from troth.analysis.program.values import ClassObject, FunctionValue, Instance, ModuleValue
-from troth.analysis.rules.mocking import imports_mocks, tree_of
+from troth.analysis.rules.mocking import imports_mocks
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.rules.syntax import syntax_of
 from troth.analysis.rules.telling import tell_at
+from troth.analysis.source.tree import tree_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
@@ -179,7 +181,7 @@ def check(program: Program) -> Iterator[Finding]:
                 line, at = line + text.count("\n", at, place), place
                 lines.append(line)
         for function in dict.fromkeys(_outermost(module, line) for line in lines):
-            for mocked in _mocks(tree_of(program, function)):
+            for mocked in _mocks(syntax_of(program, function)):
                 yield from _judge(program, module, mocked, text)
 
 
@@ -412,9 +414,10 @@ def _fix(program: Program, path: str, call: ast.expr, other: str, text: str) -> 
     end = source.offset(named.end_lineno or call.lineno, named.end_col_offset or 0)
     added: tuple[Edit, ...] = ()
     if isinstance(named, ast.Name):
+        tree = tree_of(text)
         aliases = [
             alias
-            for node in ast.walk(ast.parse(text))
+            for node in (() if tree is None else ast.walk(tree))
             if isinstance(node, ast.ImportFrom) and node.module in {"unittest.mock", "mock"}
             for alias in node.names
             if alias.asname is None
