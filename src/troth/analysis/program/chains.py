@@ -163,38 +163,30 @@ class Chains:
         reaching = self._program.names_found(f"reaching {self._kind}")
         for callee in function.facts.calls:
             if callee.rpartition(".")[2] in reaching:
-                meant = self._meant(function, callee, lambda one: one.key in reaching)
-                if meant is None or any(self._way(one, left) is not None for one in meant):
+                meant = _meant(self._program, function, callee)
+                if meant is None or any(one.key in reaching and self._way(one, left) is not None for one in meant):
                     return True
         return False
 
-    def _meant(self, function: Function, callee: str, is_reaching: Callable[[Function], bool]) -> list[Function] | None:
-        """Which of the reaching functions a callee stands for; None where a glance cannot tell."""
-        scope = self._program.glance.scope(function, callee)
-        if scope is None:
-            return None
-        value = self._program.glance.value(function, callee, scope)
-        name = callee.rpartition(".")[2]
-        found = [one.function for one in members_of(value) if isinstance(one, FunctionValue)]
-        return [one for one in found if isinstance(one, Function) and one.name == name and is_reaching(one)]
-
     def reach(self) -> set[str]:
         """The plain functions that lead to such a call, as far as can be told at a glance, and their names."""
-        index = self._program.index
         found: set[Function] = set()
         todo: list[Function] = []
         for name in sorted({*self._whoever, *self._packages}):
-            for function in index.plain_callers(name):
+            for function in self._program.index.plain_callers(name):
                 if function not in found and self._may_end(function):
                     found.add(function)
                     todo.append(function)
+        named: set[str] = set()
         while todo:
-            name = todo.pop().name
-            for function in index.plain_callers(name):
-                if function not in found and any(
-                    callee.rpartition(".")[2] == name and self._meant(function, callee, found.__contains__) != []
-                    for callee in function.facts.calls
-                ):
+            target = todo.pop()
+            callers = _callers(self._program, target.name)
+            calling = callers.of.get(target, [])
+            if target.name not in named:
+                named.add(target.name)
+                calling = [*calling, *callers.of_some]
+            for function in calling:
+                if function not in found:
                     found.add(function)
                     todo.append(function)
         return {one.name for one in found} | {one.key for one in found}
@@ -221,6 +213,45 @@ class Chains:
                 shortest = Link(call, way)
         self._ways[function] = shortest
         return shortest
+
+
+class _Callers(NamedTuple):
+    """The plain functions that call something of one name."""
+
+    of: dict[Function, list[Function]]
+    of_some: list[Function]  # where a glance cannot tell whom they call
+
+
+def _callers(program: Program, name: str) -> _Callers:
+    """Who calls what of that name; each caller is looked at once, however many functions are called so."""
+    known: MutableMapping[str, _Callers] = program.answers_to("plain callers")
+    if name not in known:
+        callers = _Callers({}, [])
+        for function in program.index.plain_callers(name):
+            for callee in function.facts.calls:
+                if callee.rpartition(".")[2] == name:
+                    meant = _meant(program, function, callee)
+                    if meant is None:
+                        callers.of_some.append(function)
+                    else:
+                        for one in meant:
+                            callers.of.setdefault(one, []).append(function)
+        known[name] = callers
+    return known[name]
+
+
+def _meant(program: Program, function: Function, callee: str) -> list[Function] | None:
+    """Which functions of its name a callee stands for; None where a glance cannot tell."""
+    scope = program.glance.scope(function, callee)
+    if scope is None:
+        return None
+    name = callee.rpartition(".")[2]
+    found = [
+        one.function
+        for one in members_of(program.glance.value(function, callee, scope))
+        if isinstance(one, FunctionValue)
+    ]
+    return [one for one in found if isinstance(one, Function) and one.name == name]
 
 
 @part("imported packages")

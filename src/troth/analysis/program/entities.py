@@ -130,10 +130,8 @@ class Module:
         return self._packages
 
     def mentioned(self, names: Collection[str]) -> set[str]:
-        """Those of `names` that stand somewhere as a value."""
-        if self.log is not None:
-            self.log += [("mentions", name) for name in names]
-        return set(names).intersection(self._facts.mentions)
+        """Those of `names` that stand somewhere as a value, in a file that the index gave for them and noted."""
+        return {one for one in self._facts.mentions if one in names}
 
     @property
     def exports(self) -> tuple[str, ...] | None:

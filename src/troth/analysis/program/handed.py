@@ -57,7 +57,7 @@ def handed(program: Program, functions: Collection[Function]) -> dict[Function, 
     if not by_name:
         return found
     for module in map(program.module, program.index.files_mentioning(by_name)):
-        wanted = frozenset(module.mentioned(by_name.keys()))
+        wanted = frozenset(module.mentioned(by_name))
         for scope, mention in _mentions(module, wanted) if wanted else ():
             for function in _meant(program, module, scope, mention, by_name):
                 found.setdefault(function, []).append(_taken(program, scope, mention, function))

@@ -45,8 +45,9 @@ def _find(program: Program) -> dict[Function, Call]:
     for _ in range(_DEEPEST):
         leading |= {one.name for one in program.calling.functions_naming(leading) if not one.is_async}
     found: dict[Function, Call] = {}
+    mentioning = set(program.index.files_mentioning(leading)) if makers else set[str]()
     for caller in program.calling.functions_naming(_THREADS) if makers else ():
-        if not caller.module.mentioned(leading):
+        if caller.module.path not in mentioning:
             continue
         for call in program.calling.of(caller):
             for function in _started(call):

@@ -11,15 +11,13 @@ from troth.analysis.rules.both_colors import both_colors
 from troth.analysis.rules.standing import standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
     from troth.analysis.program.dispatch import Dispatcher
     from troth.analysis.program.entities import Function, Module
     from troth.analysis.program.needless import Needless
 
-__all__ = ["dispatch_fix", "free_fix", "loses", "mentions_of"]
+__all__ = ["dispatch_fix", "free_fix", "is_said", "loses"]
 
 _ASYNC = re.compile(r"async\s+(?=def\b)")
 _AWAIT = re.compile(r"await\b\s*")
@@ -62,9 +60,7 @@ def dispatch_fix(program: Program, dispatcher: Dispatcher, free: list[Function])
         return None
     by_name = call.node[1][0] == "name" and (call.callee is None or "getattr" in call.caller.facts.calls)
     names = 1 if by_name else 2  # its `def`; and its place in a table
-    freed = [
-        one for one in free if not loses(program, one) and sum(mentions_of(program, one.name, beyond=one)) == names
-    ]
+    freed = [one for one in free if not loses(program, one) and is_said(program, one.name, names, beyond=one)]
     plain = [edit for one in freed for edit in _plain(program, one) or ()]
     count = f"{len(freed)} handler" + ("s" if len(freed) != 1 else "")
     title = "await only what can be awaited" + (f", and make {count} plain" if freed else "")
@@ -78,16 +74,20 @@ def _is_quoted(program: Program, name: str) -> bool:
     return any((f'{name}"' in text or f"{name}'" in text) and word.search(text) for text in texts)
 
 
-def mentions_of(program: Program, name: str, *, beyond: Function | None = None) -> Iterator[int]:
-    """How often each file of the project says a name, in code, strings and comments alike.
+def is_said(program: Program, name: str, times: int, *, beyond: Function | None = None) -> bool:
+    """Whether the project says a name so many times, in code, strings and comments alike.
 
     With `beyond`, a method, files are left out in which only other classes say it, of a method of their own.
     """
     word = re.compile(rf"\b{re.escape(name)}\b")
+    left = times
     for module in program.own_modules():
         text = program.text(module.path).value
         if name in text and not (beyond is not None and _means_its_own(program, module, text, beyond)):
-            yield len(word.findall(text))
+            left -= len(word.findall(text))
+            if left < 0:
+                return False
+    return left == 0
 
 
 def _means_its_own(program: Program, module: Module, text: str, function: Function) -> bool:

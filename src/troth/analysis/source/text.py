@@ -17,21 +17,26 @@ def decode(data: bytes) -> str:
 
 
 class Text:
-    """A decoded file with its lines found."""
+    """A decoded file; its lines are found when somebody asks for one: many are only searched for a word."""
 
-    __slots__ = ("_lines", "_starts", "value")
+    __slots__ = ("_found", "value")
 
     def __init__(self, value: str) -> None:
         self.value = value
-        # Only these three end a line for Python; str.splitlines knows more (form feed, U+2028) and would miscount.
-        self._lines = _split(value)
-        self._starts = list(accumulate(map(len, self._lines), initial=0))
+        self._found: tuple[list[str], list[int]] | None = None
+
+    def _lines_and_starts(self) -> tuple[list[str], list[int]]:
+        if self._found is None:
+            lines = _split(self.value)
+            self._found = lines, list(accumulate(map(len, lines), initial=0))
+        return self._found
 
     def column(self, line: int, byte_column: int) -> int:
         """The column in characters, from 0, of a column in UTF-8 bytes."""
-        if line > len(self._lines):
+        lines, _ = self._lines_and_starts()
+        if line > len(lines):
             return byte_column
-        text = self._lines[line - 1]
+        text = lines[line - 1]
         if line == 1 and text.startswith("\ufeff"):
             return len(text[1:].encode()[:byte_column].decode(errors="ignore")) + 1
         if text.isascii():
@@ -40,7 +45,8 @@ class Text:
 
     def offset(self, line: int, byte_column: int) -> int:
         """The place in the whole text, in characters from 0."""
-        return self._starts[min(line, len(self._starts)) - 1] + self.column(line, byte_column)
+        _, starts = self._lines_and_starts()
+        return starts[min(line, len(starts)) - 1] + self.column(line, byte_column)
 
     def cut(self, line: int, column: int, end_line: int, end_column: int) -> str:
         """The text between two places."""
@@ -48,10 +54,12 @@ class Text:
 
     def line(self, number: int) -> str:
         """One line with its end, "" beyond the last."""
-        return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
+        lines, _ = self._lines_and_starts()
+        return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 def _split(value: str) -> list[str]:
+    # Only these three end a line for Python; str.splitlines knows more (form feed, U+2028) and would miscount.
     if "\r" not in value:
         return [f"{line}\n" for line in value.split("\n")]
     return list(io.StringIO(value, newline=""))

@@ -26,7 +26,7 @@ from troth.analysis.program.evidence import is_test
 from troth.analysis.program.taking import called_body
 from troth.analysis.program.values import members_of
 from troth.analysis.rules.both_colors import both_colors
-from troth.analysis.rules.freeing import mentions_of
+from troth.analysis.rules.freeing import is_said
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import tell_at
@@ -250,7 +250,7 @@ def _made_async(program: Program, function: Function | None) -> Fix | None:
     if function is None or function.is_generator or function.facts.decorators:
         return None
     path, name = function.module.path, function.name
-    if path.endswith(".ipynb") or sum(mentions_of(program, name)) != _TWICE:
+    if path.endswith(".ipynb") or not is_said(program, name, _TWICE):
         return None
     start = program.text(path).offset(*function.facts.at[:2])
     if not program.text(path).value.startswith("def ", start):
