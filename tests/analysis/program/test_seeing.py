@@ -175,8 +175,8 @@ SILENT = {
     "the color is asked for": "import inspect\nasync def call(f):\n    r = f()\n    if inspect.isawaitable(r):\n        r = await r\n    return r\n",
     "iscoroutinefunction": "import asyncio\nclass A:\n    async def start_up(self): ...\nasync def main(x):\n"
     "    if asyncio.iscoroutinefunction(x.start_up):\n        await x.start_up()\n    else:\n        x.start_up()\n",
-    "a namesake of a library method": "from pathlib import Path\nclass A:\n    async def write_text(self, t): ...\n"
-    "async def main(p: Path, q):\n    p.write_text('')\n    q.write_text('')\n",
+    "a namesake of a library method": "from pathlib import Path\nclass A:\n    async def rename(self, t): ...\n"
+    "async def main(p: Path, q):\n    p.rename('a')\n    q.rename('b')\n",
     "mixed colors of an unknown receiver": "class A:\n    async def recompute(self): ...\nclass B:\n    def recompute(self): ...\n"
     "async def main(x):\n    x.recompute()\n",
     "a decorator that runs it": "import asyncio\ndef sync(f):\n    def wrapper(*a):\n        return asyncio.run(f(*a))\n"

@@ -8,7 +8,7 @@ from troth.analysis.facts.model import WAITS, body_of
 from troth.analysis.program.parts import part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, MutableMapping
+    from collections.abc import MutableMapping
 
     from troth.analysis.facts.model import FileFacts, Node
     from troth.analysis.program.link import Program
@@ -29,17 +29,21 @@ def is_awaited_from(program: Program, target: Node) -> bool:
 
 @part("awaited values")
 def _awaited_in(file: FileFacts) -> frozenset[str]:
-    return frozenset(name for f in file.functions if f.flags & WAITS for name in _awaited(body_of(f)))
+    found: set[str] = set()
+    for function in file.functions:
+        if function.flags & WAITS:
+            _add_awaited(body_of(function), found)
+    return frozenset(found)
 
 
-def _awaited(node: Any) -> Iterator[str]:
-    if not isinstance(node, tuple) or not node:
+def _add_awaited(node: Any, found: set[str]) -> None:
+    if not node:
         return
     if node[0] == "await" and len(node) == 3 and (name := _name_of(node[1])):
-        yield name
+        found.add(name)
     for inner in node:
         if inner.__class__ is tuple:
-            yield from _awaited(inner)
+            _add_awaited(inner, found)
 
 
 def _name_of(node: Node) -> str:

@@ -502,10 +502,10 @@ class Calls:
             return None
         prefix, suffix = parts
         family = [base.cls, *self._program.classes.children(base.cls)]
+        ancestors = {ancestor for cls in family for ancestor in self._program.classes.order(cls)}
         fitting = {
             method
-            for cls in family
-            for ancestor in self._program.classes.order(cls)
+            for ancestor in ancestors
             if isinstance(ancestor, Class)
             for method in ancestor.methods
             if method.startswith(prefix) and method.endswith(suffix) and len(method) > len(prefix) + len(suffix)

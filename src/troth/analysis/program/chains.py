@@ -174,7 +174,7 @@ class Chains:
         todo: list[Function] = []
         for name in sorted({*self._whoever, *self._packages}):
             for function in self._program.index.plain_callers(name):
-                if function not in found and self._may_end(function):
+                if function not in found and self._may_end(function) and not self._stops(function):
                     found.add(function)
                     todo.append(function)
         named: set[str] = set()
@@ -186,7 +186,7 @@ class Chains:
                 named.add(target.name)
                 calling = [*calling, *callers.of_some]
             for function in calling:
-                if function not in found:
+                if function not in found and not self._stops(function):
                     found.add(function)
                     todo.append(function)
         return {one.name for one in found} | {one.key for one in found}

@@ -129,6 +129,7 @@ class Suspicion:
             self._generators = Words(program.reads, "suspicion generators", self._generators)
             self._own = Words(program.reads, "suspicion own", self._own)
         self._cleared: MutableMapping[tuple[object, str], bool] = program.answers()
+        self._properties: set[str] | None = None
 
     def _slot_names(self) -> frozenset[str]:
         if self._program.reads is not None:
@@ -241,10 +242,13 @@ class Suspicion:
 
     def _reads_promise(self, known: Variables, function: Function) -> bool:
         """Whether the function reads a property whose value is to be awaited."""
-        names = {name for found in self._program.said("async properties").values() for name in found}
-        for top in function.module.packages:
-            names |= library.async_properties(top)
-        return any(may_be_awaited(known.value(node)) for node in known.attributes if node[2] in names)
+        said = self._program.said("async properties")  # asked each time, for whoever notes what is read
+        if self._properties is None:
+            self._properties = {name for found in said.values() for name in found}
+        names = [self._properties, *(library.async_properties(top) for top in function.module.packages)]
+        return any(
+            may_be_awaited(known.value(node)) for node in known.attributes if any(node[2] in some for some in names)
+        )
 
     def _takes(self, function: Function) -> bool:
         """Whether the function may take plainly, by `with` or `for`, what only `async with` or `async for` can."""

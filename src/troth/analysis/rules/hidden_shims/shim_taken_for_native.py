@@ -59,8 +59,10 @@ _QUESTIONS = frozenset({"hasattr", "getattr", "iscoroutinefunction"})
 @rule("T501", "shim-taken-for-native", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Questions that every object answers with yes."""
+    shims: dict[str, list[Function]] | None = None
     for caller in program.calling.asked_naming(_QUESTIONS):
-        shims = _shims(program)
+        if shims is None:
+            shims = _shims(program)
         if not shims:
             return
         for call in program.calling.of(caller):

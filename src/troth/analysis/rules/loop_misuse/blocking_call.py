@@ -239,6 +239,10 @@ CASES = [
         "coroutines of a blocking flavor, which somebody drives to their end",
         good="import time\nclass BlockingConnection:\n    async def sleep(self, n):\n        time.sleep(n)\n",
     ),
+    Case(
+        "a path, where something else reads asynchronously",
+        bad="from pathlib import Path\nclass Store:\n    async def read_text(self): ...\nasync def main(folder: Path):\n    return (folder / 'a').read_text()  # here\n",
+    ),
     Case("an async path", good="import anyio\nasync def main(path: anyio.Path):\n    return await path.read_text()\n"),
     Case("in plain code", good="import time\ndef main():\n    time.sleep(1)\n"),
     Case(
@@ -536,10 +540,10 @@ def _also(program: Program, call: Call) -> Blocking | None:
     name = call.text.rpartition(".")[2]
     if name in {"result", "exception"} and call.callee is None and _is_of_a_pool(program, call):
         return Blocking("future", "asyncio.wrap_future")
-    if name not in _FILES or call.is_awaited or any(program.evidence.colors(name)) or "test" in call.caller.module.path:
+    if name not in _FILES or call.is_awaited or "test" in call.caller.module.path or _has_async_paths(call.caller):
         return None
-    names = tuple(names_of(call.callee))
-    if (call.callee is None or any(one.startswith("pathlib.") for one in names)) and not _has_async_paths(call.caller):
+    is_path = any(one.startswith("pathlib.") for one in names_of(call.callee))
+    if is_path or (call.callee is None and not any(program.evidence.colors(name))):
         return Blocking("file", "await asyncio.to_thread(…)")
     return None
 
