@@ -99,7 +99,10 @@ def _guess(qualified: str, text: str, function: Function) -> Value:
 
 def is_asgi_call(node: Node) -> bool:
     """Whether a call hands a request on to an ASGI application: `self.app(scope, receive, send)`."""
-    return tuple(arg[1] if arg[0] == "name" else "" for arg in node[2]) == _ASGI and not node[3]
+    names = [arg[1] if arg[0] == "name" else "" for arg in node[2]]
+    if len(names) != len(_ASGI) or node[3] or names[0] != _ASGI[0]:
+        return False
+    return names[1].startswith(_ASGI[1]) and names[2].startswith(_ASGI[2])  # `receive_request`, `send_response`
 
 
 def is_asgi_message(node: Node) -> bool:

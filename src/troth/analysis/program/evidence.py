@@ -19,6 +19,7 @@ from troth.analysis.program.editions import is_plain_here
 from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryClass
+from troth.analysis.program.required import is_protocol
 from troth.analysis.program.siblings import OF_NOBODY, Siblings
 from troth.analysis.program.stand_ins import has_stand_ins
 from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, External, Instance, Value
@@ -227,7 +228,7 @@ class Evidence:
         if callee[0] != "attr" or scope.unmet is None or scope.unmet[0] != callee[3]:
             return False
         base, name = scope.unmet[1], callee[2]
-        if base.guess or callee[1] in {("name", "self"), ("name", "cls")}:
+        if base.guess or callee[1] in {("name", "self"), ("name", "cls")} or self._may_have_more(base, name, scope):
             return False
         key = (base.cls, name)
         known = self._derived.get(key)
@@ -238,6 +239,16 @@ class Evidence:
                 base.cls in classes.order(one) for owner in owners for one in (owner, *classes.children(owner))
             )
         return not known
+
+    def _may_have_more(self, base: Instance, name: str, scope: Evaluator) -> bool:
+        """Whether the object may well have what its class lacks: a protocol says the least, and `hasattr` asks."""
+        if isinstance(base.cls, Class) and is_protocol(base.cls):
+            return True
+        function = scope.function
+        if function is None or "hasattr" not in function.facts.calls:
+            return False
+        said = self._program.text(function.module.path).cut(*function.facts.at)
+        return re.search(rf"""\bhasattr\([^()]+,\s*["']{re.escape(name)}["']\s*\)""", said) is not None
 
     def _is_of_unknown_base(self, external: str, scope: Evaluator) -> bool:
         """Whether only a base that nobody knows can bring the method with it: that of a library the file imports."""
@@ -417,6 +428,8 @@ class Evidence:
         name, owner = callee[2], function.class_around
         if callee[1] in {("name", "self"), ("name", "cls")}:
             return owner is not None and self.is_in_family(name, owner)
+        if name.endswith("_async") and not name.startswith("_"):
+            return function.is_async  # whoever has one that is called so, and is no library's, has an async one
         if name == function.name:  # a wrapper that hands the call on, mostly to an object of a library
             return function.is_async and _is_one_of_several(callee[1], function)
         around = "" if owner is None else owner.name.lower()

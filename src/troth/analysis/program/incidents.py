@@ -83,7 +83,8 @@ def returned_on_purpose(program: Program, incident: Incident) -> str:
             return ""
         if isinstance(declared, Coroutine | Awaitable) or mentions_awaitable(returns, _AWAITABLES):
             return "on purpose"
-    if function.name in program.evidence.awaited_twice or (returns == ("name", "Any") and incident.site.target is None):
+    is_open = returns == ("name", "Any") and incident.site.target is None and not incident.site.is_firm
+    if is_open or function.name in program.evidence.awaited_twice:
         return "on purpose"
     if program.summary(function).returned_result:
         return ""

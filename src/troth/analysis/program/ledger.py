@@ -532,6 +532,8 @@ class Ledger(Evaluator):
     def on_walrus(self, node: Node) -> Value | None:
         value = self.value(node[2])
         self.env[node[1]] = value
+        if self.bound is not None:
+            self.bound.setdefault(node[1], []).append(value)
         self._hold(node[1], value)
         return value
 

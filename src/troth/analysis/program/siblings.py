@@ -150,10 +150,13 @@ class Siblings:
         if "." in text and any(name in library.working_methods(top) for top in function.module.packages):
             return None  # a library that the file imports has it as something to be awaited by who wants to
         near = self._by_identity(text, name, function) or self._in_this_place(text, name, function)
-        if near is not None or external == OF_NOBODY:
+        if (near is not None and near.firm) or external == OF_NOBODY:
             return near
+        wide = self._by_words(text, name, function, external)
+        if near is not None:
+            return wide if wide is not None and wide.firm else near
         return (
-            self._by_words(text, name, function, external)
+            wide
             or self._by_name(text, name, function, external)
             or self._by_neighbors(text, name, function)
             or self._by_calls(text, name, external)
@@ -227,8 +230,9 @@ class Siblings:
             root = text.partition(".")[0]
             if self._program.module(place[0]).imports_somewhere(root):
                 return None  # there it is something imported, here a variable
-        firm = count.mostly(_FEWEST_OF_ALL, _NEARLY_NONE)
-        return Witness(_told(text, count.awaited, "in this project", place), firm)
+        is_telling = text == f"self.{name}" and name not in GENERIC and "_" in name.strip("_")
+        many = _FEWEST_OF_OTHERS if is_telling else _FEWEST_OF_ALL
+        return Witness(_told(text, count.awaited, "in this project", place), count.mostly(many, _NEARLY_NONE))
 
     def _by_name(self, text: str, name: str, function: Function, external: str) -> Witness | None:
         """A method whose name is telling, on whatever receivers: all await it, and nobody does otherwise.
