@@ -47,6 +47,7 @@ OTHER = "async def other(bot: telegram.Bot):\n    await bot.getMe()\n"
 AWAITS = "async def other(bot: telegram.Bot):\n    await bot.sendMessage(1, 'hello')\n"
 
 
+FILES = "from anyio import Path\nasync def main(path: Path):\n    if path.exists():\n        await path.unlink()\n"
 ENGINE = (
     "import sqlalchemy\ndef make(url):\n    return sqlalchemy.create_engine(url, strategy='later')\n"
     "async def main():\n    return await make('x')\n"
@@ -58,6 +59,7 @@ ENGINE = (
     [
         pytest.param("", SEND, ["T101"], id="any version"),
         pytest.param("python-telegram-bot>=20\n", SEND, ["T101"], id="one that is async"),
+        pytest.param("anyio>=3,<4\n", FILES, ["T104"], id="an older one of what never was plain"),
         pytest.param("python-telegram-bot==13.15\n", SEND, [], id="one that was plain"),
         pytest.param("", ENGINE, ["T401"], id="an object of any version"),
         pytest.param("SQLAlchemy<1.4\n", ENGINE, [], id="an object of an older version"),

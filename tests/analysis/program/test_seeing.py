@@ -27,6 +27,11 @@ def marked(files: dict[str, str]) -> set[tuple[str, int]]:
 
 
 SEEN = {
+    "a variable of the function around, bound by `:=`": USE
+    + "class Job:\n    store: Store | None = None\n    def make(self):\n"
+    "        if (store := self.store) is not None:\n            async def work():\n                store.save()  # lost\n            return work\n",
+    "an ASGI application by other names": "async def main(self, scope, receive):\n    async def send_later(message): ...\n"
+    "    self.app(scope, receive, send_later)  # lost\n",
     "import inside a function": "async def main():\n    from store import Store\n    Store().save()  # lost\n",
     "import as": "import store as s\nasync def main():\n    s.Store().save()  # lost\n",
     "TYPE_CHECKING": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from store import Store\n"

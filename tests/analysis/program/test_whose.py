@@ -35,6 +35,33 @@ def found(files: dict[str, str]) -> list[tuple[str, str, int]]:
             "class Other: ...\nasync def main(x: Other):\n    x.refresh_feed()\n", 0, id="of a class that lacks it"
         ),
         pytest.param(
+            "from typing import Protocol\nclass Other(Protocol): ...\nasync def main(x: Other):\n    x.refresh_feed()\n",
+            4,
+            id="of a protocol, which says the least",
+        ),
+        pytest.param(
+            "class Other: ...\nasync def main(x: Other):\n    if hasattr(x, 'refresh_feed'):\n        x.refresh_feed()\n",
+            4,
+            id="of a class that lacks it, where the object is asked for it",
+        ),
+        pytest.param(
+            "class Other: ...\nasync def main(x: Other):\n    if hasattr(x, 'close'):\n        x.refresh_feed()\n",
+            0,
+            id="of a class that lacks it, where the object is asked for something else",
+        ),
+        pytest.param(
+            "class Outer:\n    async def warm_up_async(self):\n        self.inner.warm_up_async()\n"
+            "class Far:\n    async def warm_up_async(self): ...\n",
+            3,
+            id="a wrapper of something that is called async",
+        ),
+        pytest.param(
+            "class Outer:\n    async def warm_up_async(self):\n        self.inner.warm_up_async()\n"
+            "class Far:\n    def warm_up_async(self):\n        return 1\n",
+            0,
+            id="a wrapper of something that is called async and is not, elsewhere",
+        ),
+        pytest.param(
             "import unknown\nclass Other(unknown.Handler):\n    def __init__(self): ...\nasync def main(x: Other):\n    x.refresh_feed()\n",
             0,
             id="inherited from a library of which nothing is known",
@@ -109,6 +136,17 @@ def test_a_common_word_awaited_all_over(awaited: int, bare: int, told: int) -> N
     uses = {f"use_{n}.py": "async def use(ctx):\n    await ctx.send(1)\n" for n in range(awaited)}
     lost = {f"app_{n}.py": "async def main(ctx):\n    ctx.send(1)\n" for n in range(bare)}
     assert len(found({**uses, **lost})) == told
+
+
+@pytest.mark.parametrize(("awaited", "told"), [pytest.param(6, 1, id="many"), pytest.param(2, 0, id="few")])
+def test_a_result_of_any_kind(awaited: int, told: int) -> None:
+    """`-> Any` says nothing; what is returned unawaited is told of where many return the same and await it."""
+    views = "from unknown import View\nfrom typing import Any\n" + "".join(
+        f"class View{n}(View):\n    async def get(self, request) -> Any:\n"
+        f"        return {'await ' if n else ''}self.render_page(request)\n"
+        for n in range(awaited + 1)
+    )
+    assert [line for _, _, line in found({"views.py": views})] == [5] * told
 
 
 @pytest.mark.parametrize(("awaited", "told"), [pytest.param(12, 1, id="many"), pytest.param(6, 0, id="some")])

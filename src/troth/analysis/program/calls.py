@@ -358,11 +358,7 @@ class Calls:
             sure = not _guessed(func.receiver)
             behind = self._program.majors_behind(name.partition(".")[0])
             if behind > 0 and not library.is_called_async(name):
-                receiver = f"{text.rpartition('.')[0]}."
-                beside = scope.function is not None and any(
-                    one.startswith(receiver) for one in scope.function.facts.awaited
-                )
-                if not beside and not self._program.evidence.siblings.is_awaited(function.name):
+                if not self._program.evidence.siblings.is_awaited(function.name):
                     return None  # in the version that is asked for it may be plain
                 sure = False
             sure = sure and behind < 2
