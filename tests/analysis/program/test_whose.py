@@ -62,6 +62,40 @@ def found(files: dict[str, str]) -> list[tuple[str, str, int]]:
             id="a wrapper of something that is called async and is not, elsewhere",
         ),
         pytest.param(
+            "async def main(x):\n    refresh_feed = getattr(x, 'refresh_feed', None)\n    if refresh_feed is not None:\n"
+            "        refresh_feed()\n",
+            4,
+            id="fetched by its name",
+        ),
+        pytest.param(
+            "class Wire:\n    async def _push(self): ...\nasync def main(x):\n    x.wire._push()\n",
+            4,
+            id="what is private, of something that is called like its class",
+        ),
+        pytest.param(
+            "class Wire:\n    async def _push(self): ...\nasync def main(x):\n    x.other._push()\n",
+            0,
+            id="what is private, of something else",
+        ),
+        pytest.param(
+            "import inspect\nasync def main(x, hook):\n    if inspect.iscoroutinefunction(hook):\n        await hook()\n"
+            "    x.refresh_feed()\n",
+            5,
+            id="where the color of something else is asked for",
+        ),
+        pytest.param(
+            "import inspect\nasync def main(x):\n    done = x.refresh_feed()\n    if inspect.isawaitable(done):\n"
+            "        await done\n    print(done)\n    x.refresh_feed()\n",
+            0,
+            id="where the color of its result is asked for",
+        ),
+        pytest.param(
+            "import inspect\nasync def main(x):\n    if inspect.iscoroutinefunction(x.refresh_feed):\n        await x.refresh_feed()\n"
+            "    else:\n        x.refresh_feed()\n",
+            0,
+            id="where its own color is asked for",
+        ),
+        pytest.param(
             "import unknown\nclass Other(unknown.Handler):\n    def __init__(self): ...\nasync def main(x: Other):\n    x.refresh_feed()\n",
             0,
             id="inherited from a library of which nothing is known",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from troth.analysis.findings import Reason
 from troth.analysis.program import library
+from troth.analysis.program.asking import asks_for_color_of
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.conventions import ASYNC_BY_NAME, is_asgi_call, is_asgi_message
 from troth.analysis.program.editions import is_plain_here
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.link import Program
     from troth.analysis.program.sites import Site
 
-__all__ = ["Evidence", "asks_for_color", "counted", "is_carried"]
+__all__ = ["Evidence", "counted", "is_carried"]
 
 
 class Evidence:
@@ -177,6 +178,10 @@ class Evidence:
         reason = self._by_name(callee[2], path) if by_definition else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
+        if callee[0] == "name" and scope.function.is_async and scope.function.origins.get(callee[1]) == "getattr()":
+            reason = self._by_name(
+                callee[1], path
+            )  # `close_all = getattr(hook, "close_all", None)`: named as it is there
         if reason is not None and self.siblings.is_used_plainly(text, scope.function):
             reason = None
         if reason is not None and not scope.function.is_async and has_stand_ins(self._program):
@@ -190,7 +195,7 @@ class Evidence:
             whose = "" if self._is_of_unknown_base(external, scope) else external
             witness = self.siblings.speak_of(text, scope.function, whose)
             reason = witness.reason if witness is not None else None
-        if reason is None or _asks_for_color(scope.function):
+        if reason is None or asks_for_color_of(self._program, scope.function, text):
             return None
         site = scope.site(None, node[-1], text, "coroutine", lambda: (reason,), sure=False)
         if site is not None:
@@ -207,9 +212,11 @@ class Evidence:
         what the call gives, as far as it is known to come from a library.
         """
         callee, function = node[1], scope.function
-        if callee[0] != "attr" or function is None or not function.is_async or _asks_for_color(function):
+        if callee[0] != "attr" or function is None or not function.is_async:
             return None
         text = callee_text(callee)
+        if asks_for_color_of(self._program, function, text):
+            return None
         if _STAND_IN.search(text.rpartition(".")[0]) or callee[1][1] in scope.plainly_entered:
             return None
         if self._is_nobodys(callee, scope) and not self._is_of_unknown_base(OF_NOBODY, scope):
@@ -282,7 +289,9 @@ class Evidence:
         if witness is not None and self.siblings.is_left_alone(text.rpartition(".")[2]):
             witness = None
         is_query = not is_own and _is_query(instance)
-        if _asks_for_color(scope.function) or not (witness or is_query or _gives_something_else(instance)):
+        if asks_for_color_of(self._program, scope.function, text) or not (
+            witness or is_query or _gives_something_else(instance)
+        ):
             return instance
         why = Reason(f"it gives a `{instance.cls.name}`, which is to be awaited")
         reason = why if witness is None else witness.reason
@@ -438,10 +447,10 @@ class Evidence:
             or (callee[1][0] == "name" and self._is_made_elsewhere(function.origins.get(callee[1][1], "")))
         ):
             return False
-        if name.startswith("_"):
-            return False  # what is private is another's own
         if self._fits(callee, around):
             return True
+        if name.startswith("_"):
+            return False  # what is private is another's own
         if self._adds_to_a_library(name):
             return False  # other objects of the library may have it too
         return function.is_async and self._methods[name] - self._rehearsed[name] < _MANY_DEFINITIONS
@@ -531,34 +540,6 @@ _CARRIED = re.compile(r"\)\.(?:\w+\.)*(?:obj|state|ctx|user_data|bot_data|chat_d
 def is_carried(external: str) -> bool:
     """Whether an object of a library only carries what the project has put in: `typer.Context().obj.client.get`."""
     return _CARRIED.search(external) is not None
-
-
-def _asks_for_color(function: Function) -> bool:
-    """Whether the function itself looks at the color of what it calls; then a plain call is no accident."""
-    return any(asks_for_color(callee) for callee in function.facts.calls)
-
-
-def asks_for_color(callee: str) -> bool:
-    """Whether a call of that name asks if something is async: `inspect.isawaitable`."""
-    return callee.rpartition(".")[2] in _COLOR_QUESTIONS
-
-
-_COLOR_QUESTIONS = frozenset(
-    [
-        "iscoroutinefunction",
-        "isawaitable",
-        "iscoroutine",
-        "isasyncgenfunction",
-        "isasyncgen",
-        "is_coroutine",
-        "is_async",
-        "is_awaitable",
-        "is_coroutine_function",
-        "is_async_callable",
-        "maybe_await",
-        "is_coroutine_callable",
-    ]
-)
 
 
 def is_test(path: str) -> bool:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from troth.analysis.facts.names import dotted
 from troth.analysis.program import library
+from troth.analysis.program.asking import asks_for_color
 from troth.analysis.program.calling import Call
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.consumers import mentions_awaitable, never_awaitable
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.evaluate import WITH_A_CONSTANT, Evaluator, _at_of
-from troth.analysis.program.evidence import asks_for_color
 from troth.analysis.program.flavors import is_of_plain_flavor
 from troth.analysis.program.holding import (
     NEVER,
