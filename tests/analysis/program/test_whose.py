@@ -69,13 +69,8 @@ def found(files: dict[str, str]) -> list[tuple[str, str, int]]:
         ),
         pytest.param(
             "class Wire:\n    async def _push(self): ...\nasync def main(x):\n    x.wire._push()\n",
-            4,
-            id="what is private, of something that is called like its class",
-        ),
-        pytest.param(
-            "class Wire:\n    async def _push(self): ...\nasync def main(x):\n    x.other._push()\n",
             0,
-            id="what is private, of something else",
+            id="what is private, and may be another's",
         ),
         pytest.param(
             "import inspect\nasync def main(x, hook):\n    if inspect.iscoroutinefunction(hook):\n        await hook()\n"

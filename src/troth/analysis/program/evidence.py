@@ -447,10 +447,10 @@ class Evidence:
             or (callee[1][0] == "name" and self._is_made_elsewhere(function.origins.get(callee[1][1], "")))
         ):
             return False
-        if self._fits(callee, around):
-            return True
         if name.startswith("_"):
             return False  # what is private is another's own
+        if self._fits(callee, around):
+            return True
         if self._adds_to_a_library(name):
             return False  # other objects of the library may have it too
         return function.is_async and self._methods[name] - self._rehearsed[name] < _MANY_DEFINITIONS
