@@ -174,7 +174,8 @@ class Evidence:
             external = ""
         if not external and (self._is_nobodys(callee, scope) or self._is_given_by_default(callee, scope.function)):
             external = OF_NOBODY
-        by_definition = callee[0] == "attr" and not external and callee[1][1] not in scope.plainly_entered
+        is_ours = not external or self._may_be_ours(callee, scope.function, external)
+        by_definition = callee[0] == "attr" and is_ours and callee[1][1] not in scope.plainly_entered
         reason = self._by_name(callee[2], path) if by_definition else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
@@ -256,6 +257,13 @@ class Evidence:
             return False
         said = self._program.text(function.module.path).cut(*function.facts.at)
         return re.search(rf"""\bhasattr\([^()]+,\s*["']{re.escape(name)}["']\s*\)""", said) is not None
+
+    def _may_be_ours(self, callee: Node, function: Function, external: str) -> bool:
+        """Whether what is reached by way of an unknown library is called like a class of the project that has it."""
+        if callee[0] != "attr" or external == OF_NOBODY or library.knows(external.partition(".")[0]):
+            return False
+        is_told = "_" in callee[2].strip("_") and "()." in external and function.is_async
+        return is_told and self._fits(callee, "")
 
     def _is_of_unknown_base(self, external: str, scope: Evaluator) -> bool:
         """Whether only a base that nobody knows can bring the method with it: that of a library the file imports."""
@@ -474,9 +482,11 @@ class Evidence:
         word = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
         plain = word.replace("_", "").lower()
         owners = self._owners.get(callee[2], set()) - {around}
-        # Where many classes have it, `image` is no `ImageFinder`.
-        fits = str.endswith if len(owners) >= _MANY_DEFINITIONS else str.__contains__
-        return len(plain) > 3 and any(fits(owner, plain) for owner in owners)
+        if len(owners) < _MANY_DEFINITIONS:
+            return len(plain) > 3 and any(plain in owner for owner in owners)
+        # Where many classes have it, `image` is no `ImageFinder`; `message_interface` may be a `MessageInterfaceUDP`.
+        ends = len(plain) > 3 and any(owner.endswith(plain) for owner in owners)
+        return ends or ("_" in word.strip("_") and any(owner.startswith(plain) for owner in owners))
 
 
 _COUNTED = (
