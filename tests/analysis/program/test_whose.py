@@ -91,18 +91,6 @@ def found(files: dict[str, str]) -> list[tuple[str, str, int]]:
             id="where its own color is asked for",
         ),
         pytest.param(
-            "from unknown import context\nclass TokenManager:\n    async def is_connected(self): ...\nasync def main():\n"
-            "    token_manager = context().app.token_manager\n    if token_manager.is_connected():\n        return 1\n",
-            6,
-            id="reached by way of an unknown library, and called like its class",
-        ),
-        pytest.param(
-            "from unknown import context\nclass TokenManager:\n    async def is_connected(self): ...\nasync def main():\n"
-            "    link = context().app.link\n    if link.is_connected():\n        return 1\n",
-            0,
-            id="reached by way of an unknown library, and called otherwise",
-        ),
-        pytest.param(
             "".join(f"class WireMaker{n}:\n    async def push_it(self): ...\n" for n in range(4))
             + "async def main(self):\n    self.wire_maker.push_it()\n",
             10,

@@ -57,6 +57,7 @@ Arguments = list[tuple[str | None, Value | None]]
 # How the type of a result ends that holds objects of the receiver's class.
 _OF_ITSELF = ("[typing.Self]", "[typing.Self | None]")
 # Functions that give back what they are given, as far as promises go.
+_NEVER_PLAIN = frozenset({"anyio", "trio"})  # what is async in them was so in every version
 _PASSING = frozenset({"typing.cast", "copy.copy", "copy.deepcopy", "functools.wraps"})
 # Functions that start what they are given; the task they return is held by nobody else.
 SPAWNERS = frozenset(
@@ -356,8 +357,9 @@ class Calls:
             if is_plain_here(name.partition(".")[0], function.name, self._program.allowed):
                 return None
             sure = not _guessed(func.receiver)
-            behind = self._program.majors_behind(name.partition(".")[0])
-            if behind > 0 and not library.is_called_async(name):
+            top = name.partition(".")[0]
+            behind = self._program.majors_behind(top)
+            if behind > 0 and top not in _NEVER_PLAIN and not library.is_called_async(name):
                 if not self._program.evidence.siblings.is_awaited(function.name):
                     return None  # in the version that is asked for it may be plain
                 sure = False

@@ -174,8 +174,7 @@ class Evidence:
             external = ""
         if not external and (self._is_nobodys(callee, scope) or self._is_given_by_default(callee, scope.function)):
             external = OF_NOBODY
-        is_ours = not external or self._may_be_ours(callee, scope.function, external)
-        by_definition = callee[0] == "attr" and is_ours and callee[1][1] not in scope.plainly_entered
+        by_definition = callee[0] == "attr" and not external and callee[1][1] not in scope.plainly_entered
         reason = self._by_name(callee[2], path) if by_definition else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
@@ -257,13 +256,6 @@ class Evidence:
             return False
         said = self._program.text(function.module.path).cut(*function.facts.at)
         return re.search(rf"""\bhasattr\([^()]+,\s*["']{re.escape(name)}["']\s*\)""", said) is not None
-
-    def _may_be_ours(self, callee: Node, function: Function, external: str) -> bool:
-        """Whether what is reached by way of an unknown library is called like a class of the project that has it."""
-        if callee[0] != "attr" or external == OF_NOBODY or library.knows(external.partition(".")[0]):
-            return False
-        is_told = "_" in callee[2].strip("_") and "()." in external and function.is_async
-        return is_told and self._fits(callee, "")
 
     def _is_of_unknown_base(self, external: str, scope: Evaluator) -> bool:
         """Whether only a base that nobody knows can bring the method with it: that of a library the file imports."""

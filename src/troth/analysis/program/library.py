@@ -146,12 +146,10 @@ def only_async_names(top_level: str) -> frozenset[str]:
 
 
 def is_called_async(qualified: str) -> bool:
-    """Whether the name of something in a package, or the package, says that it is async: `AsyncClient`, `anyio`."""
-    top, _, rest = qualified.partition(".")
-    return top in _NEVER_PLAIN or _CALLED_ASYNC.search(rest) is not None
+    """Whether the name of something in a package says that it is async: `AsyncClient`, `redis.asyncio`."""
+    return _CALLED_ASYNC.search(qualified.partition(".")[2]) is not None
 
 
-_NEVER_PLAIN = frozenset({"anyio", "trio"})  # what is async in them was so in every version
 _CALLED_ASYNC = re.compile(r"Async(?![a-z])|Aio(?=[A-Z])|(?:^|[._])(?:async|asyncio|aio)(?:[._]|$)")
 
 

@@ -366,10 +366,7 @@ class Suspicion:
         if isinstance(value, ClassObject):
             return self._program.classes.has(value.cls, "__await__") is not True
         if isinstance(value, External):
-            is_open = is_carried(value.path) or (
-                "()." in value.path and not library.knows(value.path.partition(".")[0])
-            )
-            return not self._program.evidence.speaks_for(name if is_open else "", callee, function)
+            return not self._program.evidence.speaks_for(name if is_carried(value.path) else "", callee, function)
         if isinstance(value, Instance):
             called_value = self._program.classes.member(value.cls, "__call__", value)
             return called_value is not None and all(
