@@ -65,3 +65,57 @@ def test_an_interpreter_that_cannot_be_run_reads_nothing(tmp_path: Path) -> None
     fake.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
     fake.chmod(0o755)
     assert read_with(fake, {"a.py": b"x = 1\n"}) == {}
+
+
+HANDLERS = """
+import asyncio
+class Store:
+    async def save(self): ...
+async def main(store: Store):
+    try:
+        await store.save()
+    except OSError, asyncio.TimeoutError:  # as 3.14 has it
+        store.save()
+    except* KeyError ,ValueError:
+        pass
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this interpreter knows the syntax")
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param(HANDLERS.replace("except* KeyError ,ValueError:\n        pass", ""), 9, id="a handler"),
+        pytest.param(
+            HANDLERS.partition("    except OSError")[0] + HANDLERS[HANDLERS.index("    except*") :], 0, id="*"
+        ),
+    ],
+)
+def test_handlers_without_parentheses_need_no_other_interpreter(
+    text: str, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Formatters write most handlers so; the fix of what is found keeps its place."""
+    monkeypatch.setattr("troth.analysis.facts.newer.newest_python", lambda _given: None)
+    result = analyse(project(tmp_path, app=text))
+    assert not result.newer_syntax
+    assert [f.span.line for f in result.findings] == ([line] if line else [])
+    for finding in result.findings:
+        assert finding.fix is not None
+        assert text[finding.fix.edits[0].start :].startswith("store.save()")
+
+
+def test_python_2_is_no_newer_syntax(tmp_path: Path) -> None:
+    """`except Error, e` is what both have; `print` is not."""
+    result = analyse(project(tmp_path, old="try:\n    pass\nexcept OSError, e:\n    print e\n"))
+    assert [f.code for f in result.findings] == ["T001"]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this interpreter knows the syntax")
+def test_the_definitions_of_an_unread_file_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is seen of a name is async, and the plain one stands in a file that nobody here can read."""
+    monkeypatch.setattr("troth.analysis.facts.newer.newest_python", lambda _given: None)
+    core = "type Key = str\nclass States:\n    def push_state(self, key: Key): ...\n"
+    other = "class Store:\n    async def push_state(self): ...\n"
+    app = "async def main(hub):\n    hub.states.push_state('a')\n"
+    assert [f.code for f in analyse(project(tmp_path, other=other, app=app)).findings] == ["T101"]
+    assert analyse(project(tmp_path, core=core, other=other, app=app)).findings == ()

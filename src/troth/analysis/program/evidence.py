@@ -50,6 +50,7 @@ class Evidence:
         self._rehearsed: Counter[str] = Counter()  # of these, the ones in tests and in functions: fakes and examples
         self._owners: MutableMapping[str, set[str]] = {}  # the classes that have them, in lower case
         self._plain: Counter[str] = Counter()
+        self._unread: set[str] = set()  # of these, the ones in files that could not be read
         self._overriding: MutableMapping[str, bool] = {} if program is None else program.answers()
         self._adding: MutableMapping[str, bool] = {} if program is None else program.answers()
         self._async_users: MutableMapping[tuple[str, str], bool] = {} if program is None else program.answers()
@@ -89,6 +90,15 @@ class Evidence:
                     continue
                 self.siblings.count(path, f, functions, callee)
 
+    def count_unread(self, text: str) -> None:
+        """Take in what the words of a file say that could not be read: of its definitions no more than their colors."""
+        for is_async, name in _DEFINITION.findall(text):
+            if is_async:
+                self._async[name] += 1
+            else:
+                self._plain[name] += 1
+                self._unread.add(name)
+
     def holders(self) -> Holders:
         """What is counted."""
         return ((self, _COUNTED), (self.siblings, self.siblings.COUNTED))
@@ -126,7 +136,7 @@ class Evidence:
         """
         if not self._plain[name]:
             return False
-        if not self._async[name]:
+        if not self._async[name] or name in self._unread:
             return True
         known = self._bodied.get(name)
         if known is None:
@@ -536,6 +546,7 @@ def _gives_something_else(instance: Instance) -> bool:
     return any(callee_text(base).rpartition(".")[2] in {"Awaitable", "Coroutine"} for base in bases)
 
 
+_DEFINITION = re.compile(r"^[ \t]*(async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 _CARRIED = re.compile(r"\)\.(?:\w+\.)*(?:obj|state|ctx|user_data|bot_data|chat_data|extensions)\.\w+\.")
 
 

@@ -421,6 +421,8 @@ class Program:
                 else:
                     for number, facts in self.all_facts():
                         self.evidence.count(self.paths[number], facts.functions)
+                    for path in sorted(self.unread):
+                        self.evidence.count_unread(self.text(path).value)
                 self._suspicion = Suspicion(self, sets or suspected(self, list(self.own_modules())))
             if self.reads is not None:
                 noted(self.evidence.holders(), self.reads)

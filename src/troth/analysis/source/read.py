@@ -6,6 +6,7 @@ import re
 import tokenize
 import warnings
 
+from troth.analysis.source.older import in_older_syntax
 from troth.analysis.source.problem import Problem
 
 __all__ = ["Problem", "parse"]
@@ -19,6 +20,9 @@ def parse(data: bytes, *, top_level_await: bool = False) -> ast.Module | Problem
             warnings.simplefilter("ignore")  # invalid escapes and the like are the file's own affair
             tree = compile(data, "<file>", "exec", flags, dont_inherit=True)
     except SyntaxError as error:
+        older = in_older_syntax(data, error)
+        if isinstance(older, bytes):
+            return parse(older, top_level_await=top_level_await)
         # An unknown coding is at column -1, a file that ends too soon in line 0.
         place = (max(error.lineno or 1, 1), max(error.offset or 1, 1), error.msg or "invalid syntax")
         return Problem(*place, _is_newer(data, error), _TEMPLATE.search(data) is not None, is_syntax=True)
@@ -39,7 +43,6 @@ _TEMPLATE = re.compile(
     rb"|^\s*\{\{.*\}\}|^\s*(?:import|from|class|def|async def)\s[\w.]*\{\{",
     re.MULTILINE,
 )
-_NEWER = ("type ", "except", "match", "t'", 't"', "f'", 'f"', "[", "lazy ")
 
 
 def _is_newer(data: bytes, error: SyntaxError) -> bool:

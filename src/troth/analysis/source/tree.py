@@ -3,6 +3,8 @@
 import ast
 import warnings
 
+from troth.analysis.source.older import in_older_syntax
+
 __all__ = ["tree_of"]
 
 
@@ -18,5 +20,8 @@ def tree_of(source: str | bytes) -> ast.Module | None:
         warnings.simplefilter("ignore")
         try:
             return ast.parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except SyntaxError as error:
+            older = in_older_syntax(source, error)
+            return None if older is None else tree_of(older)
+        except (ValueError, RecursionError, MemoryError):
             return None
