@@ -256,6 +256,9 @@ class Effects:
             other = self._program.static(decorator.module, decorator).value(node)  # `return partial(decorate, name)`
             made_by = other.function if isinstance(other, FunctionValue) else None
             return self.wrapper(made_by) if isinstance(made_by, Function) and made_by is not decorator else ""
+        namesakes = [f for _, f in decorator.module.functions_in(decorator.index) if f.name == node[1]]
+        if len({f.flags & 1 for f in namesakes}) > 1:
+            return "same"  # one of each color under one name: it chooses by the color of what it is given
         wrapper = inner[node[1]]
         takes = [p for p in wrapper.facts.params if p[3] in {"", "/"}]
         has_inner = bool(decorator.module.functions_in(wrapper.index))

@@ -25,6 +25,11 @@ CASES = [
         "@logged\nasync def save(): ...  # here\n",
     ),
     Case(
+        "one wrapper of each color, under one name",
+        good="from lib import looks_async\ndef logged(f):\n    if looks_async(f):\n        async def wrapper(*a):\n            await f(*a)\n"
+        "    else:\n        def wrapper(*a):\n            f(*a)\n    return wrapper\n@logged\nasync def save(): ...\n",
+    ),
+    Case(
         "the wrapper returns it",
         good="def logged(f):\n    def wrapper(*a):\n        print('called')\n        return f(*a)\n    return wrapper\n"
         "@logged\nasync def save(): ...\n",

@@ -81,14 +81,22 @@ CASES = [
         good="async def body(): ...\nasync def other():\n    await body()\n"
         "def extract(values, connection):\n    values['body'] = body()\n",
     ),
+    Case(
+        "put where several put it",
+        good="async def reach(url): ...\n"
+        + "".join(f"async def info_{n}():\n    return {{'name': 'x', 'reach': reach({n})}}\n" for n in range(3)),
+    ),
 ]
+_SEVERAL = 3  # functions that do the same do so on purpose
 
 
 @rule("T108", "coroutine-as-argument", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine given to something that never awaits it."""
     for incident in incidents_of(program, "argument", "handed over", "returned inside"):
-        if incident.kind == "handed over" and not program.evidence.is_always_awaited(incident.site):
+        if incident.kind == "handed over" and (
+            not program.evidence.is_always_awaited(incident.site) or _is_handed_on_by_most(program, incident)
+        ):
             continue
         call = call_text(program, incident)
         if incident.kind == "returned inside":
@@ -97,6 +105,12 @@ def check(program: Program) -> Iterator[Finding]:
         takes_a_function = incident.detail.endswith(TAKES_A_FUNCTION)
         fix = _uncalled(program, incident) if takes_a_function else await_fix(program, incident)
         yield tell(program, "T108", "coroutine-as-argument", incident, message, fix=fix)
+
+
+def _is_handed_on_by_most(program: Program, incident: Incident) -> bool:
+    """Whether several functions do not await it, more than do: whoever collects the promises will."""
+    awaited, bare = program.evidence.siblings.sites_of(incident.site.callee.rpartition(".")[2])
+    return bare >= _SEVERAL and bare > awaited
 
 
 def _uncalled(program: Program, incident: Incident) -> Fix | None:
