@@ -108,7 +108,9 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 def _is_handed_on_by_most(program: Program, incident: Incident) -> bool:
-    """Whether several functions do not await it, more than do: whoever collects the promises will."""
+    """Whether it is put into a dict, and several functions do not await it, more than do: who collects them will."""
+    if not incident.detail.endswith(("[…]`", "a dict that is returned")):
+        return False
     awaited, bare = program.evidence.siblings.sites_of(incident.site.callee.rpartition(".")[2])
     return bare >= _SEVERAL and bare > awaited
 
