@@ -124,6 +124,7 @@ def _uncollected() -> Iterator[None]:
         yield
     finally:
         gc.freeze()
+        gc.unfreeze()  # all of it is old now, and writing the report brings nobody to look at it
         if collecting:
             gc.enable()
 

@@ -189,9 +189,8 @@ class Evidence:
         if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
         if callee[0] == "name" and scope.function.is_async and scope.function.origins.get(callee[1]) == "getattr()":
-            reason = self._by_name(
-                callee[1], path
-            )  # `close_all = getattr(hook, "close_all", None)`: named as it is there
+            # `close_all = getattr(hook, "close_all", None)`: a variable that is called as it is there.
+            reason = self._by_name(callee[1], path)
         if reason is not None and self.siblings.is_used_plainly(text, scope.function):
             reason = None
         if reason is not None and not scope.function.is_async and has_stand_ins(self._program):

@@ -82,12 +82,17 @@ CASES = [
         "def extract(values, connection):\n    values['body'] = body()\n",
     ),
     Case(
-        "put where several put it",
-        good="async def reach(url): ...\n"
-        + "".join(f"async def info_{n}():\n    return {{'name': 'x', 'reach': reach({n})}}\n" for n in range(3)),
+        "put where several files put it",
+        good={
+            "health.py": "async def reach(url): ...\n",
+            **{
+                f"part_{n}.py": f"from health import reach\nasync def info():\n    return {{'name': 'x', 'reach': reach({n})}}\n"
+                for n in range(3)
+            },
+        },
     ),
 ]
-_SEVERAL = 3  # functions that do the same do so on purpose
+_SEVERAL = 3  # files that do the same do so on purpose
 
 
 @rule("T108", "coroutine-as-argument", cases=CASES)
@@ -108,11 +113,13 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 def _is_handed_on_by_most(program: Program, incident: Incident) -> bool:
-    """Whether it is put into a dict, and several functions do not await it, more than do: who collects them will."""
+    """Whether it is put into a dict, and in several files nobody awaits it, more than do: who collects them will."""
     if not incident.detail.endswith(("[…]`", "a dict that is returned")):
         return False
-    awaited, bare = program.evidence.siblings.sites_of(incident.site.callee.rpartition(".")[2])
-    return bare >= _SEVERAL and bare > awaited
+    name = incident.site.callee.rpartition(".")[2]
+    awaited, bare = program.evidence.siblings.sites_of(name)
+    files = {function.module.path for function in program.calling.functions_naming({name})}
+    return bare > awaited and len(files) >= _SEVERAL
 
 
 def _uncalled(program: Program, incident: Incident) -> Fix | None:
