@@ -8,6 +8,7 @@ import pytest
 from troth.analysis.facts.newer import newest_python, read_with
 from troth.analysis.run import analyse
 from troth.analysis.source.project import Project
+from troth.analysis.source.syntax import problem_in
 
 NEWER = """
 from collections.abc import Awaitable, Callable
@@ -98,6 +99,7 @@ def test_handlers_without_parentheses_need_no_other_interpreter(
     monkeypatch.setattr("troth.analysis.facts.newer.newest_python", lambda _given: None)
     result = analyse(project(tmp_path, app=text))
     assert not result.newer_syntax
+    assert problem_in("app.py", text.encode()) is None  # so that a fix may be written into it
     assert [f.span.line for f in result.findings] == ([line] if line else [])
     for finding in result.findings:
         assert finding.fix is not None

@@ -1,6 +1,5 @@
 """Knows how to take a project through all stages of analysis: texts, facts, program, rules, findings."""
 
-import gc
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from troth.analysis.answer import Analysis, told
+from troth.analysis.collecting import uncollected
 from troth.analysis.edits.in_notebook import in_notebooks
 from troth.analysis.facts import store
 from troth.analysis.facts.gather import Gathered, gather, source_of
@@ -33,7 +33,6 @@ from troth.analysis.surroundings import surroundings
 __all__ = ["Analysis", "analyse"]
 
 _MANY = 40  # files; after so many have changed all are looked at again, to tell who reads what now
-_FROZEN = 5_000  # objects; 3.12 keeps some hundreds of its own away from the collector, a program that does so far more
 _MANY_READ = 100_000  # things that files looked at again have read
 _WORTH_A_PROCESS = 400  # functions; walking through fewer takes less time than a second process needs to pay
 
@@ -59,9 +58,7 @@ def analyse(
     `memory` is what an earlier call of the same process kept; it comes before the cache and is brought up to date. In a
     `hurry` only the files that changed since are looked at; what this means for others is owed to the next call.
     """
-    collecting = gc.isenabled()
-    gc.disable()  # syntax trees have no cycles that matter, and looking for some costs a fifth of the time
-    try:
+    with uncollected():
         rules = [rule for rule in all_rules() if rule.is_default or rule.code in on_request]
         looking = partial(
             _analyse, project, python, jobs or _cores(), cache, overlay or {}, progress, rules, memory, hurry=hurry
@@ -70,17 +67,6 @@ def analyse(
             return looking()
         except DamagedError:
             return looking(is_kept=False)
-    finally:
-        if collecting:
-            _collect_again()
-
-
-def _collect_again() -> None:
-    """Switch the collector on, without a look at all that came while it was off: that takes as long as ten rules."""
-    if gc.get_freeze_count() < _FROZEN:  # else somebody has frozen what is his, and it stays so
-        gc.freeze()
-        gc.unfreeze()  # now all of it is old, and looked at when its time comes
-    gc.enable()
 
 
 def _analyse(

@@ -1,10 +1,7 @@
 """Knows how to carry out `troth check`."""
 
 import argparse
-import gc
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,9 +95,10 @@ def run(args: argparse.Namespace) -> int:
 
         say(map(shown_from(cwd, prepared.root.path), sorted(prepared.scope.reported)))
         return Exit.CLEAN
+    from troth.analysis.collecting import uncollected
     from troth.cli.terminal import Progress
 
-    with _uncollected(), Progress("reading", total=len(prepared.scope.project.files)) as shown:
+    with uncollected(), Progress("reading", total=len(prepared.scope.project.files)) as shown:
         report = check(prepared, lambda done, _total: shown.at(done) if done % 25 == 0 else None, wants_program=False)
     if args.write_baseline:
         write([one for one in outputs if one.file is not None or args.output_format], report)
@@ -113,20 +111,6 @@ def run(args: argparse.Namespace) -> int:
     if report.findings:
         return Exit.FOUND
     return Exit.CLEAN if report.checked else Exit.MISUSE
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No search for garbage among what a check leaves: the process ends with the report, and one look takes seconds."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.unfreeze()  # all of it is old now, and writing the report brings nobody to look at it
-        if collecting:
-            gc.enable()
 
 
 def _source_on_stdin(args: argparse.Namespace) -> bytes | None:

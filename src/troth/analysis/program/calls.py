@@ -56,8 +56,8 @@ Arguments = list[tuple[str | None, Value | None]]
 
 # How the type of a result ends that holds objects of the receiver's class.
 _OF_ITSELF = ("[typing.Self]", "[typing.Self | None]")
-# Functions that give back what they are given, as far as promises go.
 _NEVER_PLAIN = frozenset({"anyio", "trio"})  # what is async in them was so in every version
+# Functions that give back what they are given, as far as promises go.
 _PASSING = frozenset({"typing.cast", "copy.copy", "copy.deepcopy", "functools.wraps"})
 # Functions that start what they are given; the task they return is held by nobody else.
 SPAWNERS = frozenset(

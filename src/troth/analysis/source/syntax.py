@@ -4,6 +4,7 @@ import ast
 import warnings
 
 from troth.analysis.source.notebook import read_notebook
+from troth.analysis.source.older import in_older_syntax
 
 __all__ = ["problem_in"]
 
@@ -15,9 +16,19 @@ def problem_in(path: str, data: bytes) -> str | None:
             warnings.simplefilter("ignore")  # an invalid escape in somebody's string is not our subject
             if path.endswith(".ipynb"):
                 data = read_notebook(data).source.encode()
-            # Not the tree alone: an `await` in a plain function is only refused when code is made of it. At the top a
-            # cell may have one, and so may a script that is made of cells.
-            compile(data, path, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+            _compile(path, data)
     except (SyntaxError, ValueError, RecursionError) as problem:
         return f"{path}: {problem}"
     return None
+
+
+def _compile(path: str, source: str | bytes) -> None:
+    try:
+        # Not the tree alone: an `await` in a plain function is only refused when code is made of it. At the top a
+        # cell may have one, and so may a script that is made of cells.
+        compile(source, path, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except SyntaxError as error:
+        older = in_older_syntax(source, error)
+        if older is None:
+            raise
+        _compile(path, older)
