@@ -9,22 +9,21 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["asks_for_color", "asks_for_color_of"]
+__all__ = ["ASKS_FOR_FUNCTION", "asks_for_color", "asks_for_color_of", "asks_for_function"]
 
-_OF_FUNCTIONS = frozenset(
-    [
-        "iscoroutinefunction",
-        "isasyncgenfunction",
-        "is_async",
-        "is_coroutine_function",
-        "is_async_callable",
-        "is_coroutine_callable",
-    ]
+ASKS_FOR_FUNCTION = frozenset(
+    {"iscoroutinefunction", "is_coroutine_function", "is_async_callable", "is_coroutine_callable"}
 )
+_OF_FUNCTIONS = ASKS_FOR_FUNCTION | {"isasyncgenfunction", "is_async"}
 _OF_VALUES = frozenset(["isawaitable", "iscoroutine", "isasyncgen", "is_coroutine", "is_awaitable", "maybe_await"])
 _QUESTIONS = _OF_FUNCTIONS | _OF_VALUES
 _ASKED = re.compile(rf"\b({'|'.join(sorted(_QUESTIONS))})\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _OWN = frozenset({"self", "cls"})
+
+
+def asks_for_function(callee: str) -> bool:
+    """Whether a call of that name asks if calling something would give a coroutine."""
+    return callee.rpartition(".")[2] in ASKS_FOR_FUNCTION
 
 
 def asks_for_color(callee: str) -> bool:

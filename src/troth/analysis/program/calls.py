@@ -159,9 +159,17 @@ class Calls:
         receiver = func.receiver
         if effect == "unknown":
             witnessed = program.evidence.call(node, scope, external=function.qualname)
+            if witnessed is None and scope.function is not None:
+                reason = program.evidence.decorated(function, scope.function)
+                if reason is not None:
+                    text = callee_text(node[1])
+                    site = scope.site(function, node[-1], text, "coroutine", lambda: (reason,), sure=False)
+                    return Coroutine(site, lambda: None)
             return witnessed or self._fresh(self._declared_by_decorator(function), node, scope, "", function)
         if effect in {"coroutine", "generator", "context"}:
-            if overridden_otherwise(program, function, receiver) or _lacks_self(function, receiver, values):
+            if _lacks_self(function, receiver, values):
+                return None
+            if overridden_otherwise(program, function, receiver, asking=scope.module.path):
                 return None
             is_plain = scope.function is not None and not scope.function.is_async
             if (
@@ -195,7 +203,7 @@ class Calls:
             given = handed_back(program, func, node, values)
             if given is not None:
                 return given
-        if overridden_otherwise(program, function, receiver):
+        if overridden_otherwise(program, function, receiver, asking=scope.module.path):
             return self._overridden(func, function, node, scope)
         if result is not None and scope.is_patched(node[1]):
             return None

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import WAITS
+from troth.analysis.facts.names import last_name
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
@@ -18,6 +19,7 @@ from troth.analysis.program.values import (
     Builtin,
     CallableType,
     ClassObject,
+    External,
     FunctionValue,
     Instance,
     Nothing,
@@ -296,17 +298,23 @@ class Consumers:
     def _by_param(self, function: Function, param: Param) -> str:
         if param[1] is not None:
             declared = self._program.parameters.of(function, param)
-            if declared is not None:
-                return (
-                    f"`{function.qualname}`, whose `{param[0]}` is no awaitable"
-                    if never_awaitable(declared, self._program)
-                    else ""
-                )
-            if mentions_awaitable(param[1]):
+            if never_awaitable(declared, self._program) or self._is_class_of_others(param[1], function):
+                return f"`{function.qualname}`, whose `{param[0]}` is no awaitable"
+            if declared is not None or mentions_awaitable(param[1]):
                 return ""
         if function.is_abstract:
             return ""
         return f"`{function.qualname}`, which never awaits it" if self._fate(function, param[0]) == "lost" else ""
+
+    def _is_class_of_others(self, node: Node, function: Function) -> bool:
+        """Whether an annotation is a class of an unknown library that is not called as if it could be awaited."""
+        if node[0] == "binop" and ("const", "None") in node[1:3]:
+            node = node[2] if node[1] == ("const", "None") else node[1]
+        name = last_name(node)
+        if not name[:1].isupper() or not name[1:2].islower() or _AWAITABLE_NAME.search(name):
+            return False
+        value = self._program.static(function.module, function.parent).value(node)
+        return isinstance(value, External) and value.path.rpartition(".")[2][:1].isupper()
 
     def _fate(self, function: Function, param: str) -> str:
         key = (function, param)

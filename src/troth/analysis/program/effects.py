@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program.asking import asks_for_function
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.values import (
@@ -131,17 +132,31 @@ class Effects:
             return "coroutine" if self._is_of_python(function, node) else "unknown"
         value = self.decorator(function, decorator)
         if isinstance(value, FunctionValue) and isinstance(value.function, Function):
-            return self._through_own(value.function, effect, called=called)
+            return self._through_own(value.function, effect)
         if name in _TO_OBJECT or (effect == "coroutine" and _SAYS_PLAIN.search(name)):
             return "unknown"
         if isinstance(value, FunctionValue) and effect in {"plain", "coroutine"}:
             assert isinstance(value.function, LibraryFunction)
             return self._through_library(value.function, effect)
         if isinstance(value, ClassObject) and isinstance(value.cls, Class):
-            return self._through_class(value.cls, effect)
+            return self._through_object(value.cls, effect) if called else self._through_class(value.cls, effect)
         if isinstance(value, Instance) and isinstance(value.cls, Class):
-            return "unknown"  # an object of the project decorates: what it gives back is its own affair
+            return self._through_object(value.cls, effect)
         return effect
+
+    def _through_object(self, cls: Class, effect: Effect) -> Effect:
+        """An object of the project decorates, `@Job(…)`: what its `__call__` makes of a function it is given."""
+        taking = self._call_of(cls)
+        return "unknown" if taking is None else self._through_own(taking, effect)
+
+    def _call_of(self, cls: Class) -> Function | None:
+        """The `__call__` of a class or of an ancestor of the project."""
+        for one in self._program.classes.order(cls):
+            if not isinstance(one, Class):
+                return None
+            if "__call__" in one.methods:
+                return one.module.function(one.methods["__call__"][-1])
+        return None
 
     def _through_library(self, decorator: LibraryFunction, effect: Effect) -> Effect:
         """What a decorator of a library makes of a function: what is known of it, else what its signature says."""
@@ -190,9 +205,9 @@ class Effects:
             return "coroutine"
         return "unknown" if effect == "coroutine" else effect
 
-    def _through_own(self, decorator: Function, effect: Effect, *, called: bool) -> Effect:
-        verdict = self.wrapper(decorator, called=called)
-        if verdict == "same":
+    def _through_own(self, decorator: Function, effect: Effect) -> Effect:
+        verdict = self.wrapper(decorator)
+        if verdict == "same" or (verdict == "chosen" and effect == "coroutine"):
             return effect
         if verdict == "async":
             return effect if effect in {"generator", "context"} else "coroutine"
@@ -203,12 +218,12 @@ class Effects:
         # Its body is at hand and cannot be followed: only the signature may still say what it makes of the function.
         return effect if _promises_the_same(decorator) else "unknown"
 
-    def wrapper(self, decorator: Function, *, called: bool = False) -> str:
+    def wrapper(self, decorator: Function) -> str:
         """What a decorator of the project makes of what it is given, by its body.
 
-        "same" (gives it back, or a wrapper that returns its result), "async" (an async wrapper), "generator", "plain"
-        (runs it), "dropped" (calls it and throws the promise away), "" (cannot tell: an object, or a wrapper that hands
-        the function to somebody else).
+        "same" (gives it back, or a wrapper that returns its result), "async" (an async wrapper), "chosen" (an async one
+        for what is async, for others cannot tell), "generator", "plain" (runs it), "dropped" (calls it and throws the
+        promise away), "" (cannot tell: an object, or a wrapper that hands the function to somebody else).
         """
         known = self._wrappers.get(decorator)
         if known is None:
@@ -219,7 +234,6 @@ class Effects:
             finally:
                 self._reading -= 1
             self._wrappers[decorator] = known
-        del called
         return known
 
     def _read_wrapper(self, decorator: Function, depth: int) -> str:
@@ -230,6 +244,8 @@ class Effects:
             return verdicts.pop()
         if "" not in verdicts and ("async" in verdicts or "same" in verdicts):
             return "same"  # it chooses by the color of what it is given
+        if "async" in verdicts and any(map(asks_for_function, decorator.facts.calls)):
+            return "chosen"
         return ""
 
     def _read_returned(self, node: Node, decorator: Function, depth: int) -> str:
@@ -243,6 +259,9 @@ class Effects:
             made = self._program.static(decorator.module, decorator).value(callee)
             if isinstance(made, FunctionValue) and isinstance(made.function, Function):
                 return "" if made.function is decorator else self.wrapper(made.function)
+            taking = self._held(callee, decorator)
+            if taking is not None:
+                return self.wrapper(taking)
             is_partial = isinstance(made, ClassObject) and made.cls.name in _FIRST_OF
             if not node[2] or (isinstance(made, ClassObject | Instance) and not is_partial):
                 return ""
@@ -253,6 +272,9 @@ class Effects:
         if node[1] not in inner:
             if node[1] in params:
                 return "same"
+            taking = self._held(node, decorator)
+            if taking is not None:
+                return self.wrapper(taking)
             other = self._program.static(decorator.module, decorator).value(node)  # `return partial(decorate, name)`
             made_by = other.function if isinstance(other, FunctionValue) else None
             return self.wrapper(made_by) if isinstance(made_by, Function) and made_by is not decorator else ""
@@ -267,6 +289,14 @@ class Effects:
         if wrapper.is_async:
             return _WRAPPED.get(self.of(wrapper), "")  # a wrapper may have decorators of its own
         return self._plain_wrapper(wrapper, params)
+
+    def _held(self, node: Node, decorator: Function) -> Function | None:
+        """The `__call__` of the object that a variable of the decorator holds: `log = Logging(name)`, `return log`."""
+        origin = decorator.origins.get(node[1], "") if node[0] == "name" else ""
+        if not origin.endswith("()") or not origin[:-2].isidentifier():
+            return None
+        made = self._program.static(decorator.module, decorator).value(("name", origin[:-2]))
+        return self._call_of(made.cls) if isinstance(made, ClassObject) and isinstance(made.cls, Class) else None
 
     def _plain_wrapper(self, wrapper: Function, params: set[str]) -> str:
         """Whether a plain wrapper returns what the wrapped function gives, runs it, or drops it."""

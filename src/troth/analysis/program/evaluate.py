@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from troth.analysis.program import library
+from troth.analysis.program.asking import asks_for_function
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.holding import as_one
 from troth.analysis.program.library import LibraryClass, LibraryFunction
@@ -115,16 +116,6 @@ BUILTIN_FUNCTIONS = {
 
 _COLLECTIONS = frozenset({"list", "set", "frozenset"})
 _MOCKS = frozenset(f"unittest.mock.{name}" for name in ("Mock", "MagicMock", "NonCallableMock", "NonCallableMagicMock"))
-
-
-def asks_for_function(callee: str) -> bool:
-    """Whether a call of that name asks if calling something would give a coroutine."""
-    return callee.rpartition(".")[2] in ASKS_FOR_FUNCTION
-
-
-ASKS_FOR_FUNCTION = frozenset(
-    {"iscoroutinefunction", "is_coroutine_function", "is_async_callable", "is_coroutine_callable"}
-)
 
 
 class Evaluator:

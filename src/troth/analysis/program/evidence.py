@@ -23,6 +23,7 @@ from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.required import is_protocol
 from troth.analysis.program.siblings import OF_NOBODY, Siblings
 from troth.analysis.program.stand_ins import has_stand_ins
+from troth.analysis.program.testing import is_test
 from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, External, Instance, Value
 
 if TYPE_CHECKING:
@@ -211,6 +212,17 @@ class Evidence:
             site.by_siblings = witness is not None
             site.is_firm = witness is not None and witness.firm
         return Coroutine(site, lambda: None)
+
+    def decorated(self, called: Function, asking: Function) -> Reason | None:
+        """Why an `async def` under a decorator that nobody can follow is believed to give a promise all the same.
+
+        Others await it, and hardly anybody does otherwise; nothing of that name is plain.
+        """
+        if not (called.is_async and asking.is_async) or called.is_generator or called.name in GENERIC:
+            return None
+        if self.is_plain_somewhere(called.name) or self._program.effects.may_start_it(called):
+            return None
+        return self.siblings.speak_of_decorated(called.name)
 
     def by_company(
         self, node: Node, scope: Evaluator, given: tuple[External, ...], *, is_tested: bool
@@ -445,7 +457,7 @@ class Evidence:
         """
         name, owner = callee[2], function.class_around
         if callee[1] in {("name", "self"), ("name", "cls")}:
-            return owner is not None and self.is_in_family(name, owner)
+            return owner is not None and (self.is_in_family(name, owner) or self._is_mixed_in(owner, function))
         if name.endswith("_async") and not name.startswith("_"):
             return function.is_async  # whoever has one that is called so, and is no library's, has an async one
         if name == function.name:  # a wrapper that hands the call on, mostly to an object of a library
@@ -467,6 +479,21 @@ class Evidence:
     def _is_made_elsewhere(self, origin: str) -> bool:
         """Whether a variable holds what a method gives that nobody in the project defines: `wire.get_proxy()`."""
         return origin.endswith("()") and "." in origin and not any(self.colors(origin[:-2].rpartition(".")[2]))
+
+    def _is_mixed_in(self, owner: Class, function: Function) -> bool:
+        """Whether a class can only work as a part of others: all its bases are known, and nobody is seen to derive.
+
+        What it lacks then comes from the classes beside it, `class App(*commands)`.
+        """
+        classes = self._program.classes
+        return (
+            function.is_async
+            and all(
+                isinstance(one, Class) or (one is not None and one.name == "object") for one in classes.order(owner)
+            )
+            and not any(classes.children(owner))
+            and classes.has(owner, "__getattr__") is False
+        )
 
     def is_in_family(self, name: str, owner: Class) -> bool:
         """Whether a class, or a subclass of it, brings the method with it."""
@@ -552,12 +579,6 @@ _CARRIED = re.compile(r"\)\.(?:\w+\.)*(?:obj|state|ctx|user_data|bot_data|chat_d
 def is_carried(external: str) -> bool:
     """Whether an object of a library only carries what the project has put in: `typer.Context().obj.client.get`."""
     return _CARRIED.search(external) is not None
-
-
-def is_test(path: str) -> bool:
-    """Whether a file is there to test others."""
-    *folders, name = path.split("/")
-    return name.startswith(("test_", "conftest")) or name.endswith("_test.py") or bool({"tests", "test"} & {*folders})
 
 
 def _last_word(name: str) -> str:

@@ -20,7 +20,6 @@ from troth.analysis.program.consumers import looks_like_keeper
 from troth.analysis.program.conventions import response_of
 from troth.analysis.program.entities import Function
 from troth.analysis.program.evaluate import WITH_A_CONSTANT, _at_of
-from troth.analysis.program.evidence import is_test
 from troth.analysis.program.holding import (
     holds_promise,
     is_promise,
@@ -32,6 +31,7 @@ from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.narrowing import asks_for_method, asks_for_mode
 from troth.analysis.program.returning import Returning
 from troth.analysis.program.sites import AWAITED, KEPT, MAYBE, PENDING, WEAK, Incident, Misuse, Site
+from troth.analysis.program.testing import is_test
 from troth.analysis.program.values import (
     NONE,
     AsyncContext,

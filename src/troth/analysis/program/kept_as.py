@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.evidence import is_test
 from troth.analysis.program.siblings import COMMON_RECEIVERS
+from troth.analysis.program.testing import is_test
 from troth.analysis.program.values import FunctionValue, Instance, Nothing, Value, members_of
 
 if TYPE_CHECKING:

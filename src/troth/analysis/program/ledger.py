@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from troth.analysis.facts.names import dotted
 from troth.analysis.program import library
@@ -303,7 +303,7 @@ class Ledger(Evaluator):
     def on_index(self, node: Node) -> Value | None:
         base_node, index_node = node[1], node[2]
         base = self.value(base_node)
-        self.as_key(index_node)
+        self.as_key(index_node, is_read=True)
         if type(base) is Instance and index_node[:2] == ("const", "str") and len(index_node) == 3:
             if base_node[0] == "name":
                 self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
@@ -313,10 +313,14 @@ class Ledger(Evaluator):
                 self.keys.append(KeyAsked(f"{base_node[1][1]}[]", index_node[2], base, None))
         return self.item(base, index_node, _at_of(base_node))
 
-    def as_key(self, node: Node) -> None:
-        """A future is a key as good as any, and so is what a variable holds; a call in brackets is for its result."""
+    def as_key(self, node: Node, *, is_read: bool = False) -> None:
+        """A future is a key as good as any, and so is what a variable holds; a call in brackets is for its result.
+
+        Whoever looks something up by what he has just got means its result too.
+        """
         key = self.value(node)
-        if is_future(key) or (node[0] in {"name", "attr"} and holds_promise(key)):
+        is_fresh = is_read and node[0] == "name" and type(key) is Coroutine and key.site in self.pending
+        if is_future(key) or (node[0] in {"name", "attr"} and holds_promise(key) and not is_fresh):
             self.keep(key)
         else:
             self.misuse(key, "subscript", _at_of(node))
@@ -383,6 +387,8 @@ class Ledger(Evaluator):
                     elif self.program.consumers.wants_results(func, position, name):
                         for promise in promises(value):
                             self.misuse(promise, "argument", node[-1], text)
+                    elif _is_mixed_dict(value) and any(map(is_promise, value.values)):
+                        self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
                     elif not isinstance(func, FunctionValue) or isinstance(func.function, Function):
                         self.keep(value)  # a collection of promises is given to somebody who takes collections
                 else:
@@ -564,7 +570,7 @@ def _is_driven_by_hand(value: Value | None) -> bool:
     return isinstance(target, Function) and target.is_generator and not target.is_async
 
 
-def _is_mixed_dict(value: Value) -> bool:
+def _is_mixed_dict(value: Value) -> TypeGuard[Table]:
     """Whether it is a dict with a promise among other things: nobody unpacks that in order to await."""
     return isinstance(value, Table) and not all(map(is_promise, value.values))
 

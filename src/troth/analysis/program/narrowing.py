@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import dotted, last_name
+from troth.analysis.program.asking import ASKS_FOR_FUNCTION
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class
-from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, _at_of
+from troth.analysis.program.evaluate import _at_of
 from troth.analysis.program.holding import (
     holds_promise,
     is_promise,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.program.entities import Class
 from troth.analysis.program.handing_back import returned
+from troth.analysis.program.testing import is_test
 from troth.analysis.program.values import Instance
 
 if TYPE_CHECKING:
@@ -25,15 +26,19 @@ __all__ = [
 ]
 
 
-def overridden_otherwise(program: Program, function: Function, receiver: Value | None) -> bool:
-    """Whether a subclass of the receiver's class gives the method another color, or makes a generator of it."""
+def overridden_otherwise(program: Program, function: Function, receiver: Value | None, *, asking: str = "") -> bool:
+    """Whether a subclass of the receiver's class gives the method another color, or makes a generator of it.
+
+    What a stand-in of the tests does says nothing of a call outside of them; `asking` is the file of the call.
+    """
     if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
         return False
     if not program.evidence.has_shapes(function.name):
         return False
     mine = program.effects.of(function)
+    is_tested = not asking or is_test(asking)
     for child in program.classes.children(receiver.cls):
-        if function.name in child.methods:
+        if function.name in child.methods and (is_tested or not is_test(child.module.path)):
             other = child.module.function(child.methods[function.name][-1])
             if other is not function and program.effects.of(other) != mine:
                 return True

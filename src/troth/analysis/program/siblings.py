@@ -171,6 +171,16 @@ class Siblings:
             return None
         return Witness(_told(f"….{name}", named.awaited[_ANY], "in this project", named.places[_ANY]), False)
 
+    def speak_of_decorated(self, name: str) -> Reason | None:
+        """The same of an `async def` that is known, only not what its decorators made of it: some await it."""
+        if not self._awaited_names[name]:
+            return None
+        named = self._all_of(name)
+        count = named.of_async(_ANY, name)
+        if not count.mostly(1, _SOME) or not self.is_awaited_by_others(name):
+            return None
+        return _told(f"….{name}", count.awaited, "in this project", named.places[_ANY])
+
     def _by_identity(self, text: str, name: str, function: Function) -> Witness | None:
         """Something imported is the same wherever it is imported."""
         whole = self._identity(text, function)

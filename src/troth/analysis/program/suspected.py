@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from troth.analysis.facts.model import FileFacts, without_places
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
+from troth.analysis.program.asking import ASKS_FOR_FUNCTION
 from troth.analysis.program.effects import TO_COROUTINE
 from troth.analysis.program.entering import held_in, is_only_async, makers_of
-from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

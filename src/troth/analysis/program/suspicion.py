@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.model import FileFacts
 from troth.analysis.facts.names import decorator_name
 from troth.analysis.program import library
+from troth.analysis.program.asking import asks_for_function
 from troth.analysis.program.calls import SPAWNERS, callee_text
 from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entering import Entering
 from troth.analysis.program.entities import Function
-from troth.analysis.program.evaluate import asks_for_function
 from troth.analysis.program.evidence import is_carried
 from troth.analysis.program.glance import binds, node_of
 from troth.analysis.program.holding import holds_promise, is_promise, may_be_awaited
@@ -353,7 +353,10 @@ class Suspicion:
                     and called.qualname not in SPAWNERS
                     and called.name not in ALWAYS
                 )
-            if self._program.effects.of(called) in {"coroutine", "generator", "context"}:
+            effect = self._program.effects.of(called)
+            if effect in {"coroutine", "generator", "context"}:
+                return False
+            if effect == "unknown" and self._program.evidence.decorated(called, function) is not None:
                 return False
             if called.is_abstract and self._program.evidence.colors(called.name)[0]:
                 return False  # those who implement it may have made it async

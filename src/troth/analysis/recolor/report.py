@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from troth.analysis.program.entities import Function
-from troth.analysis.program.evidence import is_test
+from troth.analysis.program.testing import is_test
 from troth.analysis.recolor.plan import Listed, Plan
 from troth.analysis.recolor.sites import Site
 from troth.analysis.recolor.surface import Surface

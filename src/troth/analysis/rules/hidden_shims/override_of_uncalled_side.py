@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.evidence import is_test
+from troth.analysis.program.testing import is_test
 from troth.analysis.program.values import ClassObject, FunctionValue, Instance, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from troth.analysis.facts.model import ASYNC, body_of
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.entities import Class
-from troth.analysis.program.evidence import is_test
 from troth.analysis.program.parts import part
+from troth.analysis.program.testing import is_test
 from troth.analysis.program.values import ClassObject, Instance
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at

@@ -22,9 +22,9 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import Blocking, semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains, Link, chains_of
-from troth.analysis.program.evidence import is_test
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.parts import question
+from troth.analysis.program.testing import is_test
 from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio, waits_otherwise
 from troth.analysis.rules.loop_misuse.without_waiting import is_perhaps_done, takes_no_time
 from troth.analysis.rules.registry import Case, rule

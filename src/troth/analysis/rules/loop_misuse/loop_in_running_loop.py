@@ -21,8 +21,8 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.chains import Chains, chains_of
-from troth.analysis.program.evidence import is_test
 from troth.analysis.program.parts import part, question
+from troth.analysis.program.testing import is_test
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.standing import standing
 from troth.analysis.rules.telling import span

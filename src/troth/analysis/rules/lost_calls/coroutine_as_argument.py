@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Fix
 from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.program.entities import Function
 from troth.analysis.program.incidents import incidents_of
 from troth.analysis.program.ledger import TAKES_A_FUNCTION
 from troth.analysis.rules.registry import Case, rule
@@ -119,6 +120,9 @@ def _is_handed_on_by_most(program: Program, incident: Incident) -> bool:
     name = incident.site.callee.rpartition(".")[2]
     awaited, bare = program.evidence.siblings.sites_of(name)
     files = {function.module.path for function in program.calling.functions_naming({name})}
+    target = incident.site.target
+    if isinstance(target, Function) and target.owner is None:  # who has a function of that name himself means his own
+        files -= {one.module.path for one in program.calling.functions_named(name)} - {target.module.path}
     return bare > awaited and len(files) >= _SEVERAL
 
 

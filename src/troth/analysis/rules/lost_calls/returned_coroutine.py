@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Function
-from troth.analysis.program.evidence import is_test
 from troth.analysis.program.incidents import incidents_of, returned_on_purpose
+from troth.analysis.program.testing import is_test
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import await_fix, call_text, tell
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Finding, Reason, Span
 from troth.analysis.program.entities import Class
-from troth.analysis.program.evidence import is_test
 from troth.analysis.program.needless import of_surfaces
+from troth.analysis.program.testing import is_test
 from troth.analysis.rules.registry import Case, rule
 
 if TYPE_CHECKING:

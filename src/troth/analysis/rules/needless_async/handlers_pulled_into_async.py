@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.program.dispatch import dispatchers_in, dispatchers_of
-from troth.analysis.program.evidence import is_test
 from troth.analysis.program.needless import pulled
+from troth.analysis.program.testing import is_test
 from troth.analysis.rules.freeing import dispatch_fix
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import span

@@ -19,14 +19,15 @@ from troth.analysis.facts.model import ASYNC
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.program import library
-from troth.analysis.program.evaluate import ASKS_FOR_FUNCTION, BUILTIN_FUNCTIONS
-from troth.analysis.program.evidence import is_test
+from troth.analysis.program.asking import ASKS_FOR_FUNCTION
+from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryFunction
 from troth.analysis.program.overriding import hands_on_otherwise, overridden_otherwise
 from troth.analysis.program.parts import part
 from troth.analysis.program.results import gives_a_result_sometimes, gives_no_promise, library_gives_no_promise
 from troth.analysis.program.takers import names_of_awaiters, wants_a_promise
+from troth.analysis.program.testing import is_test
 from troth.analysis.program.values import FunctionValue, Instance, Value, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at

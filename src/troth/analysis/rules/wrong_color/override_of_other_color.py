@@ -21,12 +21,12 @@ from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.program.consumers import mentions_awaitable
 from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.evidence import is_test
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.mentions import mentioned
 from troth.analysis.program.overriding import async_implementations
 from troth.analysis.program.required import is_protocol
 from troth.analysis.program.results import gives_no_promise, is_harmless
+from troth.analysis.program.testing import is_test
 from troth.analysis.program.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at

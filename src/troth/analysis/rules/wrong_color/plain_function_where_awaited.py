@@ -22,8 +22,8 @@ from troth.analysis.program.awaited_parameters import awaited_parameters
 from troth.analysis.program.calling import names_of
 from troth.analysis.program.colors import arguments_of, calling_gives_nothing_to_await, definition_of
 from troth.analysis.program.entities import Function
-from troth.analysis.program.evidence import is_test
 from troth.analysis.program.taking import called_body
+from troth.analysis.program.testing import is_test
 from troth.analysis.program.values import members_of
 from troth.analysis.rules.both_colors import both_colors
 from troth.analysis.rules.freeing import is_said
