@@ -210,6 +210,8 @@ class Consumers:
             param = self._param_of(func, function, position, keyword)
             if param is None:  # one of `*args` or `**kwargs`
                 return keyword is None or looks_like_keeper(function.name) or _takes_promises_by_name(function)
+            if self._is_class_of_others(param, function):
+                return False
             fate = self._fate(function, param[0])
             sounds = _RUNNER.search(function.name) is not None and not _DATA.search(param[0])
             return fate == "kept" or (fate == "handed over" and sounds)
@@ -298,7 +300,7 @@ class Consumers:
     def _by_param(self, function: Function, param: Param) -> str:
         if param[1] is not None:
             declared = self._program.parameters.of(function, param)
-            if never_awaitable(declared, self._program) or self._is_class_of_others(param[1], function):
+            if never_awaitable(declared, self._program):
                 return f"`{function.qualname}`, whose `{param[0]}` is no awaitable"
             if declared is not None or mentions_awaitable(param[1]):
                 return ""
@@ -306,15 +308,18 @@ class Consumers:
             return ""
         return f"`{function.qualname}`, which never awaits it" if self._fate(function, param[0]) == "lost" else ""
 
-    def _is_class_of_others(self, node: Node, function: Function) -> bool:
-        """Whether an annotation is a class of an unknown library that is not called as if it could be awaited."""
+    def _is_class_of_others(self, param: Param, function: Function) -> bool:
+        """Whether a parameter is annotated with a class of an unknown library, and neither is called as if awaited."""
+        node = param[1]
+        if node is None:
+            return False
         if node[0] == "binop" and ("const", "None") in node[1:3]:
             node = node[2] if node[1] == ("const", "None") else node[1]
         name = last_name(node)
-        if not name[:1].isupper() or not name[1:2].islower() or _AWAITABLE_NAME.search(name):
+        if not name[1:2].islower() or any(_AWAITABLE_NAME.search(word) for word in (name, param[0])):
             return False
         value = self._program.static(function.module, function.parent).value(node)
-        return isinstance(value, External) and value.path.rpartition(".")[2][:1].isupper()
+        return isinstance(value, External) and _OF_CLASS.match(value.path.rpartition(".")[2]) is not None
 
     def _fate(self, function: Function, param: str) -> str:
         key = (function, param)
@@ -417,6 +422,7 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
 
 _AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
 _COLLECTIONS = frozenset({"list", "set", "frozenset", "dict", "tuple", "deque", "iterator"})
+_OF_CLASS = re.compile(r"[A-Z](?!\w*(?:T|Type|Types|Like|Arg|Args|Callable|Func|Function|Factory|Any|Input|Value)$)")
 _AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|promise|result|response|query|run|job")
 
 

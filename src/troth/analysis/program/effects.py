@@ -49,6 +49,9 @@ _TO_OBJECT = frozenset(
     {"command", "group", "hybrid_command", "slash_command", "user_command", "message_command", "curry"}
 )
 _STARTS = re.compile(r"(?i)task|spawn|backgr|forget|sched|worker|job|thread|defer|queue|launch")
+_RUNNING = frozenset(
+    ["create_task", "ensure_future", "run_coroutine_threadsafe", "run_until_complete", "run", "submit", "start_soon"]
+)
 _KEEPING = frozenset({"pytest", "typing", "typing_extensions", "abc"})  # their decorators leave a function as it is
 _WRAPPED = {"generator": "generator", "coroutine": "async", "plain": "plain"}
 
@@ -189,6 +192,17 @@ class Effects:
         nodes = [d[1] if d[0] == "call" else d for d in function.facts.decorators]
         return any(_STARTS.search(last_name(node)) for node in nodes)
 
+    def may_run_it(self, function: Function) -> bool:
+        """Whether a decorator of the project starts what it wraps, or runs it to its end, wherever it is called."""
+        for node in function.facts.decorators:
+            value = self.decorator(function, node)
+            made = value.function if isinstance(value, FunctionValue) else None
+            if isinstance(made, Function) and any(
+                callee.rpartition(".")[2] in _RUNNING for f in _within(made) for callee in f.facts.calls
+            ):
+                return True
+        return False
+
     def _is_of_python(self, function: Function, node: Node) -> bool:
         """Whether `coroutine` is that of `types` or, once, of `asyncio`; tornado's starts the work at once."""
         value = self._program.static(function.module, function.parent).value(node)
@@ -308,6 +322,12 @@ class Effects:
         if wrapper.is_generator:
             return ""
         return _fate_of_wrapped(wrapper.body(), outer)
+
+
+def _within(function: Function) -> list[Function]:
+    """A function and those inside it."""
+    inner = [function.module.function(index) for index, _ in function.module.functions_in(function.index)]
+    return [function, *(one for each in inner for one in _within(each))]
 
 
 def _given(decorator: Function) -> set[str]:

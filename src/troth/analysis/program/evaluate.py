@@ -260,7 +260,7 @@ class Evaluator:
                 self.unmet = None  # another of them may have it
             return found
         if isinstance(base, Instance):
-            found = self.program.classes.member(base.cls, name, base)
+            found = self.program.classes.member(base.cls, name, base) or self.program.made_up.attribute(base, name)
             if found is None:
                 self.unmet = (at, base)
                 if isinstance(base.cls, LibraryClass):

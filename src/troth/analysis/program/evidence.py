@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, cast
 
+from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Reason
 from troth.analysis.program import library
 from troth.analysis.program.asking import asks_for_color_of
@@ -21,7 +22,7 @@ from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.required import is_protocol
-from troth.analysis.program.siblings import OF_NOBODY, Siblings
+from troth.analysis.program.siblings import OF_NOBODY, Siblings, is_telling
 from troth.analysis.program.stand_ins import has_stand_ins
 from troth.analysis.program.testing import is_test
 from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, External, Instance, Value
@@ -181,7 +182,7 @@ class Evidence:
         if callee[0] == "attr" and callee[2] in GENERIC and callee[1][1] in scope.plainly_entered:
             return None  # the file that `with open(…) as file` gives is not the one of `async with`
         path = scope.module.path
-        if is_carried(external):
+        if is_carried(external) or self.is_met_again(external, text):
             external = ""
         if not external and (self._is_nobodys(callee, scope) or self._is_given_by_default(callee, scope.function)):
             external = OF_NOBODY
@@ -218,9 +219,12 @@ class Evidence:
 
         Others await it, and hardly anybody does otherwise; nothing of that name is plain.
         """
-        if not (called.is_async and asking.is_async) or called.is_generator or called.name in GENERIC:
+        if not (called.is_async and asking.is_async and called.facts.decorators) or called.is_generator:
             return None
-        if self.is_plain_somewhere(called.name) or self._program.effects.may_start_it(called):
+        if called.name in GENERIC or called.name in self._generators:
+            return None
+        effects = self._program.effects
+        if self.is_plain_somewhere(called.name) or effects.may_start_it(called) or effects.may_run_it(called):
             return None
         return self.siblings.speak_of_decorated(called.name)
 
@@ -247,6 +251,16 @@ class Evidence:
         if self._is_plain_elsewhere(callee[2], scope.module.path):
             return None
         return self._program.company.speak_of(text, function, is_tested=is_tested)
+
+    def is_met_again(self, external: str, text: str) -> bool:
+        """Whether an object of the project is met again behind one of a library: `Context.get().app.token_manager`.
+
+        It is called like a class of the project that has the method.
+        """
+        if not _BEHIND.search(external) or library.knows(external.partition(".")[0]):
+            return False
+        receiver, name = external.split(".")[-2:]
+        return is_telling(f"{receiver}.{name}") and self._fits(receiver, name, "") and text.endswith(f".{name}")
 
     def _is_nobodys(self, callee: Node, scope: Evaluator) -> bool:
         """Whether the receiver is known, and neither its class nor one that derives from it has the method.
@@ -323,7 +337,7 @@ class Evidence:
             site.is_query = is_query
         return AwaitableObject(site, lambda: scope.awaited(instance), instance)
 
-    def speaks_for(self, name: str, callee: str, function: Function) -> bool:
+    def speaks_for(self, name: str, callee: str, function: Function, external: str = "") -> bool:
         """Whether `call` might have something to say about that callee; `name` is "" for one from a library."""
         if callee.rpartition(".")[2] in {*BY_PROTOCOL, "run_in_executor"}:
             return True
@@ -334,7 +348,11 @@ class Evidence:
             return True
         if "." in callee and function.is_async and self._by_library(last, function.module.path) is not None:
             return True
-        return function.is_async and self.siblings.speak_of(callee, function) is not None
+        if not function.is_async:
+            return False
+        return self.siblings.speak_of(callee, function) is not None or (
+            external != "" and self.siblings.speak_of(callee, function, external) is not None
+        )
 
     def is_awaited_elsewhere(self, site: Site) -> bool:
         """Whether other sites await a callee of that name."""
@@ -470,7 +488,7 @@ class Evidence:
             return False
         if name.startswith("_"):
             return False  # what is private is another's own
-        if self._fits(callee, around):
+        if self._fits(last_name(callee[1]), name, around):
             return True
         if self._adds_to_a_library(name):
             return False  # other objects of the library may have it too
@@ -501,15 +519,13 @@ class Evidence:
         family = [owner, *classes.children(owner)]
         return any(isinstance(one, Class) and name in one.methods for child in family for one in classes.order(child))
 
-    def _fits(self, callee: Node, around: str) -> bool:
+    def _fits(self, word: str, name: str, around: str) -> bool:
         """Whether the receiver is called like a class that has the method: `manager` and `EventManager`.
 
         The class around the call is hardly meant: an object seldom holds another of its kind.
         """
-        base = callee[1]
-        word = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
         plain = word.replace("_", "").lower()
-        owners = self._owners.get(callee[2], set()) - {around}
+        owners = self._owners.get(name, set()) - {around}
         if len(owners) < _MANY_DEFINITIONS:
             return len(plain) > 3 and any(plain in owner for owner in owners)
         # Where many classes have it, `image` is no `ImageFinder`; `message_interface` may be a `MessageInterfaceUDP`.
@@ -573,6 +589,7 @@ def _gives_something_else(instance: Instance) -> bool:
 
 
 _DEFINITION = re.compile(r"^[ \t]*(async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+_BEHIND = re.compile(r"\)(?:\.\w+){3,}$")  # two attributes at least, and the method
 _CARRIED = re.compile(r"\)\.(?:\w+\.)*(?:obj|state|ctx|user_data|bot_data|chat_data|extensions)\.\w+\.")
 
 

@@ -28,6 +28,7 @@ from troth.analysis.program.holding import holds_promise
 from troth.analysis.program.imports import ModuleFinder
 from troth.analysis.program.index import Index
 from troth.analysis.program.kept_as import KeptAs
+from troth.analysis.program.made_up import MadeUp
 from troth.analysis.program.names import Names
 from troth.analysis.program.parameters import Parameters
 from troth.analysis.program.parts import PARTS, QUESTIONS
@@ -150,6 +151,7 @@ class Program:
         self.fixtures = Fixtures(self)
         self.parameters = Parameters(self)
         self.passed = Passed(self)
+        self.made_up = MadeUp(self)
         self.kept_as = KeptAs(self)
         self.glance = Glance(self)
         self._summaries: MutableMapping[Function, Summary] = self.answers()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["COMMON_RECEIVERS", "OF_NOBODY", "Siblings", "Witness"]
+__all__ = ["COMMON_RECEIVERS", "OF_NOBODY", "Siblings", "Witness", "is_telling"]
 
 OF_NOBODY = "?"  # where a method comes from that the receiver's class, as far as it is known, does not have
 
@@ -220,7 +220,7 @@ class Siblings:
         count = named.of(key)
         fewest = _FEWEST_OF_OTHERS if text.startswith("self.") else _FEWEST_ANYWHERE
         if name in GENERIC:
-            if not _is_telling(key) or (text == key and _is_local(text, function)):
+            if not is_telling(key) or (text == key and _is_local(text, function)):
                 is_plain = self._program.evidence.is_plain_somewhere(name)
                 if count.bare > 1 and (is_plain or (count.bare - 1) * _NEARLY_NONE > count.awaited):
                     return None  # some objects of that name are others
@@ -233,6 +233,9 @@ class Siblings:
             if _RESOURCE.search(external) and _VERB.match(name):
                 place = self._all_of(name).places[_ANY]  # `client.users.create`: somebody awaits a `create`
                 return Witness(Reason(f"`{external}` belongs to a class that is called async", *place), False)
+        if _ASYNC_MODULE.search(external) and named.of(_ANY).mostly(_FEWEST_OF_NAME, _FEW):
+            place = named.places[_ANY]
+            return Witness(Reason(f"`{external}` comes from a module that is called async", *place), False)
         if not count.mostly(fewest, _FEW) or not _is_imported_there(external, named.packages.get(key)):
             return None
         place = self._awaited_places[key]
@@ -240,8 +243,8 @@ class Siblings:
             root = text.partition(".")[0]
             if self._program.module(place[0]).imports_somewhere(root):
                 return None  # there it is something imported, here a variable
-        is_telling = text == f"self.{name}" and name not in GENERIC and "_" in name.strip("_")
-        many = _FEWEST_OF_OTHERS if is_telling else _FEWEST_OF_ALL
+        is_own_word = text == f"self.{name}" and name not in GENERIC and "_" in name.strip("_")
+        many = _FEWEST_OF_OTHERS if is_own_word else _FEWEST_OF_ALL
         return Witness(_told(text, count.awaited, "in this project", place), count.mostly(many, _NEARLY_NONE))
 
     def _by_name(self, text: str, name: str, function: Function, external: str) -> Witness | None:
@@ -263,7 +266,11 @@ class Siblings:
         around = function.class_around
         if around is not None and name in around.methods and not text.startswith(("self.", "cls.")):
             return None  # a class that wraps another object has methods called like that one's
-        if self._program.evidence.colors(name)[0] and not self._is_known_receiver(text, named, function):
+        if (
+            self._program.evidence.colors(name)[0]
+            and not self._is_known_receiver(text, named, function)
+            and not named.of(_ANY).mostly(_FEWEST_OF_ALL, _NEARLY_NONE)
+        ):
             return None  # they await the project's own; this may be the namesake of a library
         if not _is_imported_there(external, named.packages.get(_ANY)):
             return None
@@ -362,6 +369,7 @@ _VERB = re.compile(
     r"(?:create|update|delete|get|list|send|search|query|upsert|retrieve|generate|complete|parse|embed|upload|cancel)"
 )
 _ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.\w+)+$")
+_ASYNC_MODULE = re.compile(r"\.aio\.(?:\w+\.)*[A-Z]\w*\(\)\.\w+$")  # a method of its objects
 _RESOURCE = re.compile(r"(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.[a-z]\w*){2,}$")
 _SHARED = frozenset({"azure", "google"})  # many libraries that have nothing in common but that name
 _QUEUEING = frozenset({"pipe", "pipeline", "batch"})
@@ -425,7 +433,7 @@ def _is_of_another_kind(text: str, function: Function) -> bool:
     return bare > 1 and not any(text in facts.awaited for facts in beside)
 
 
-def _is_telling(key: str) -> bool:
+def is_telling(key: str) -> bool:
     """Whether a receiver's name says which object it is: `api_client`, not `client`."""
     receiver = key.partition(".")[0].strip("_")
     return "." in key and len(receiver) > _TELLING and receiver.isidentifier() and receiver not in COMMON_RECEIVERS

@@ -142,8 +142,9 @@ class Suspicion:
         names = self.names
         left_open: list[str] = []
         variables: list[str] = []
+        is_any_async = bool(facts.flags & 1) and self._program.made_up.gives_promises
         for callee in facts.calls:
-            if callee in _INDIRECT or callee.rpartition(".")[2] in names:
+            if callee in _INDIRECT or callee.rpartition(".")[2] in names or (is_any_async and "." in callee):
                 if asks_for_function(callee):
                     return True
                 if not self._is_clear(function, callee):
@@ -369,8 +370,12 @@ class Suspicion:
         if isinstance(value, ClassObject):
             return self._program.classes.has(value.cls, "__await__") is not True
         if isinstance(value, External):
-            return not self._program.evidence.speaks_for(name if is_carried(value.path) else "", callee, function)
+            evidence = self._program.evidence
+            own = name if is_carried(value.path) or evidence.is_met_again(value.path, callee) else ""
+            return not evidence.speaks_for(own, callee, function, value.path)
         if isinstance(value, Instance):
+            if any(isinstance(one, CallableType) and may_be_awaited(one.result) for one in value.args):
+                return False  # `Method[Callable[…, Awaitable[bool]]]` stands for such a callable
             called_value = self._program.classes.member(value.cls, "__call__", value)
             return called_value is not None and all(
                 self._is_plain(member, name, callee, function) for member in members_of(called_value)
