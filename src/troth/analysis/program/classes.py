@@ -13,6 +13,7 @@ from troth.analysis.program.filled import filled, is_empty
 from troth.analysis.program.library import LibraryClass, LibraryFunction
 from troth.analysis.program.values import (
     NONE,
+    Builtin,
     ClassObject,
     FunctionValue,
     Instance,
@@ -31,9 +32,17 @@ __all__ = ["Classes"]
 
 _DEEPEST = 40
 
-# Bases that bring no attributes of their own.
 _OF_TYPING = frozenset({"typing", "typing_extensions", "collections", "abc"})
-_SAYING_NOTHING = frozenset({"Awaitable", "Generic", "Protocol", "ABC", "AsyncIterable", "Hashable", "Sized"})
+# Of their classes it is known what they do not have.
+_KNOWN_WHOLE = (
+    *("builtins.", "typing.", "typing_extensions.", "abc.", "enum.", "contextlib."),
+    *("collections.abc.", "_collections_abc."),
+)
+# Bases that bring no attributes of their own.
+_SAYING_NOTHING = frozenset(
+    {"Awaitable", "Generic", "Protocol", "ABC", "AsyncIterable", "Hashable", "Sized"}
+    | {"AsyncContextManager", "AbstractAsyncContextManager"}
+)
 
 
 class Classes:
@@ -157,7 +166,7 @@ class Classes:
             elif isinstance(ancestor, LibraryClass):
                 if library.member(ancestor.qualified, name) is not None:
                     return True
-                unknown = unknown or ancestor.qualified.partition(".")[0] not in {"builtins", "typing", "abc", "enum"}
+                unknown = unknown or not ancestor.qualified.startswith(_KNOWN_WHOLE)
             elif name in ancestor.methods or name in ancestor.values:
                 return True
         return None if unknown else False
@@ -183,7 +192,7 @@ class Classes:
         """Whether the class or an ancestor has such an attribute at all, or makes attributes up (`__getattr__`)."""
         for ancestor in self.order(cls):
             if isinstance(ancestor, LibraryClass):
-                if ancestor.name in _SAYING_NOTHING and ancestor.qualified.partition(".")[0] in _OF_TYPING:
+                if ancestor.name in _SAYING_NOTHING and ancestor.qualified.startswith(_KNOWN_WHOLE):
                     continue
                 return True  # its table lists what matters, not everything
             if isinstance(ancestor, Class) and (
@@ -269,7 +278,8 @@ class Classes:
             why = (f"`self.{name}` is set in `{function.qualname}`", cls.module.path, function.facts.at[0])
             if annotation is not None:
                 known = program.types.annotated(annotation, cls.module, function, cls, why)
-                if known is not None and not (value is not None and value[0] == "dict" and value[1]):
+                is_table = value is not None and value[0] == "dict" and bool(value[1])
+                if known is not None and (not is_table or _says_what_it_holds(known)):
                     return known  # but a table written out says more than `dict[str, Callable]`
             if value is not None:
                 values.append(program.assigned_in(function, name, value))
@@ -387,6 +397,13 @@ class Classes:
             places = self._program.places
             self._children[cls] = sorted(found, key=lambda one: (places[one.module.path], one.index))
         return self._children[cls]
+
+
+def _says_what_it_holds(declared: Value) -> bool:
+    """Whether a dict is declared to hold objects of known classes."""
+    if not isinstance(declared, Builtin) or not declared.args:
+        return False
+    return all(isinstance(one, Instance | Builtin) for one in members_of(declared.args[-1]))
 
 
 def _sets_methods(decorator: Function) -> bool:

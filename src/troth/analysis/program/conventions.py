@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ASYNC_BY_NAME", "PAIRS", "given_by_framework", "is_asgi_call", "is_asgi_message", "response_of"]
 
-# The async twins of methods, as Django, LangChain, LlamaIndex, LiteLLM and httpx call them; none is a generator.
+# The async twins of methods, as Django, LangChain, LlamaIndex, LiteLLM, httpx, Keycloak call them; no generators.
 ASYNC_BY_NAME = re.compile(
     r"a(?:invoke|batch|close|read|run|call|chat|complet(?:e|ion)|create|save|generate\w*|predict\w*|embed\w*|retrieve\w*"
     r"|search|similarity_search\w*|add_(?:texts|documents|messages)|get_relevant_documents|kickoff\w*"
     r"|(?:get|update)(?:_or_create)?|count|exists|first|last|latest|earliest|aggregate|delete|bulk_(?:create|update)|in_bulk"
-    r"|refresh_from_db)$"
+    r"|refresh_from_db|_(?!records?$)[a-z]\w{3,})$"
 )
 # Classes that give two objects when they are called.
 PAIRS = {

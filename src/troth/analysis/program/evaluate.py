@@ -245,8 +245,10 @@ class Evaluator:
                 base = self.program.kept_as.behind(inner, self.function, node[2])
         return self.attribute(base, node[2], node[3], node[1])
 
-    def attribute(self, base: Value | None, name: str, at: At, base_node: Node | None = None) -> Value | None:
-        """What `base.name` is."""
+    def attribute(
+        self, base: Value | None, name: str, at: At, base_node: Node | None = None, *, is_alone: bool = True
+    ) -> Value | None:
+        """What `base.name` is; of one among several nothing that its class only makes up."""
         if base is None:
             return None
         if isinstance(base, Union):
@@ -255,12 +257,15 @@ class Evaluator:
                 return FunctionValue(_builtin_method(whole, name), whole)
             members = [m for m in base.members if not isinstance(m, Nothing)]
             having = [m for m in members if not self._certainly_lacks(m, name)] or members
-            found = union([self._of_one(m, name, at, base_node) for m in having])
+            is_alone = len(having) == 1 or self.program.made_up.is_only(having, name)
+            found = union([self._of_one(m, name, at, base_node, is_alone=is_alone) for m in having])
             if len(having) > 1:
                 self.unmet = None  # another of them may have it
             return found
         if isinstance(base, Instance):
-            found = self.program.classes.member(base.cls, name, base) or self.program.made_up.attribute(base, name)
+            found = self.program.classes.member(base.cls, name, base)
+            if found is None and is_alone:
+                found = self.program.made_up.attribute(base, name)
             if found is None:
                 self.unmet = (at, base)
                 if isinstance(base.cls, LibraryClass):
@@ -325,9 +330,9 @@ class Evaluator:
             return True
         return any(self._is_of_result(one, name) for one in members_of(self._awaited_object(instance)))
 
-    def _of_one(self, base: Value | None, name: str, at: At, base_node: Node | None) -> Value | None:
+    def _of_one(self, base: Value | None, name: str, at: At, base_node: Node | None, *, is_alone: bool) -> Value | None:
         """The attribute of one of several; of a class with nothing async in it a plain method, listed or not."""
-        found = self.attribute(base, name, at, base_node)
+        found = self.attribute(base, name, at, base_node, is_alone=is_alone)
         if found is not None or not isinstance(base, Instance) or not isinstance(base.cls, LibraryClass):
             return found
         full = base.cls.qualified

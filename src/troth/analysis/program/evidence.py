@@ -22,7 +22,7 @@ from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.required import is_protocol
-from troth.analysis.program.siblings import OF_NOBODY, Siblings, is_telling
+from troth.analysis.program.siblings import OF_NOBODY, Siblings, is_of_async_module, is_telling
 from troth.analysis.program.stand_ins import has_stand_ins
 from troth.analysis.program.testing import is_test
 from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, External, Instance, Value
@@ -350,9 +350,8 @@ class Evidence:
             return True
         if not function.is_async:
             return False
-        return self.siblings.speak_of(callee, function) is not None or (
-            external != "" and self.siblings.speak_of(callee, function, external) is not None
-        )
+        external = external if is_of_async_module(external) else ""
+        return self.siblings.speak_of(callee, function, external) is not None
 
     def is_awaited_elsewhere(self, site: Site) -> bool:
         """Whether other sites await a callee of that name."""

@@ -57,6 +57,13 @@ class MadeUp:
         finally:
             self._asking.discard((cls, name))
 
+    def is_only(self, values: list[Value | None], name: str) -> bool:
+        """Whether an attribute of one of several objects can only be made up: none of their classes has it."""
+        known = [one for one in values if isinstance(one, Instance)]
+        if not any(isinstance(one.cls, Class) and self._maker(one.cls) is not None for one in known):
+            return False
+        return all(self._program.classes.member(one.cls, name, one) is None for one in known)
+
     def _maker(self, cls: Class) -> Function | None:
         if cls not in self._makers:
             holder = self._program.classes.holder(cls, "__getattr__")
@@ -107,9 +114,10 @@ def _making_promises(program: Program) -> Collection[str]:
     for path, found in program.said("makers of attributes").items():
         module = program.module(path)
         for index in found:
-            cls = module.cls(index)
-            if isinstance(program.made_up.attribute(Instance(cls), _ANY), FunctionValue):
-                return frozenset([""])
+            for made in members_of(program.made_up.attribute(Instance(module.cls(index)), _ANY)):
+                is_called = isinstance(made, Instance) and program.classes.has(made.cls, "__call__") is True
+                if is_called or isinstance(made, FunctionValue | CallableType):
+                    return frozenset([""])
     return frozenset()
 
 

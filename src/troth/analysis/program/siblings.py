@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["COMMON_RECEIVERS", "OF_NOBODY", "Siblings", "Witness", "is_telling"]
+__all__ = ["COMMON_RECEIVERS", "OF_NOBODY", "Siblings", "Witness", "is_of_async_module", "is_telling"]
 
 OF_NOBODY = "?"  # where a method comes from that the receiver's class, as far as it is known, does not have
 
@@ -233,7 +233,7 @@ class Siblings:
             if _RESOURCE.search(external) and _VERB.match(name):
                 place = self._all_of(name).places[_ANY]  # `client.users.create`: somebody awaits a `create`
                 return Witness(Reason(f"`{external}` belongs to a class that is called async", *place), False)
-        if _ASYNC_MODULE.search(external) and named.of(_ANY).mostly(_FEWEST_OF_NAME, _FEW):
+        if is_of_async_module(external) and named.of(_ANY).mostly(_FEWEST_OF_NAME, _FEW):
             place = named.places[_ANY]
             return Witness(Reason(f"`{external}` comes from a module that is called async", *place), False)
         if not count.mostly(fewest, _FEW) or not _is_imported_there(external, named.packages.get(key)):
@@ -431,6 +431,11 @@ def _is_of_another_kind(text: str, function: Function) -> bool:
     beside = [facts for _, facts in function.module.functions_in(around.index)]
     bare = sum(text in facts.calls for facts in beside)
     return bare > 1 and not any(text in facts.awaited for facts in beside)
+
+
+def is_of_async_module(external: str) -> bool:
+    """Whether a method of a library belongs to an object out of a module that is called async."""
+    return _ASYNC_MODULE.search(external) is not None
 
 
 def is_telling(key: str) -> bool:

@@ -168,7 +168,11 @@ class Suspicion:
                 and not self._is_awaited_rightly(function, callee)
             ):
                 return True
-        if facts.flags & 1 and ("send" in facts.calls or any(param[0] == "receive" for param in facts.params)):
+        if facts.flags & 1 and (
+            "send" in facts.calls
+            or any(param[0] == "receive" for param in facts.params)
+            or "receive" in function.module.inner(function.index)
+        ):
             return True  # of ASGI
         if facts.flags & 1 and self._program.company.is_kept_by(function):
             return True
@@ -235,7 +239,9 @@ class Suspicion:
         if callee[0] != "attr":
             return all(member is None or self._is_plain(member, "", "", function) for member in members)
         name = callee[2]
-        if name not in self.names or (name in _OF_BUILTINS and name not in self._own):
+        if name in _OF_BUILTINS and name not in self._own:
+            return True
+        if name not in self.names and not (function.is_async and self._program.made_up.gives_promises):
             return True
         if name == function.name and function.is_async and None in members:
             return False  # an async method may hand the call on to the one it overrides
@@ -386,7 +392,7 @@ class Suspicion:
 
     def _gives_awaitable(self, value: FunctionValue, name: str) -> bool:
         """Whether a plain function, which somebody awaits, gives an object that can be awaited."""
-        if not self._program.evidence.siblings.is_awaited(name):
+        if not (self._program.evidence.siblings.is_awaited(name) or self._program.made_up.gives_promises):
             return False
         made = self._program.calls.result(value)
         return isinstance(made, Instance) and self._program.classes.has(made.cls, "__await__") is True
