@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import WAITS
-from troth.analysis.facts.names import last_name
+from troth.analysis.facts.names import decorator_name, last_name
 from troth.analysis.program import library
 from troth.analysis.program.calls import callee_text
 from troth.analysis.program.entities import Class, Function
@@ -332,6 +332,8 @@ class Consumers:
         cls = func.cls
         if isinstance(cls, LibraryClass):
             return ""
+        if name is None:
+            name = _field_at(cls, position)
         for ancestor in self._program.classes.order(cls):
             if not isinstance(ancestor, Class):
                 break
@@ -345,6 +347,21 @@ class Consumers:
                     return f"`{cls.name}`, whose `{name}` is no awaitable"
                 return ""
         return ""
+
+
+def _field_at(cls: Class, position: int) -> str | None:
+    """The field of a dataclass or a named tuple, without bases of its own kind, that is given at that place."""
+    facts = cls.facts
+    bases = [last_name(base) for base in facts.bases]
+    if not (bases == ["NamedTuple"] or (not bases and any(decorator_name(d) == "dataclass" for d in facts.decorators))):
+        return None
+    fields = [
+        name for name, node in facts.annotations if last_name(node[1] if node[0] == "index" else node) not in _IN_CLASS
+    ]
+    return fields[position] if position < len(fields) else None
+
+
+_IN_CLASS = frozenset({"ClassVar", "KW_ONLY"})
 
 
 def _takes_promises_by_name(function: Function) -> bool:

@@ -297,8 +297,10 @@ class Effects:
             return "same"  # one of each color under one name: it chooses by the color of what it is given
         wrapper = inner[node[1]]
         takes = [p for p in wrapper.facts.params if p[3] in {"", "/"}]
-        has_inner = bool(decorator.module.functions_in(wrapper.index))
-        if has_inner and len(takes) == 1 and not wrapper.is_async:
+        is_decorator = bool(decorator.module.functions_in(wrapper.index)) or (
+            bool(takes) and ("name", takes[0][0]) in _returned(wrapper.body())
+        )
+        if is_decorator and len(takes) == 1 and not wrapper.is_async:
             return self._read_wrapper(wrapper, depth + 1)
         if wrapper.is_async:
             return _WRAPPED.get(self.of(wrapper), "")  # a wrapper may have decorators of its own

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from troth.analysis.program import library
-from troth.analysis.program.asking import asks_for_function
+from troth.analysis.program.asking import asks_for_color, asks_for_color_of, asks_for_function
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.holding import as_one
 from troth.analysis.program.library import LibraryClass, LibraryFunction
@@ -215,6 +215,9 @@ class Evaluator:
                 known = self.program.summary(function).narrowed.get(inside, {}).get(name)
                 if known is not None:
                     return known
+                if self._is_async_twin(function, inside, name):
+                    how = f"`{function.qualname}` asks for its color, and has another wrapper for plain ones"
+                    return CallableType(Coroutine(None, lambda: None), how)
             value = self.program.parameters.of(function, param)
             if is_around and self.function is not None and self.function.is_async and _says_little(value):
                 return self.program.passed.wrapped(function, name) or value
@@ -224,6 +227,18 @@ class Evaluator:
             return self._defined(inner)
         imported = next(one for one in self.module.imports_in(function.index) if one.local == name)
         return self.program.names.imported(self.module, imported.module, imported.name, imported.level)
+
+    def _is_async_twin(self, around: Function, inside: int, name: str) -> bool:
+        """Whether a wrapper is the async one of two, between which a decorator chooses by the color of `name`.
+
+        One that awaits it here and does not there knows both colors.
+        """
+        wrapper = self.module.function(inside)
+        if not wrapper.is_async or name in wrapper.facts.awaited or any(map(asks_for_color, wrapper.facts.calls)):
+            return False
+        beside = [f for _, f in self.module.functions_in(around.index)]
+        is_chosen = any(not f.flags & 1 and name in f.calls for f in beside)
+        return is_chosen and asks_for_color_of(self.program, around, name)
 
     @staticmethod
     def _defined(found: list[Function | Class]) -> Value | None:

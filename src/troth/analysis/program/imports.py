@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from troth.analysis.facts.model import FileFacts
 
@@ -82,6 +82,12 @@ class ModuleFinder:
                 return None
         return self._nearest(fitting, importer)
 
+    def namesakes(self, name: str, importer: str) -> list[str]:
+        """All files that a module of that name could be, the nearest to the importer first."""
+        parts = tuple(name.split("."))
+        fitting = [entry[0] for entry in self._by_last.get(parts[-1], ()) if entry[1:][-len(parts) :] == parts]
+        return sorted(fitting, key=_distance(importer))
+
     def _beside(self, name: str, importer: str) -> str | None:
         """The neighbour of a script: its folder, which is no package, comes first on `sys.path` when it is run."""
         here = importer[: importer.rfind("/") + 1]
@@ -116,18 +122,23 @@ class ModuleFinder:
     def _nearest(candidates: list[str], importer: str) -> str:
         if len(candidates) == 1:
             return candidates[0]
-        here = importer.split("/")
+        return min(candidates, key=_distance(importer))
 
-        def distance(path: str) -> tuple[int, bool, int, str]:
-            there = path.split("/")
-            common = 0
-            for one, other in zip(here, there, strict=False):
-                if one != other:
-                    break
-                common += 1
-            return (-common, path.endswith(".pyi"), len(there), path)
 
-        return min(candidates, key=distance)
+def _distance(importer: str) -> Callable[[str], tuple[int, bool, int, str]]:
+    """How far a file is from the importer, as something to sort by."""
+    here = importer.split("/")
+
+    def distance(path: str) -> tuple[int, bool, int, str]:
+        there = path.split("/")
+        common = 0
+        for one, other in zip(here, there, strict=False):
+            if one != other:
+                break
+            common += 1
+        return (-common, path.endswith(".pyi"), len(there), path)
+
+    return distance
 
 
 def _folder_of(path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, cast
 
 from troth.analysis.facts.model import ImportFacts
@@ -187,7 +188,9 @@ class Names:
             if found is not None:
                 return found
             sub = self._submodule(target, attribute)
-            return ModuleValue(f"{target.name}.{attribute}", sub) if sub is not None else None
+            if sub is None:
+                return None if level or not module.own else self._of_namesake(module, target, name, attribute)
+            return ModuleValue(f"{target.name}.{attribute}", sub)
         if target is None:
             return None
         if level or self._program.finder.has_folder(name, module.path):  # a namespace package of the project
@@ -196,6 +199,26 @@ class Names:
             if path is not None:
                 return ModuleValue(f"{target}.{attribute}", self._program.module(path))
         return self.library(f"{target}.{attribute}")
+
+    def _of_namesake(self, module: Module, target: Module, name: str, attribute: str) -> Value | None:
+        """What another module of that name has, of the project or of a library: `target` was the wrong one.
+
+        Tests and scripts have folders of their own on `sys.path`, and files are called like the library they use.
+        """
+        if "__getattr__" in target.bindings or target.stars:
+            return None  # it may have more than can be seen
+        finder = self._program.finder
+        part = finder.find(f"{name}.{attribute}", module.path)
+        if part is not None:
+            return ModuleValue(f"{name}.{attribute}", self._program.module(part))
+        for path in finder.namesakes(name, module.path):
+            other = self._program.module(path)
+            if other is not target and other is not module and attribute in other.bindings:
+                return self.at_module(other, attribute)
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names or library.knows(top):
+            return self.library(f"{name}.{attribute}")
+        return None
 
     def _submodule(self, package: Module, name: str) -> Module | None:
         if not package.is_package:
