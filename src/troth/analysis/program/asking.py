@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["ASKS_FOR_FUNCTION", "asks_for_color", "asks_for_color_of", "asks_for_function"]
+__all__ = ["ASKS_FOR_FUNCTION", "asks_for_color", "asks_for_color_of", "asks_for_function", "asks_if_async"]
 
 ASKS_FOR_FUNCTION = frozenset(
     {"iscoroutinefunction", "is_coroutine_function", "is_async_callable", "is_coroutine_callable"}
@@ -38,6 +38,14 @@ def asks_for_color_of(program: Program, function: Function, text: str) -> bool:
     said = program.text(function.module.path).cut(*function.facts.at)
     asked = _ASKED.findall(said)
     return not asked or any(_is_about(how, what.strip(), text, function) for how, what in asked)
+
+
+def asks_if_async(program: Program, function: Function, name: str) -> bool:
+    """Whether the function asks if calling what `name` holds gives a coroutine, in so many words."""
+    if not any(map(asks_for_function, function.facts.calls)):
+        return False
+    said = program.text(function.module.path).cut(*function.facts.at)
+    return any(how in ASKS_FOR_FUNCTION and what.strip() == name for how, what in _ASKED.findall(said))
 
 
 def _is_about(how: str, asked: str, text: str, function: Function) -> bool:

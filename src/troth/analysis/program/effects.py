@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.knowledge.semantics import semantics
@@ -35,6 +35,7 @@ Effect = Literal["plain", "coroutine", "generator", "context", "iterator", "sync
 _CONTEXTS = frozenset({"asynccontextmanager"})
 TO_COROUTINE = frozenset({"sync_to_async", "database_sync_to_async", "run_in_executor", "to_thread"})
 _DEEPEST = 40  # decorators that hand on to one another; of those behind it nothing is known
+_DEEPEST_RETURN = 2  # functions inside one another, and variables, through which a wrapper is given back
 _FIRST_OF = frozenset({"update_wrapper", "partial"})  # these take the wrapper first, others last
 _TO_PLAIN = frozenset({"async_to_sync", "syncify", "make_sync", "sync_compatible"})
 
@@ -135,6 +136,8 @@ class Effects:
             return "coroutine" if self._is_of_python(function, node) else "unknown"
         value = self.decorator(function, decorator)
         if isinstance(value, FunctionValue) and isinstance(value.function, Function):
+            if value.function.module.path.endswith(".pyi"):
+                return effect  # as those of libraries are that nobody knows
             return self._through_own(value.function, effect)
         if name in _TO_OBJECT or (effect == "coroutine" and _SAYS_PLAIN.search(name)):
             return "unknown"
@@ -251,9 +254,13 @@ class Effects:
         return known
 
     def _read_wrapper(self, decorator: Function, depth: int) -> str:
-        if decorator.is_async or depth > 2:
+        if decorator.is_async or depth > _DEEPEST_RETURN:
             return ""
-        verdicts = {self._read_returned(node, decorator, depth) for node in _returned(decorator.body())}
+        return self._verdict(decorator, _returned(decorator.body()), depth)
+
+    def _verdict(self, decorator: Function, nodes: list[Node], depth: int) -> str:
+        """What becomes of the function, where the decorator gives back one of these."""
+        verdicts = {self._read_returned(node, decorator, depth) for node in nodes}
         if len(verdicts) == 1:
             return verdicts.pop()
         if "" not in verdicts and ("async" in verdicts or "same" in verdicts):
@@ -289,6 +296,9 @@ class Effects:
             taking = self._held(node, decorator)
             if taking is not None:
                 return self.wrapper(taking)
+            assigned = _assigned(decorator.body(), node) if depth <= _DEEPEST_RETURN else []
+            if assigned:
+                return self._verdict(decorator, assigned, depth + 1)
             other = self._program.static(decorator.module, decorator).value(node)  # `return partial(decorate, name)`
             made_by = other.function if isinstance(other, FunctionValue) else None
             return self.wrapper(made_by) if isinstance(made_by, Function) and made_by is not decorator else ""
@@ -366,6 +376,19 @@ def _returned(body: tuple[Node, ...]) -> list[Node]:
             found += _returned(statement[3])
         elif statement[0] == "try":
             found += _returned(statement[1]) + _returned(statement[3])
+    return found
+
+
+def _assigned(body: tuple[Node, ...], node: Node) -> list[Node]:
+    """What a variable that is returned was set to, on whichever branches."""
+    found: list[Node] = []
+    left: list[Any] = list(body)
+    while left:
+        part = left.pop()
+        if part[0] == "assign" and part[1] == (node,) and part[2][0] in {"name", "call"}:
+            found.append(part[2])
+        elif part[0] in {"if", "try", "with"}:
+            left += [one for arm in part if arm.__class__ is tuple for one in arm if one.__class__ is tuple and one]
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from troth.analysis.program import library
-from troth.analysis.program.asking import asks_for_color, asks_for_color_of, asks_for_function
+from troth.analysis.program.asking import asks_for_color, asks_for_function, asks_if_async
 from troth.analysis.program.entities import Class, Function
 from troth.analysis.program.holding import as_one
 from troth.analysis.program.library import LibraryClass, LibraryFunction
@@ -217,7 +217,7 @@ class Evaluator:
                     return known
                 if self._is_async_twin(function, inside, name):
                     how = f"`{function.qualname}` asks for its color, and has another wrapper for plain ones"
-                    return CallableType(Coroutine(None, lambda: None), how)
+                    return CallableType(Awaitable(None), how)
             value = self.program.parameters.of(function, param)
             if is_around and self.function is not None and self.function.is_async and _says_little(value):
                 return self.program.passed.wrapped(function, name) or value
@@ -234,11 +234,13 @@ class Evaluator:
         One that awaits it here and does not there knows both colors.
         """
         wrapper = self.module.function(inside)
+        if wrapper.is_generator or any("asyncgen" in callee for callee in around.facts.calls):
+            return False
         if not wrapper.is_async or name in wrapper.facts.awaited or any(map(asks_for_color, wrapper.facts.calls)):
             return False
         beside = [f for _, f in self.module.functions_in(around.index)]
         is_chosen = any(not f.flags & 1 and name in f.calls for f in beside)
-        return is_chosen and asks_for_color_of(self.program, around, name)
+        return is_chosen and asks_if_async(self.program, around, name)
 
     @staticmethod
     def _defined(found: list[Function | Class]) -> Value | None:
