@@ -224,6 +224,8 @@ class Effects:
 
     def _through_own(self, decorator: Function, effect: Effect) -> Effect:
         verdict = self.wrapper(decorator)
+        if effect == "generator" and _says_awaitable(decorator.facts.returns):
+            return "unknown"  # what is awaited is no generator any more
         if verdict == "same" or (verdict == "chosen" and effect == "coroutine"):
             return effect
         if verdict == "async":
@@ -377,6 +379,13 @@ def _returned(body: tuple[Node, ...]) -> list[Node]:
         elif statement[0] == "try":
             found += _returned(statement[1]) + _returned(statement[3])
     return found
+
+
+def _says_awaitable(node: object) -> bool:
+    """Whether an annotation has one of the words for what is awaited."""
+    if isinstance(node, tuple):
+        return any(map(_says_awaitable, node))
+    return node in {"Awaitable", "Coroutine"}
 
 
 def _assigned(body: tuple[Node, ...], node: Node) -> list[Node]:
