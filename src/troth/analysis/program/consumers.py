@@ -163,7 +163,10 @@ class Consumers:
         if isinstance(func, FunctionValue) and isinstance(func.function, Function):
             param = self._param_of(func, func.function, position, name)
             return None if param is None or param[1] is None else self._program.parameters.of(func.function, param)
-        if not isinstance(func, ClassObject) or not isinstance(func.cls, Class) or name is None:
+        if not isinstance(func, ClassObject) or not isinstance(func.cls, Class):
+            return None
+        name = name or _field_at(func.cls, position)
+        if name is None:
             return None
         for ancestor in self._program.classes.order(func.cls):
             if not isinstance(ancestor, Class) or "__init__" in ancestor.methods:
@@ -332,8 +335,7 @@ class Consumers:
         cls = func.cls
         if isinstance(cls, LibraryClass):
             return ""
-        if name is None:
-            name = _field_at(cls, position)
+        name = name or _field_at(cls, position)
         for ancestor in self._program.classes.order(cls):
             if not isinstance(ancestor, Class):
                 break
@@ -353,6 +355,8 @@ def _field_at(cls: Class, position: int) -> str | None:
     """The field of a dataclass or a named tuple, without bases of its own kind, that is given at that place."""
     facts = cls.facts
     bases = [last_name(base) for base in facts.bases]
+    if "__init__" in cls.methods:
+        return None
     if not (bases == ["NamedTuple"] or (not bases and any(decorator_name(d) == "dataclass" for d in facts.decorators))):
         return None
     fields = [
