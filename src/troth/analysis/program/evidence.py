@@ -22,7 +22,7 @@ from troth.analysis.program.entities import Class
 from troth.analysis.program.generic import GENERIC
 from troth.analysis.program.library import LibraryClass
 from troth.analysis.program.required import is_protocol
-from troth.analysis.program.siblings import OF_NOBODY, Siblings, is_of_async_module, is_telling
+from troth.analysis.program.siblings import OF_NOBODY, Siblings, is_of_async_module, is_queued, is_telling
 from troth.analysis.program.stand_ins import has_stand_ins
 from troth.analysis.program.testing import is_test
 from troth.analysis.program.values import Awaitable, AwaitableObject, Coroutine, External, Instance, Value
@@ -186,7 +186,9 @@ class Evidence:
             external = ""
         if not external and (self._is_nobodys(callee, scope) or self._is_given_by_default(callee, scope.function)):
             external = OF_NOBODY
-        by_definition = callee[0] == "attr" and not external and callee[1][1] not in scope.plainly_entered
+        by_definition = (
+            callee[0] == "attr" and not external and callee[1][1] not in scope.plainly_entered and not is_queued(text)
+        )
         reason = self._by_name(callee[2], path) if by_definition else None
         if reason is not None and not self._may_be_meant(callee, scope.function):
             reason = None
@@ -407,6 +409,8 @@ class Evidence:
         if _OF_A_CLASS.search(external):
             return None  # a class that the table leaves out has nothing async in it
         for top in [external.partition(".")[0]] if external else sorted(self._program.module(asking).packages):
+            if self._program.finder.find(top, asking) is not None:
+                continue  # the project is that library, and its own files say what it has
             if name in library.async_methods(top) and not self._program.is_older(top):
                 if is_plain_here(top, name, self._program.allowed):
                     return None

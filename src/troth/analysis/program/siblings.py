@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
 
-__all__ = ["COMMON_RECEIVERS", "OF_NOBODY", "Siblings", "Witness", "is_of_async_module", "is_telling"]
+__all__ = ["COMMON_RECEIVERS", "OF_NOBODY", "Siblings", "Witness", "is_of_async_module", "is_queued", "is_telling"]
 
 OF_NOBODY = "?"  # where a method comes from that the receiver's class, as far as it is known, does not have
 
@@ -143,7 +143,7 @@ class Siblings:
             and self._program.evidence.colors(name)[1]
         ):
             return None  # a plain method that gives a future: it has done its work when it is called
-        if text.rpartition(".")[0].rpartition(".")[2] in _QUEUEING:
+        if is_queued(text):
             return None  # what a pipeline is told is done when it is executed
         if text[1:2] == "." and _is_local(text, function):
             return None  # `a.send` in another function is another `a`
@@ -372,7 +372,7 @@ _ASYNC_CLASS = re.compile(r"\.(?:aio|asyncio)\.|(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*
 _ASYNC_MODULE = re.compile(r"\.aio\.(?:\w+\.)*[A-Z]\w*\(\)\.\w+$")  # a method of its objects
 _RESOURCE = re.compile(r"(?:^|\.)(?:(?:Async|Aio)[A-Z]\w*|\w+Async)\(\)(?:\.[a-z]\w*){2,}$")
 _SHARED = frozenset({"azure", "google"})  # many libraries that have nothing in common but that name
-_QUEUEING = frozenset({"pipe", "pipeline", "batch"})
+_QUEUEING = frozenset({"pipe", "pipeline", "batch", "batcher"})
 # Names of receivers that every other library's objects have.
 COMMON_RECEIVERS = frozenset(
     [
@@ -431,6 +431,11 @@ def _is_of_another_kind(text: str, function: Function) -> bool:
     beside = [facts for _, facts in function.module.functions_in(around.index)]
     bare = sum(text in facts.calls for facts in beside)
     return bare > 1 and not any(text in facts.awaited for facts in beside)
+
+
+def is_queued(text: str) -> bool:
+    """Whether a callee only tells a pipeline or a batch what to do later: `batcher.users.create`."""
+    return not _QUEUEING.isdisjoint(text.split(".")[:-1])
 
 
 def is_of_async_module(external: str) -> bool:
