@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from troth.analysis.program.flow import Flow
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from troth.analysis.facts.model import At, Node
     from troth.analysis.program.entities import Function
     from troth.analysis.program.link import Program
@@ -29,7 +31,10 @@ class _Recorder(Flow):
 
 
 def objects_set(program: Program, function: Function) -> dict[At, Value | None]:
-    """The object of each `object.name = …` in `function`, by the place of `object.name`."""
-    walk = _Recorder(program, function)
-    walk.run()
-    return walk.met
+    """The object of each `object.name = …` in `function`, by the place of `object.name`; walked through once."""
+    known: MutableMapping[Function, dict[At, Value | None]] = program.answers_to("objects set")
+    if function not in known:
+        walk = _Recorder(program, function)
+        walk.run()
+        known[function] = walk.met
+    return known[function]

@@ -177,7 +177,8 @@ def check(program: Program) -> Iterator[Finding]:
         lines: list[int] = []
         line, at = 1, 0
         for name, place in _replaced_in(text):
-            if any(program.evidence.colors(name)):
+            colors = program.evidence.colors(name)
+            if colors[text.startswith("Async", place - len("Async"))]:  # something of the other color is called so
                 line, at = line + text.count("\n", at, place), place
                 lines.append(line)
         for function in dict.fromkeys(_outermost(module, line) for line in lines):
@@ -252,7 +253,8 @@ def _mock_name(mock: ast.expr) -> str:
 
 
 def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iterator[Finding]:
-    if not any(program.evidence.colors(mocked.name)) or not _gives_a_plain_result(mocked.call):
+    is_async = _mock_name(mocked.call) == "AsyncMock"
+    if not program.evidence.colors(mocked.name)[is_async] or not _gives_a_plain_result(mocked.call):
         return
     written = ast.unparse(mocked.target)
     if not mocked.is_patch and _says_what_it_gives(written, text):
@@ -263,7 +265,6 @@ def _judge(program: Program, module: Module, mocked: _Mocked, text: str) -> Iter
     replaced = _replaced(program, module, around, mocked)
     if replaced is None or replaced.decorated_with("property", "cached_property"):
         return
-    is_async = _mock_name(mocked.call) == "AsyncMock"
     if not is_async and program.effects.of(replaced) == "coroutine" and _is_reached(program, around, mocked):
         yield _told(program, around, mocked, replaced, other="AsyncMock", text=text)
     elif is_async and _has_async_neighbours(replaced) and gives_no_promise(program, replaced):
