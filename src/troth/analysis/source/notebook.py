@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 __all__ = ["Notebook", "code_cells", "read_notebook"]
 
-_LINE_MAGIC = re.compile(r"^(?P<indent>\s*)(?:[%!?].*|[\w.]+\?{1,2}\s*)$")
+# Without `%` too, as IPython takes them, where what follows can be no Python: `pip install troth`.
+_LINE_MAGIC = re.compile(
+    r"^(?P<indent>\s*)(?:[%!?].*|[\w.]+\?{1,2}\s*"
+    r"|(?:pip|conda|mamba|micromamba|uv|cd|ls|cat|mkdir|rm|cp|mv|load_ext|matplotlib)[ \t]+"
+    r"""(?!(?:in|is|and|or|if|not|for|else)\b)[\w./~"'-].*)$"""
+)
 _ASSIGNED_MAGIC = re.compile(r"^(?P<head>\s*[\w., ]+=\s*)[%!].*$")
 # Cell magics whose cell is Python all the same; any other hands the cell to another language or program.
 _PYTHON_CELLS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%px")
