@@ -21,6 +21,8 @@ from troth.analysis.rules.registry import Case, rule
 from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from troth.analysis.program import Program
     from troth.analysis.program.calling import Call
 
@@ -171,7 +173,7 @@ def _judge(program: Program, cls: Class, override: Function, name: str) -> Itera
             or _is_used_within(program, cls, name)
         ):
             continue
-        if twin in set(_own_attributes(override.body())):
+        if twin in _used_by(program, override):
             continue  # it hands on to the side that is called, for whoever asks in the other color
         if any(twin in one.methods for one in (*_between(program, cls, base), *program.classes.children(cls))):
             continue
@@ -212,7 +214,7 @@ def _leads_to(program: Program, base: Class, function: Function, name: str) -> b
     todo = [function]
     while todo:
         one = todo.pop()
-        used = set(_own_attributes(one.body()))
+        used = _used_by(program, one)
         if name in used:
             return True
         for method in (used & base.methods.keys()) - seen:
@@ -224,7 +226,7 @@ def _leads_to(program: Program, base: Class, function: Function, name: str) -> b
 def _is_used_within(program: Program, cls: Class, name: str) -> bool:
     """Whether another method of the class or of its bases uses the overridden one."""
     return any(
-        name in set(_own_attributes(one.module.function(index).body()))
+        name in _used_by(program, one.module.function(index))
         for one in program.classes.order(cls)
         if isinstance(one, Class)
         for method, indexes in one.methods.items()
@@ -240,6 +242,14 @@ def _attributes(node: Any) -> Iterator[str]:
             yield node[2]
         for part in node:
             yield from _attributes(part)
+
+
+def _used_by(program: Program, function: Function) -> frozenset[str]:
+    """The attributes of `self` that a method uses; a base is asked for each class that derives from it."""
+    known: MutableMapping[Function, frozenset[str]] = program.answers_to("attributes of self")
+    if function not in known:
+        known[function] = frozenset(_own_attributes(function.body()))
+    return known[function]
 
 
 def _own_attributes(node: Any) -> Iterator[str]:
