@@ -217,7 +217,9 @@ def _leads_to(program: Program, base: Class, function: Function, name: str) -> b
         used = _used_by(program, one)
         if name in used:
             return True
-        for method in (used & base.methods.keys()) - seen:
+        for method in used:
+            if method in seen or method not in base.methods:
+                continue
             seen.add(method)
             todo += [base.module.function(index) for index in base.methods[method]]
     return None in program.classes.order(base)  # an unknown base may do anything
