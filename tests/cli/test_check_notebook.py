@@ -28,6 +28,7 @@ def notebook(*cells, language="python"):
         pytest.param([SAVE, "files = !ls\nsave?\n" + MAIN], (2, 5, 5), id="magics with a value, and help"),
         pytest.param([SAVE, "!pip install a \\\n    b \\\n  c\n" + MAIN], (2, 6, 5), id="a command that goes on"),
         pytest.param([SAVE, 'pip install "a[b]>=2"\ncd ..\n' + MAIN], (2, 5, 5), id="magics without a sign"),
+        pytest.param([SAVE, "x = (\n    cp - cv\n    / mv\n)\n" + MAIN], (2, 7, 5), id="names of magics in Python"),
         pytest.param([SAVE, "%%bash\nsave() {\n", MAIN], (3, 3, 5), id="a cell in another language"),
         pytest.param([SAVE, "await save()\nsave()"], (2, 2, 1), id="at the top level of a cell"),
     ],

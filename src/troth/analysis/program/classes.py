@@ -32,11 +32,18 @@ __all__ = ["Classes"]
 
 _DEEPEST = 40
 
+# Where protocols of types come from.
 _OF_TYPING = frozenset({"typing", "typing_extensions", "collections", "abc"})
 # Of their classes it is known what they do not have.
 _KNOWN_WHOLE = (
-    *("builtins.", "typing.", "typing_extensions.", "abc.", "enum.", "contextlib."),
-    *("collections.abc.", "_collections_abc."),
+    "builtins.",
+    "typing.",
+    "typing_extensions.",
+    "abc.",
+    "enum.",
+    "contextlib.",
+    "collections.abc.",
+    "_collections_abc.",
 )
 # Bases that bring no attributes of their own.
 _SAYING_NOTHING = frozenset(

@@ -409,7 +409,8 @@ class Evidence:
         if _OF_A_CLASS.search(external):
             return None  # a class that the table leaves out has nothing async in it
         for top in [external.partition(".")[0]] if external else sorted(self._program.module(asking).packages):
-            if self._program.finder.find(top, asking) is not None:
+            home = self._program.finder.find(top, asking)
+            if home is not None and self._program.finder.name_of(home) == top:
                 continue  # the project is that library, and its own files say what it has
             if name in library.async_methods(top) and not self._program.is_older(top):
                 if is_plain_here(top, name, self._program.allowed):

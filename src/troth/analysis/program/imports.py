@@ -63,11 +63,10 @@ class ModuleFinder:
         direct = self._by_name.get(name)
         if direct:
             return self._beside(name, importer) or self._nearest(direct, importer)
-        parts = tuple(name.split("."))
-        fitting = [entry[0] for entry in self._by_last.get(parts[-1], ()) if entry[1:][-len(parts) :] == parts]
+        fitting = self._fitting(name)
         if not fitting:
             return None
-        if len(parts) == 1:  # a single word fits too much: only a file beside the importer, or above it
+        if "." not in name:  # a single word fits too much: only a file beside the importer, or above it
             here = f"{importer.rpartition('/')[0]}/" if "/" in importer else ""
             fitting = [
                 f
@@ -84,9 +83,12 @@ class ModuleFinder:
 
     def namesakes(self, name: str, importer: str) -> list[str]:
         """All files that a module of that name could be, the nearest to the importer first."""
+        return sorted(self._fitting(name), key=_distance(importer))
+
+    def _fitting(self, name: str) -> list[str]:
+        """The files whose path ends as the name does."""
         parts = tuple(name.split("."))
-        fitting = [entry[0] for entry in self._by_last.get(parts[-1], ()) if entry[1:][-len(parts) :] == parts]
-        return sorted(fitting, key=_distance(importer))
+        return [entry[0] for entry in self._by_last.get(parts[-1], ()) if entry[1:][-len(parts) :] == parts]
 
     def _beside(self, name: str, importer: str) -> str | None:
         """The neighbour of a script: its folder, which is no package, comes first on `sys.path` when it is run."""

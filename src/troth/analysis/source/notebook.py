@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 __all__ = ["Notebook", "code_cells", "read_notebook"]
 
-# Without `%` too, as IPython takes them, where what follows can be no Python: `pip install troth`.
+# Some work without `%` too. They are told from Python by two words in a row: `pip install troth`, but not `cp - cv`.
+_WORD = r"""(?!(?:in|is|and|or|if|not|for|else)\b)[\w.~"']"""
 _LINE_MAGIC = re.compile(
     r"^(?P<indent>\s*)(?:[%!?].*|[\w.]+\?{1,2}\s*"
     r"|(?:pip|conda|mamba|micromamba|uv|cd|ls|cat|mkdir|rm|cp|mv|load_ext|matplotlib)[ \t]+"
-    r"""(?!(?:in|is|and|or|if|not|for|else)\b)[\w./~"'-].*)$"""
+    rf"(?:-[\w-]+[ \t]+)?{_WORD}.*)$"
 )
 _ASSIGNED_MAGIC = re.compile(r"^(?P<head>\s*[\w., ]+=\s*)[%!].*$")
 # Cell magics whose cell is Python all the same; any other hands the cell to another language or program.
