@@ -67,6 +67,16 @@ class Promise:
         yield
 
 
+@functools.singledispatch
+async def mixed(value):
+    return value
+
+
+@mixed.register
+def _(value: int):
+    return value
+
+
 class AsyncMeta(type):
     async def __call__(cls):
         return 1
@@ -150,9 +160,22 @@ self_holding.__setstate__((self_holding, (), {}, {}))
         pytest.param(str.upper, Color.SYNC, id="method descriptor"),
         pytest.param(
             functools.lru_cache(fetch),  # troth: allow cached-coroutine
-            Color.SYNC,
-            id="lru_cache of an async def, which is written in C",
+            Color.ASYNC,
+            id="lru_cache of an async def, which gives the coroutine",
         ),
+        pytest.param(functools.cache(load), Color.SYNC, id="cache of a def"),
+        pytest.param(
+            functools.partial(functools.cache(functools.partial(AsyncCallable()))), Color.ASYNC, id="partial of a cache"
+        ),
+        pytest.param(functools.partial(functools.partial(AsyncCallable())), Color.ASYNC, id="partial of a partial"),
+        pytest.param(functools.singledispatch(fetch), Color.ASYNC, id="singledispatch of an async def"),
+        pytest.param(mixed, Color.UNKNOWN, id="singledispatch of several colors"),
+        pytest.param(Mock(wraps=fetch), Color.ASYNC, id="Mock that wraps an async def"),
+        pytest.param(Mock(wraps=load), Color.SYNC, id="Mock that wraps a def"),
+        pytest.param(Mock(return_value=1), Color.SYNC, id="Mock that returns a number"),
+        pytest.param(Mock(return_value=Promise()), Color.ASYNC, id="Mock that returns an awaitable"),
+        pytest.param(Mock(return_value=1, wraps=fetch), Color.SYNC, id="Mock that wraps, and returns something else"),
+        pytest.param(Mock(side_effect=AsyncCallable()), Color.ASYNC, id="Mock with an async object for a side effect"),
         pytest.param(sync_wrapper_of_async, Color.SYNC, id="sync wrapper of an async def"),
         pytest.param(async_wrapper_of_sync, Color.ASYNC, id="async wrapper of a def"),
         pytest.param(legacy, Color.ASYNC, id="types.coroutine"),

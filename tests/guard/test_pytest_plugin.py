@@ -429,7 +429,9 @@ def test_no_warnings_of_its_own(ran):
     """Neither about settings nor about losses that have already failed a test."""
     assert "never awaited" not in ran.err
     warned = re.search(r"= warnings summary =+(.*?)^=", ran.out, re.DOTALL | re.MULTILINE)
-    assert warned is None or "troth" not in warned[1]
+    # The message alone: the path before it may lie in a clone that is called `troth`.
+    messages = re.findall(r":\d+: (\w+Warning: .*)$", warned[1], re.MULTILINE) if warned else []
+    assert [message for message in messages if "troth" in message] == []
 
 
 def test_off_unless_asked_for(tmp_path):
@@ -468,6 +470,25 @@ def test_three_ways_to_switch_it_on(ini, flags, environment, tmp_path):
     assert ran.outcomes == {"test_loses": "FAILED"}
     assert ran.code == 1
     assert "= troth: 1 lost in 1 test =" in ran.out
+
+
+def test_a_marker_with_a_mistake_in_it(tmp_path):
+    """One error that says so, and none of other plugins, which were not set up."""
+    ran = run(project(tmp_path, "import pytest\n@pytest.mark.troth(alow=True)\ndef test_it(): pass\n"), "--troth")
+    assert ran.outcomes == {"test_it": "ERROR"}
+    assert "takes one thing, `allow=`" in ran.out
+    assert "KeyError" not in ran.out
+    assert "1 error" in ran.out
+
+
+def test_a_project_called_like_what_runs_the_tests(tmp_path):
+    """Its lines are its own: they are named, and so is the way to them."""
+    suite = "from app import work\ndef lose(): work()\ndef test_it(): lose()\n"
+    folder = tmp_path / "anyio"
+    folder.mkdir()
+    ran = run(project(folder, suite), "--troth")
+    assert "lost 'work' at test_suite.py:2" in ran.out
+    assert "by way of test_suite.py:3 in test_it" in ran.out
 
 
 def test_a_module_that_loses_while_it_is_imported(tmp_path):

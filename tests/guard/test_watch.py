@@ -267,11 +267,31 @@ def test_threads_where_python_has_no_bootstrap(touched, monkeypatch):
     assert "call" in events or "c_call" in events
 
 
-def test_a_thread_that_runs_already(touched):
+def run(loop):
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(until_stopped())
+
+
+async def until_stopped():
+    try:
+        await asyncio.get_running_loop().create_future()
+    except asyncio.CancelledError:
+        return
+
+
+def stop(loop):
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+
+
+@pytest.mark.parametrize("way", ["run_forever", "Runner"])
+@pytest.mark.parametrize("maker", ["asyncio", "uvloop"])
+def test_a_thread_that_runs_already(maker, way, touched):
     """From 3.12 on any thread is reached; before, one that runs a loop."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
+    loop = (asyncio if maker == "asyncio" else pytest.importorskip("uvloop")).new_event_loop()
+    thread = threading.Thread(target=loop.run_forever if way == "run_forever" else lambda: run(loop))
     thread.start()
+    asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(5)
 
     async def lose_there():
         return lose()
@@ -286,7 +306,7 @@ def test_a_thread_that_runs_already(touched):
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0.01), loop).result(5)
         left = asyncio.run_coroutine_threadsafe(depth(), loop).result(5)
     finally:
-        loop.call_soon_threadsafe(loop.stop)
+        loop.call_soon_threadsafe(loop.stop if way == "run_forever" else partial(stop, loop))
         thread.join()
         loop.close()
     assert [(loss.file, loss.line) for loss in report.losses] == [(__file__, line)]

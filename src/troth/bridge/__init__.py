@@ -30,8 +30,8 @@ from troth.bridge._overrides import Override as Override
 from troth.bridge._overrides import overrides
 from troth.bridge._portal import Portal
 from troth.bridge._run import run
-from troth.bridge._ways import Explanation as Explanation
-from troth.bridge._ways import Way as Way
+from troth.bridge._strategy import Explanation as Explanation
+from troth.bridge._strategy import Way as Way
 
 __all__ = [
     "BlockedLoopError",

@@ -68,6 +68,11 @@ class _Job:
             self._error = error
 
     def outcome(self, cancelled: asyncio.CancelledError | None = None) -> object:
+        if cancelled is not None and isinstance(self._error, asyncio.CancelledError):
+            # What reached the coroutine in the thread is this very request. An anyio scope knows it by its words, and
+            # would let another one pass.
+            self._error = None
+            raise cancelled
         if self._error is not None:
             try:
                 raise self._error

@@ -1,7 +1,8 @@
 """What color a callable has, told before it is called.
 
 The question is what a call gives back: an awaitable (ASYNC) or the finished work (SYNC). The answer is read off the
-callable itself and `__wrapped__` is never followed: what a wrapper wraps says nothing about what the wrapper does.
+callable itself and `__wrapped__` is not followed: what a wrapper wraps says nothing about what the wrapper does. Only
+the wrappers of `functools` that give exactly what the function gives are seen through: caches, and `singledispatch`.
 A plain `def` that returns a coroutine is therefore SYNC here; whoever calls user code looks at the result as well.
 """
 
@@ -10,8 +11,9 @@ import sys
 from asyncio import coroutines
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, partialmethod
-from types import CodeType, FunctionType, MethodType, ModuleType
+from functools import lru_cache, partial, partialmethod, singledispatch
+from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import cast
 
 from troth.color import Color
 
@@ -20,6 +22,8 @@ __all__ = ["Verdict", "classify", "color_of"]
 _ASYNCIO_MARK = getattr(
     coroutines, "_is_coroutine", None
 )  # how libraries older than `markcoroutinefunction` say "async"
+_CACHED = type(lru_cache(print))
+_DISPATCHING = cast("FunctionType", singledispatch(print)).__code__
 _DEEPEST_PARTIAL = 100  # a partial can be made to hold itself
 
 
@@ -35,10 +39,11 @@ class Verdict:
 def color_of(target: object) -> Color:
     """Say what has to be done with a call of `target`: nothing more (SYNC), or await it (ASYNC).
 
-    `async def`, partials and bound methods of one, objects whose class has an async `__call__`, classes whose
+    `async def`, partials, caches and bound methods of one, objects whose class has an async `__call__`, classes whose
     instances can be awaited and `AsyncMock` are ASYNC. Other functions, classes and builtins are SYNC. A mock with a
-    `spec` has its spec's color. What is not callable, cannot be read, or could be either (a bare `MagicMock`, an async
-    generator function) is UNKNOWN; `bridge.explain(target)` says why, and what to do.
+    `spec` has its spec's color, one with a side effect, a return value or `wraps=` the color of that. What is not
+    callable, cannot be read, or could be either (a bare `MagicMock`, an async generator function) is UNKNOWN;
+    `bridge.explain(target)` says why, and what to do.
 
     Nothing is called, no attribute of `target` that runs code is read, and no exception is raised.
     """
@@ -70,13 +75,32 @@ def _classify(target: object, depth: int) -> Verdict:
         return _classify(target.__func__, depth + 1)
     if not callable(target):
         return _not_callable(target)
+    if isinstance(target, _CACHED):
+        inner = _classify(target.__wrapped__, depth + 1)
+        return Verdict(inner.color, f"it is a cache of a function, and {inner.because}", inner.advice)
     if isinstance(target, FunctionType):
-        return _classify_function(target)
+        return _classify_dispatching(target, depth) or _classify_function(target)
     if isinstance(target, type):
         return _classify_class(target)
     if inspect.iscoroutinefunction(target) or _is_marked(target):
         return Verdict(Color.ASYNC, "it is marked as a coroutine function")
     return _classify_call_method(type(target), depth)
+
+
+def _classify_dispatching(function: FunctionType, depth: int) -> Verdict | None:
+    """`functools.singledispatch` calls one of the functions that are registered; None for any other function."""
+    registry = vars(function).get("registry")
+    if function.__code__ is not _DISPATCHING or not isinstance(registry, MappingProxyType):
+        return None
+    colors = {_classify(one, depth + 1).color for one in registry.values()}
+    if len(colors) == 1:
+        color = colors.pop()
+        return Verdict(color, f"it is a `singledispatch` of functions that are all {color.value}")
+    return Verdict(
+        Color.UNKNOWN,
+        "it is a `singledispatch` of functions of several colors",
+        "wrap it in an `async def` that awaits what it gives if that can be awaited",
+    )
 
 
 def _classify_function(function: FunctionType) -> Verdict:
@@ -134,9 +158,16 @@ def _classify_mock(mock: object, mocks: ModuleType, depth: int) -> Verdict:
                 made.color, f"it is a mock of `{parent_spec.__qualname__}.{name}`: {made.because}", made.advice
             )
     effect = state.get("_mock_side_effect")
-    if isinstance(effect, FunctionType | MethodType | partial):
+    if callable(effect) and not isinstance(effect, type):
         made = _classify(effect, depth + 1)
         return Verdict(made.color, f"it is a mock with a side effect: {made.because}", made.advice)
+    given = state.get("_mock_return_value", mocks.DEFAULT)
+    if effect is None and given is not mocks.DEFAULT and not issubclass(type(given), mocks.NonCallableMock):
+        color = Color.ASYNC if _is_awaitable(given) else Color.SYNC
+        return Verdict(color, f"it is a mock that returns a value of type `{type(given).__name__}`")
+    if effect is None and given is mocks.DEFAULT and (wrapped := state.get("_mock_wraps")) is not None:
+        made = _classify(wrapped, depth + 1)
+        return Verdict(made.color, f"it is a mock that wraps another callable: {made.because}", made.advice)
     return Verdict(
         Color.UNKNOWN,
         "it is a mock without a `spec`, and answers to both colors",
@@ -159,6 +190,10 @@ def _found_on(cls: type, name: str) -> Callable[..., object] | None:
             found: Callable[..., object] | None = vars(base)[name]
             return found
     return None
+
+
+def _is_awaitable(value: object) -> bool:
+    return inspect.iscoroutine(value) or _found_on(type(value), "__await__") is not None
 
 
 def _is_marked(target: object) -> bool:

@@ -5,9 +5,10 @@ from asyncio import base_events
 from collections.abc import Callable
 from typing import Any
 
-from troth.bridge._aside import set_aside
+from troth.bridge._hide_running_loop import hide_running_loop
 from troth.bridge._interrupt import catch_interrupts
 from troth.bridge._loop import ThreadLoop, Watch
+from troth.bridge._other_loop import note_other_loop
 
 __all__ = ["drive", "outcome"]
 
@@ -26,7 +27,7 @@ def drive(loop: ThreadLoop, awaited: asyncio.Future[Any], cancel: Callable[[], o
     Whatever ends the turning early (Ctrl-C, a SystemExit in a callback, what `watch` raises) cancels the work with
     `cancel`, waits for its `finally` blocks, and is raised then.
     """
-    aside = set_aside()
+    aside = hide_running_loop()
     answer = catch_interrupts(loop, cancel, blocks_loop=watch is not None)
     if watch is not None:
         loop.watch(watch)
@@ -75,6 +76,7 @@ def outcome(done: asyncio.Future[Any]) -> Any:
     error = done.exception()
     if error is None:
         return done.result()
+    note_other_loop(error)
     try:
         raise error
     finally:

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 from troth.bridge._errors import NotRunnableError
-from troth.bridge._resident import LeftEarly, Resident
+from troth.bridge._long_lived_task import LeftEarly, LongLivedTask
 
 __all__ = ["enter"]
 
@@ -31,10 +31,10 @@ class _Entered(AbstractContextManager[T, bool | None], Generic[T]):
 
     def __init__(self, manager: AbstractAsyncContextManager[T, bool | None]) -> None:
         self._manager = manager
-        self._residents: list[Resident] = []  # one for each time it is entered, as often as the manager allows
+        self._residents: list[LongLivedTask] = []  # one for each time it is entered, as often as the manager allows
 
     def __enter__(self) -> T:
-        resident = Resident(self._farewell)
+        resident = LongLivedTask(self._farewell)
         try:
             value: T = resident.ask(self._manager.__aenter__)
         except BaseException:

@@ -3,7 +3,7 @@
 from typing import Literal, overload
 
 from troth.bridge._classify import Verdict, classify
-from troth.bridge._ways import Explanation, choose, last_choice
+from troth.bridge._strategy import Explanation, choose, last_choice
 
 __all__ = ["explain"]
 

@@ -14,7 +14,8 @@ from typing import Generic, TypeVar
 from troth.bridge._context import bring_back, take_along
 from troth.bridge._errors import DeadlockError, RunTimeoutError
 from troth.bridge._loop import ThreadLoop
-from troth.bridge._parked import park, unpark, waits_for_me
+from troth.bridge._other_loop import note_other_loop
+from troth.bridge._waiting_threads import park, unpark, waits_for_me
 from troth.bridge._where import caller, doing
 
 __all__ = ["Handoff", "within"]
@@ -67,6 +68,7 @@ class Handoff(Generic[T]):
         finally:
             bring_back(self._context)
         if self._error is not None:
+            note_other_loop(self._error)
             try:
                 raise self._error
             finally:

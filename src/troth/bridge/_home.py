@@ -14,8 +14,8 @@ from typing import Protocol, TypeVar
 
 from troth.bridge._errors import BlockedLoopWarning, DeadlockError, LoopGoneError
 from troth.bridge._handoff import Handoff
+from troth.bridge._limiter import Limiter
 from troth.bridge._report import warn_at_caller
-from troth.bridge._slots import Slots
 from troth.bridge._where import caller, doing
 
 __all__ = ["Home", "SenderHome", "home_of_this_thread", "run_at_home", "working_for"]
@@ -37,7 +37,7 @@ class Home(Protocol):
         """Who sent this thread, in words."""
 
     @property
-    def slots(self) -> Slots | None:
+    def slots(self) -> Limiter | None:
         """What this thread occupies while it works, and lends while it waits."""
 
     def adopt(self, task: asyncio.Task[None]) -> None:
@@ -52,9 +52,9 @@ class SenderHome:
 
     sender = "`bridge.call`"
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, slots: Slots) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, slots: Limiter) -> None:
         self.loop = loop
-        self.slots: Slots | None = slots
+        self.slots: Limiter | None = slots
         self.pid = os.getpid()
         self._is_cancelled = False
         self._cancels: set[Callable[[], object]] = set()
@@ -86,7 +86,7 @@ class AnyioHome:
     """
 
     sender = "`anyio.to_thread.run_sync`"
-    slots: Slots | None = None
+    slots: Limiter | None = None
 
     def __init__(self, loop: asyncio.AbstractEventLoop, scope: object) -> None:
         self.loop = loop

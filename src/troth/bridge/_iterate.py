@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from typing import Generic, TypeVar
 
 from troth.bridge._errors import NotRunnableError, WrongThreadError
-from troth.bridge._resident import LeftEarly, Resident
+from troth.bridge._long_lived_task import LeftEarly, LongLivedTask
 
 __all__ = ["Iteration", "iterate"]
 
@@ -33,7 +33,7 @@ class Iteration(Iterator[T], Generic[T]):
 
     def __init__(self, source: AsyncIterable[T]) -> None:
         self._steps = _Steps(source)
-        self._resident = Resident(self._steps.interrupt)
+        self._resident = LongLivedTask(self._steps.interrupt)
         self._is_over = False
 
     def __next__(self) -> T:

@@ -2,9 +2,10 @@
 
 import asyncio
 import sys
+import time
 
-from troth.bridge._aside import set_aside
 from troth.bridge._errors import LeftoverTaskWarning
+from troth.bridge._hide_running_loop import hide_running_loop
 from troth.bridge._loop import ThreadLoop
 from troth.bridge._report import warn_at_caller
 
@@ -20,22 +21,22 @@ def settle(loop: ThreadLoop) -> None:
     a turn to run its `finally`. Every other task waits for the next run in this thread, which may never come: a
     promise that silently is not kept, so it is said.
     """
-    ending = [task for task in loop.spawned if _is_ending(task)]
-    if ending:
-        aside = set_aside()
+    deadline = time.monotonic() + _ENDING_TIME
+    while (ending := [task for task in loop.spawned if _is_ending(task)]) and (left := deadline - time.monotonic()) > 0:
+        aside = hide_running_loop()
         try:
-            loop.run_until_complete(asyncio.wait(ending, timeout=_ENDING_TIME))
+            loop.run_until_complete(asyncio.wait(ending, timeout=left))  # one that ends may let go of the next
         finally:
             if aside is not None:
                 aside.put_back()
-    left = [task for task in loop.spawned if not task.done() and task not in loop.reported]
-    if not left:
+    idle = [task for task in loop.spawned if not task.done() and task not in loop.reported]
+    if not idle:
         return
-    loop.reported.update(left)
-    names = ", ".join(f"`{getattr(task.get_coro(), '__qualname__', task.get_name())}`" for task in left)
+    loop.reported.update(idle)
+    names = ", ".join(f"`{getattr(task.get_coro(), '__qualname__', task.get_name())}`" for task in idle)
     warn_at_caller(
         sys._getframe(),
-        f"the coroutine ended, but {len(left)} of the tasks it started have not: {names}. They stand still until the "
+        f"the coroutine ended, but {len(idle)} of the tasks it started have not: {names}. They stand still until the "
         "next `bridge.run` in this thread, and are cancelled when the thread ends. Await them in the coroutine, or "
         "keep a `bridge.Portal`, whose loop never stops.",
         LeftoverTaskWarning,

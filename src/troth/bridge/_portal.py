@@ -11,18 +11,18 @@ from functools import partial
 from typing import Any, Self, TypeVar, TypeVarTuple, overload
 
 from troth.bridge._blocked import PATIENCE, endless, name_of, report
-from troth.bridge._engine import Engine
 from troth.bridge._errors import InterpreterExitError, LoopGoneError, PortalClosedError
 from troth.bridge._handoff import Handoff
 from troth.bridge._home import home_of_this_thread
+from troth.bridge._idle_loop import IdleLoop
 from troth.bridge._interrupt import catch_interrupts
-from troth.bridge._leases import lease
 from troth.bridge._loop import is_exiting
-from troth.bridge._parked import anybody_else_awake
-from troth.bridge._promise import check_seconds, close_refused, promise
-from troth.bridge._resting import RestingLoop
+from troth.bridge._loop_pool import lease
+from troth.bridge._loop_thread import LoopThread
 from troth.bridge._run import refuse_blocking, run_on
-from troth.bridge._ways import choose
+from troth.bridge._strategy import choose
+from troth.bridge._to_coroutine import check_seconds, close_refused, to_coroutine
+from troth.bridge._waiting_threads import anybody_else_awake
 from troth.bridge._where import doing
 
 __all__ = ["Portal"]
@@ -47,7 +47,7 @@ class Portal:
         self._make_loop = loop_factory or _make_loop
         self._name = name
         self._starting = threading.Lock()
-        self._engine: Engine | None = None
+        self._engine: LoopThread | None = None
         self._is_closed = False
         _PORTALS.add(self)
 
@@ -91,7 +91,7 @@ class Portal:
         if strict and explanation.blocks_loop:
             raise refuse_blocking(work, explanation)
         engine = self._turning(work)
-        coroutine = promise(work, args, "Portal.run")
+        coroutine = to_coroutine(work, args, "Portal.run")
         if threading.current_thread() is engine.thread:
             return run_on(lease(), coroutine, timeout, deadlock_after, blocks_loop=explanation.blocks_loop)
         handoff = Handoff(coroutine, engine.loop, timeout)
@@ -106,6 +106,9 @@ class Portal:
         try:
             return handoff.outcome(partial(_Waiting, engine, coroutine, deadlock_after, explanation.blocks_loop))
         except asyncio.CancelledError:
+            if is_exiting() and threading.current_thread().daemon:
+                # The program ends, and a thread that nobody waits for ends with it: this is how one does so in silence.
+                raise SystemExit from None
             if self._is_closed and not (answer is not None and answer.has_cancelled):
                 raise LoopGoneError(
                     f"the portal was closed before `{name_of(work)}` ended; it was cancelled."
@@ -138,7 +141,7 @@ class Portal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _turning(self, work: object) -> Engine:
+    def _turning(self, work: object) -> LoopThread:
         engine = self._engine
         if engine is not None and engine.is_here:
             return engine
@@ -155,7 +158,7 @@ class Portal:
                 if self._engine is not None:
                     _LOST_IN_FORK.append(self._engine)
                 try:
-                    self._engine = Engine(self._make_loop, self._name)
+                    self._engine = LoopThread(self._make_loop, self._name)
                 except BaseException:  # the caller's `loop_factory` raised, or the system has no thread left
                     close_refused(work)
                     raise
@@ -172,7 +175,7 @@ class _Waiting:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: LoopThread,
         work: Coroutine[Any, Any, Any],
         deadlock_after: float | None,
         blocks_loop: bool,  # noqa: FBT001
@@ -200,18 +203,18 @@ class _Waiting:
 
     def _rested(self) -> float | None:
         loop = self._engine.loop
-        if not isinstance(loop, RestingLoop) or not loop.is_resting:
+        if not isinstance(loop, IdleLoop) or not loop.is_resting:
             return None
         return time.monotonic() - loop.resting_since
 
 
 _PORTALS: "weakref.WeakSet[Portal]" = weakref.WeakSet()
-_LOST_IN_FORK: list[Engine] = []
+_LOST_IN_FORK: list[LoopThread] = []
 """Engines of the parent. Their loops share kernel objects with it, and closing them here would reach into it."""
 
 
 def _make_loop() -> asyncio.AbstractEventLoop:
-    return RestingLoop()
+    return IdleLoop()
 
 
 def _start_afresh() -> None:

@@ -12,11 +12,11 @@ from troth.bridge._drive import drive, outcome
 from troth.bridge._errors import BlockedLoopError, InterpreterExitError, RunTimeoutError
 from troth.bridge._handoff import within
 from troth.bridge._home import run_at_home
-from troth.bridge._leases import lease, release
 from troth.bridge._leftovers import settle
 from troth.bridge._loop import ThreadLoop
-from troth.bridge._promise import check_seconds, close_refused, promise
-from troth.bridge._ways import Choice, Explanation, Way, choose, record
+from troth.bridge._loop_pool import lease, release
+from troth.bridge._strategy import Choice, Explanation, Way, choose, record
+from troth.bridge._to_coroutine import check_seconds, close_refused, to_coroutine
 from troth.bridge._where import caller
 
 __all__ = ["go", "refuse_blocking", "run", "run_on"]
@@ -80,7 +80,7 @@ def run(
             f"`bridge.run` cannot run `{name_of(work)}`: {choice.explanation.because}.\nIt was not started. Run it "
             "earlier: from a `with` block, or from a function registered with `atexit`."
         )
-    return go(choice, promise(work, args, "bridge.run"), timeout, deadlock_after)
+    return go(choice, to_coroutine(work, args, "bridge.run"), timeout, deadlock_after)
 
 
 def go(choice: Choice, work: Coroutine[Any, Any, T], timeout: float | None, deadlock_after: float | None) -> T:

@@ -2,20 +2,23 @@
 
 import asyncio
 import os
+import selectors
+import socket
 import sys
+import threading
 from types import FrameType
 
 __all__ = ["caller", "calling_frame", "doing", "is_machinery"]
 
 _OWN_FOLDER = os.path.dirname(__file__) + os.sep  # noqa: PTH120 - compared with `co_filename`, which is a string
 _LOOP_FOLDER = os.path.dirname(asyncio.__file__) + os.sep  # noqa: PTH120
-_LOOP_FILES = ("selectors.py", "threading.py", "socket.py")
+_LOOP_FILES = frozenset(module.__file__ for module in (selectors, socket, threading))  # a user may have a `socket.py`
 
 
 def is_machinery(frame: FrameType) -> bool:
     """Say whether the frame belongs to the bridge or to an event loop, rather than to what runs on them."""
     name: str = frame.f_code.co_filename
-    return name.startswith((_OWN_FOLDER, _LOOP_FOLDER)) or os.path.basename(name) in _LOOP_FILES  # noqa: PTH119
+    return name.startswith((_OWN_FOLDER, _LOOP_FOLDER)) or name in _LOOP_FILES
 
 
 def caller(frame: FrameType | None) -> str:

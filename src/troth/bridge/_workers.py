@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from troth.bridge._parked import park, unpark
-from troth.bridge._slots import Slots
+from troth.bridge._limiter import Limiter
+from troth.bridge._waiting_threads import park, unpark
 
 __all__ = ["LIMIT", "Pool", "at_work", "pool"]
 
@@ -25,7 +25,7 @@ class Pool:
     """Threads, and the right to use them."""
 
     pid: int = field(default_factory=os.getpid)
-    slots: Slots = field(default_factory=lambda: Slots(LIMIT))
+    slots: Limiter = field(default_factory=lambda: Limiter(LIMIT))
     # The executor is unbounded because `slots` bounds it: a worker that waits for its home loop has lent its slot, so
     # there are as many threads as are at work, and one for each level of calls that nest.
     threads: ThreadPoolExecutor = field(

@@ -1,4 +1,4 @@
-"""Knows what the environment asks for: `TROTH_GUARD` and what goes with it.
+"""What the environment asks for: `TROTH_GUARD` and what goes with it.
 
 TROTH_GUARD          1, yes, true, on: watch this process; 0, no, false, off, or empty: do not
 TROTH_GUARD_MODE     raise (the default here: losses make the process exit with 120) or report

@@ -1,4 +1,4 @@
-"""Knows how to end the process with a failing exit code without cutting its ending short.
+"""End the process with a failing exit code without cutting its ending short.
 
 Python offers nothing between the end of the main program and the exit code but a failing `flush` of the standard
 streams, which makes it exit with 120. `os._exit` would set any code, at the price of files left unflushed and exit

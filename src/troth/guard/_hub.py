@@ -1,4 +1,4 @@
-"""Knows how to bring each incident to everybody who watches, once.
+"""Bring each incident to everybody who watches, once.
 
 There is one hub in a process. The first watcher puts the hooks into place, the last one to leave takes them out; each
 watcher hears everything that happens while it watches, so a `watch()` inside another tells both.
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from troth.guard._census import is_unbegun
-from troth.guard._ear import Ear, ear
-from troth.guard._loops import LoopEar
+from troth.guard._describe import Coroutine, coroutine_incident
+from troth.guard._heap_scan import is_unbegun
 from troth.guard._origin import Tracking
-from troth.guard._promise import Coroutine, coroutine_incident
+from troth.guard._task_hooks import TaskHooks
 from troth.guard._telemetry import add_event
+from troth.guard._unawaited_hook import UnawaitedHook, unawaited_hook
 from troth.guard._watchdog import Watchdog
 from troth.guard.incident import Incident
 
@@ -46,8 +46,8 @@ class Hub:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._watchers: tuple[Watcher, ...] = ()
-        self._ear: Ear | None = None
-        self._loop_ear = LoopEar(self._task_lost)
+        self._ear: UnawaitedHook | None = None
+        self._loop_ear = TaskHooks(self._task_lost)
         self._watchdog: Watchdog | None = None
         self._told: dict[int, tuple[object, object]] = {}
         self._telling = threading.local()
@@ -74,7 +74,7 @@ class Hub:
 
     def _settle(self) -> None:
         if self._watchers and self._ear is None:
-            self._ear = ear(self._never_awaited)
+            self._ear = unawaited_hook(self._never_awaited)
             self._ear.open()
             self._loop_ear.open()
         self.tracking.set(max((watcher.depth for watcher in self._watchers), default=0))

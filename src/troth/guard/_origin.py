@@ -1,18 +1,20 @@
-"""Knows how to make every thread remember where its coroutines were made.
+"""Make every thread remember where its coroutines were made.
 
 `sys.set_coroutine_origin_tracking_depth` works on the calling thread alone. Threads started later get it as they begin
 (`Thread._bootstrap`; `threading.setprofile` where that is missing). Threads that run already are reached as far as can
 be: from Python 3.12 on each of them is handed a profile function that takes itself off at its first event; on 3.11
-those that run an asyncio loop are reached through it. A coroutine made in a thread nobody could reach is still heard
-of, with the line of its `def` instead of the line that made it.
+those that run an asyncio loop are reached through it. A coroutine made in a thread nobody could reach is still told,
+with the line of its `def` instead of the line that made it.
 """
 
-import gc
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["BEGINS_IN", "Tracking"]
 
@@ -98,12 +100,35 @@ def _in_other_threads(act: Callable[[], None]) -> None:
         threading.setprofile(None)  # the call above sets the hook for new threads and for this thread as well
         sys.setprofile(None)
         return
-    if events := sys.modules.get("asyncio.events"):
-        for thing in gc.get_objects():
-            if (
-                issubclass(type(thing), events.AbstractEventLoop) and thing.is_running()
-            ):  # a proxy may lie to isinstance
-                try:
-                    thing.call_soon_threadsafe(act)
-                except RuntimeError:  # closed in between: its thread has no use for it any more
-                    continue
+    for loop in _loops_of_other_threads():
+        try:
+            loop.call_soon_threadsafe(act)
+        except RuntimeError:  # closed in between: its thread has no use for it any more
+            continue
+
+
+_RUNS_A_LOOP = frozenset({"run_forever", "run_until_complete", "run"})
+
+
+def _loops_of_other_threads() -> Iterator["asyncio.AbstractEventLoop"]:
+    """The loops that run in other threads, as their stacks show them.
+
+    A search among all objects would find every one, but takes a second in a large program and holds up all its threads.
+    Only frames that run a loop are looked into: on 3.11 a frame whose locals were asked for keeps those values.
+    """
+    asyncio_ = sys.modules.get("asyncio")
+    if asyncio_ is None:
+        return
+    for thread, top in sys._current_frames().items():
+        frame: FrameType | None = top if thread != threading.get_ident() else None
+        while frame is not None:
+            if frame.f_code.co_name in _RUNS_A_LOOP:
+                loop: Any = frame.f_locals.get("self")
+                if isinstance(loop, asyncio_.Runner):
+                    loop = getattr(loop, "_loop", None)
+                elif isinstance(loop, threading.Thread):  # a loop written in C has no frame of its own
+                    loop = getattr(getattr(loop, "_target", None), "__self__", None)
+                if issubclass(type(loop), asyncio_.AbstractEventLoop) and loop.is_running():
+                    yield loop
+                    break
+            frame = frame.f_back

@@ -1,4 +1,4 @@
-"""Knows which line of a stack is the one a reader wants to see."""
+"""Find which line of a stack is the one a reader wants to see."""
 
 import os
 import sysconfig

@@ -1,4 +1,4 @@
-"""Knows where incidents can be written: the program's log, a file of JSON lines, or any function.
+"""Find where incidents can be written: the program's log, a file of JSON lines, or any function.
 
 Sinks are called where the incident is noticed, mostly within a finalizer, which may run between any two steps of the
 program. What is here takes no lock that the interrupted code could be holding: `logging` uses re-entrant ones, and the

@@ -1,4 +1,4 @@
-"""Knows how to leave an incident on the active OpenTelemetry span, in programs that already use OpenTelemetry."""
+"""Leave an incident on the active OpenTelemetry span, in programs that already use OpenTelemetry."""
 
 import contextvars
 import sys

@@ -1,4 +1,4 @@
-"""Knows how to watch: a block of code with `watch`, a whole process with `install`."""
+"""Watch: a block of code with `watch`, a whole process with `install`."""
 
 import atexit
 import sys
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from troth.errors import MisuseError, RunError
+from troth.guard._collect import collect, tell_what_is_left
 from troth.guard._exit import EXIT_CODE, fail_at_exit
 from troth.guard._hub import HUB
 from troth.guard._sinks import Sink, deliver, json_lines, to_logging
-from troth.guard._sweep import collect, tell_what_is_left
 from troth.guard.incident import Incident
 
 if TYPE_CHECKING:

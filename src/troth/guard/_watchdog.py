@@ -1,4 +1,4 @@
-"""Knows when an event loop is stuck, and on which line, while it still is.
+"""Decide when an event loop is stuck, and on which line, while it still is.
 
 A thread of its own looks at every thread's stack a few times per threshold. Where a loop is found inside a task's step
 or a callback, it is sent a heartbeat (`call_soon_threadsafe`); a loop that turns answers at once. One that is still

@@ -1,4 +1,4 @@
-"""Knows what one incident is: a promise that was lost, or a loop that was held up, with the line to look at."""
+"""What one incident is: a promise that was lost, or a loop that was held up, with the line to look at."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

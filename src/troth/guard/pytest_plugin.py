@@ -1,4 +1,4 @@
-"""Knows how to fail the test that loses a coroutine or a task. `pytest --troth`, or `troth = true` in the ini file.
+"""Fail the test that loses a coroutine or a task. `pytest --troth`, or `troth = true` in the ini file.
 
 A loss is heard of where the object dies, which may be a later and innocent test. So each test is asked, at the end of
 its call and of its teardown, what it has made and not kept: what is dead is made to speak up then and there, what is
@@ -9,6 +9,7 @@ import fnmatch
 import gc
 import inspect
 import os
+import sys
 import warnings
 import weakref
 from collections.abc import Generator, Iterable, Sequence
@@ -27,7 +28,7 @@ _MARKER = (
     "those whose coroutine is so called, such as allow='save' or allow='Store.*'."
 )
 _DEPTH = 8  # in tests the way to the line matters more than a microsecond: mocks and decorators make coroutines too
-_MACHINERY = tuple(f"{os.sep}{name}{os.sep}" for name in ("_pytest", "pluggy", "pytest_asyncio", "anyio"))
+_MACHINERY = ("_pytest", "pluggy", "pytest_asyncio", "anyio")
 _HARMLESS = ("_pytest.", "pytest_asyncio.", "anyio.", "xdist.", "pytest_timeout")
 
 
@@ -44,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     if config.getoption("--troth") or config.getini("troth") or _environment_asks():
         config.pluginmanager.register(_Guard(config), "troth-guard")
+        config.pluginmanager.register(_Markers(), "troth-markers")
 
 
 def _environment_asks() -> bool:
@@ -66,14 +68,14 @@ class _Guard:
     generators = False
 
     def __init__(self, config: pytest.Config) -> None:
-        from troth.guard._births import Births
         from troth.guard._hub import HUB
+        from troth.guard._new_awaitables import NewAwaitables
         from troth.guard._watch import uninstall
 
         uninstall()  # TROTH_GUARD=1 may have begun before us: in a test run the tests are to fail, not the exit code
         self._config = config
         self._hub = HUB
-        self._births = Births()
+        self._births = NewAwaitables()
         self._born_in: dict[int, tuple[object, str, bool]] = {}
         self._heard: list[Incident] = []
         self._losses: list[tuple[str, str]] = []
@@ -153,7 +155,6 @@ class _Guard:
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         self._recorder = _recording()
         self._hub.refresh()
-        _refuse_nonsense(item)
         result = yield
         self._judge(item, held=())
         return result
@@ -297,13 +298,20 @@ def _patterns(marker: pytest.Mark) -> tuple[str, ...] | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def _refuse_nonsense(item: pytest.Item) -> None:
-    if any(_patterns(marker) is None for marker in item.iter_markers("troth")):
-        pytest.fail(
-            "The marker `troth` takes one thing, `allow=`: True, the name of a coroutine or a pattern, or a list.\n"
-            "The test was not run.\nWrite for instance `@pytest.mark.troth(allow='save')`.",
-            pytrace=False,
-        )
+class _Markers:
+    """Refuses markers that make no sense.
+
+    Not in the wrapper around the setup: other plugins would tear down what they have had no chance to set up.
+    """
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if any(_patterns(marker) is None for marker in item.iter_markers("troth")):
+            pytest.fail(
+                "The marker `troth` takes one thing, `allow=`: True, the name of a coroutine or a pattern, or a list.\n"
+                "The test was not run.\nWrite for instance `@pytest.mark.troth(allow='save')`.",
+                pytrace=False,
+            )
 
 
 def _is_allowed(incident: "Incident", patterns: Sequence[str]) -> bool:
@@ -335,7 +343,7 @@ def _may_still_be_awaited(item: pytest.Item) -> bool:
 
 
 def _held_incident(thing: Any) -> "Incident":
-    from troth.guard._promise import coroutine_incident, exception_incident
+    from troth.guard._describe import coroutine_incident, exception_incident
 
     if hasattr(thing, "cr_frame"):
         return coroutine_incident(thing, "it was still held when the test ended")
@@ -355,10 +363,16 @@ def _where(incident: "Incident") -> str:
 def _line(incident: "Incident") -> tuple[str, int]:
     from troth.guard._place import is_stdlib
 
-    is_foreign = any(part in incident.file for part in _MACHINERY) or is_stdlib(incident.file)
+    is_foreign = incident.file.startswith(_machinery()) or is_stdlib(incident.file)
     if incident.file and not (is_foreign and incident.defined_file):
         return incident.file, incident.line
     return incident.defined_file, incident.defined_line
+
+
+def _machinery() -> tuple[str, ...]:
+    """The folders of what runs the tests; by the packages that are loaded, as a project may have a folder `anyio`."""
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in _MACHINERY]
+    return tuple(f"{Path(file).parent}{os.sep}" for file in files if file)
 
 
 def _source_line(incident: "Incident") -> str | None:
@@ -373,8 +387,9 @@ def _way(incident: "Incident") -> list[tuple[str, int, str]]:
 
     at = next((i for i, frame in enumerate(incident.stack) if frame[:2] == (incident.file, incident.line)), 0)
     way: list[tuple[str, int, str]] = []
+    machinery = _machinery()
     for frame in incident.stack[at + 1 :]:
-        if any(part in frame[0] for part in _MACHINERY):
+        if frame[0].startswith(machinery):
             break
         if not is_stdlib(frame[0]):
             way.append(frame)

@@ -1,4 +1,4 @@
-"""Knows how to add a watcher of one's own beside `install` and `watch`: for the parts of Troth that act on a loss.
+"""Add a watcher of one's own beside `install` and `watch`: for the parts of Troth that act on a loss.
 
 A watcher hears of every incident in the process from `join` to `leave`, in whatever thread it happens.
 """

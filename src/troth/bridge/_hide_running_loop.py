@@ -10,10 +10,10 @@ import sys
 from asyncio import tasks
 from typing import Any
 
-__all__ = ["set_aside"]
+__all__ = ["hide_running_loop"]
 
 
-def set_aside() -> "_Aside | None":
+def hide_running_loop() -> "_Aside | None":
     """Set aside what runs in this thread; None where nothing does."""
     loop = asyncio._get_running_loop()
     sniffio = sys.modules.get("sniffio")

@@ -1,4 +1,4 @@
-"""Knows how to find promises that are still alive and not kept, by looking through the objects Python tracks."""
+"""Find promises that are still alive and not kept, by looking through the objects Python tracks."""
 
 import gc
 import sys
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from troth.guard._promise import Coroutine
+from troth.guard._describe import Coroutine
 
 if TYPE_CHECKING:
     import asyncio
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     Generator = AsyncGeneratorType  # subscripted at run time only from Python 3.13 on
 
-__all__ = ["Census", "abandoned", "is_unbegun", "is_unread", "take"]
+__all__ = ["HeapScan", "abandoned", "is_unbegun", "is_unread", "take"]
 
 
 _LOOKS = 8
@@ -27,7 +27,7 @@ _SUSPENDABLE = (CoroutineType, AsyncGeneratorType, GeneratorType)
 
 
 @dataclass(slots=True)
-class Census:
+class HeapScan:
     """What was found. It holds what it names alive: let go of it before asking the collector for anything."""
 
     coroutines: list[Coroutine] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Census:
         return bool(self.coroutines or self.generators or self.pending or self.unread)
 
 
-def take(objects: Sequence[object]) -> Census:
+def take(objects: Sequence[object]) -> HeapScan:
     """Sort out of `objects` the coroutines and async generators not begun, and tasks pending or failed unread.
 
     Only exact types are looked at: asking `isinstance` of everything alive would run code of lazy proxies.
@@ -49,7 +49,7 @@ def take(objects: Sequence[object]) -> Census:
     if asyncio is not None and hasattr(asyncio, "Future"):  # may be half imported
         futures = frozenset({asyncio.Task, asyncio.Future})
     watched = {CoroutineType, AsyncGeneratorType} | futures
-    census = Census()
+    census = HeapScan()
     if watched.isdisjoint(map(type, objects)):  # mostly so, and said without running a line of Python per object
         return census
     for thing in [thing for thing in objects if type(thing) in watched]:

@@ -14,12 +14,12 @@ from typing import Any
 
 from troth.bridge._context import bring_back, take_along
 from troth.bridge._errors import WrongThreadError
-from troth.bridge._leases import lease, lease_again
 from troth.bridge._loop import ThreadLoop
+from troth.bridge._loop_pool import lease, lease_again
 from troth.bridge._run import go, run_on
-from troth.bridge._ways import Choice, Way, choose
+from troth.bridge._strategy import Choice, Way, choose
 
-__all__ = ["LeftEarly", "Resident"]
+__all__ = ["LeftEarly", "LongLivedTask"]
 
 _Wish = tuple[Callable[[], Awaitable[Any]], "asyncio.Future[Any]"]
 
@@ -35,7 +35,7 @@ class LeftEarly(Exception):  # noqa: N818 - no error of anybody's: it tells the 
         self.reason = reason
 
 
-class Resident:
+class LongLivedTask:
     """Awaits one thing after another in one task, for callers in sync code.
 
     `farewell` is awaited with the cancellation if the task is cancelled before `leave` was called: by what it has

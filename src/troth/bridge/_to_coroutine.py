@@ -9,10 +9,10 @@ from typing import Any, cast
 from troth.bridge._classify import classify
 from troth.bridge._errors import NotRunnableError
 
-__all__ = ["check_seconds", "close_refused", "promise"]
+__all__ = ["check_seconds", "close_refused", "to_coroutine"]
 
 
-def promise(work: object, args: tuple[object, ...], asker: str) -> Coroutine[Any, Any, Any]:
+def to_coroutine(work: object, args: tuple[object, ...], asker: str) -> Coroutine[Any, Any, Any]:
     """Make the coroutine to run, or raise a TypeError that names what cannot be one.
 
     A callable that is not plainly async is called on the loop, inside the coroutine: `asyncio.gather` and its like

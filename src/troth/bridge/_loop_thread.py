@@ -6,15 +6,15 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from troth.bridge._parked import parks_when
-from troth.bridge._resting import RestingLoop
+from troth.bridge._idle_loop import IdleLoop
+from troth.bridge._waiting_threads import parks_when
 
-__all__ = ["Engine"]
+__all__ = ["LoopThread"]
 
 _CLOSING_TIME = 2.0  # seconds that cancelled tasks get to end; a program must be able to exit whatever they do
 
 
-class Engine:
+class LoopThread:
     """One loop and its thread. The thread is a daemon: an exit that nobody announced does not wait for it."""
 
     def __init__(self, make_loop: Callable[[], asyncio.AbstractEventLoop], name: str) -> None:
@@ -24,7 +24,7 @@ class Engine:
         self._is_turning = threading.Lock()
         self._is_turning.acquire()
         self.thread = threading.Thread(target=self._turn, name=name, daemon=True)
-        if isinstance(self.loop, RestingLoop):
+        if isinstance(self.loop, IdleLoop):
             parks_when(self.thread, partial(getattr, self.loop, "is_resting"))
         self.thread.start()
         self._is_turning.acquire()

@@ -1,4 +1,4 @@
-"""Knows how to describe a lost promise (coroutine, async generator, task, future) as an incident."""
+"""Describe a lost promise (coroutine, async generator, task, future) as an incident."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Knows how to hear from Python that a coroutine died without ever having been awaited.
+"""Hear from Python that a coroutine died without ever having been awaited.
 
 CPython looks up `warnings._warn_unawaited_coroutine` by name each time and hands it the coroutine. Taking that place is
 exact: no filter, no registry of "already warned" lines, no exception that a `__del__` would swallow. The name is
@@ -14,9 +14,9 @@ from collections.abc import Callable
 from types import CoroutineType
 from typing import Any, Protocol
 
-from troth.guard._promise import Coroutine
+from troth.guard._describe import Coroutine
 
-__all__ = ["Ear", "ear"]
+__all__ = ["UnawaitedHook", "unawaited_hook"]
 
 _NAME = "_warn_unawaited_coroutine"
 _MESSAGE = r"coroutine '.*' was never awaited"
@@ -25,7 +25,7 @@ Hear = Callable[[Coroutine], bool]
 """Takes the coroutine; true where the loss has been said, false where Python should say it in its own way as well."""
 
 
-class Ear(Protocol):
+class UnawaitedHook(Protocol):
     """Something that hears of dead coroutines between `open` and `close`."""
 
     def open(self) -> None:
@@ -35,7 +35,7 @@ class Ear(Protocol):
         """Put back what was there before, unless somebody has since put something of their own on top of ours."""
 
 
-def ear(hear: Hear) -> Ear:
+def unawaited_hook(hear: Hear) -> UnawaitedHook:
     """The direct way where this Python has it, the way round otherwise."""
     return _DirectEar(hear) if hasattr(warnings, _NAME) else _FilterEar(hear)
 

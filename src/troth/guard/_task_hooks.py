@@ -1,4 +1,4 @@
-"""Knows how to hear from event loops of tasks that were dropped and of exceptions nobody read.
+"""Hear from event loops of tasks that were dropped and of exceptions nobody read.
 
 A dying task or future tells its loop through `loop.call_exception_handler`. We listen there, for loops made of
 asyncio's `BaseEventLoop` and for uvloop's, and always pass the message on: the program's own handler keeps its say. A
@@ -9,15 +9,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from troth.guard._promise import exception_incident, task_incident
+from troth.guard._describe import exception_incident, task_incident
 from troth.guard.incident import Incident
 
-__all__ = ["LoopEar"]
+__all__ = ["TaskHooks"]
 
 _METHOD = "call_exception_handler"
 
 
-class LoopEar:
+class TaskHooks:
     """Hears of lost tasks between `open` and `close`."""
 
     def __init__(self, hear: Callable[[Incident, object], object]) -> None:

@@ -8,10 +8,10 @@ import asyncio
 import threading
 from collections import deque
 
-__all__ = ["Slots"]
+__all__ = ["Limiter"]
 
 
-class Slots:
+class Limiter:
     """A counter that coroutines of any loop wait for, and any thread gives back to."""
 
     def __init__(self, limit: int) -> None:

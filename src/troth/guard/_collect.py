@@ -1,4 +1,4 @@
-"""Knows how to bring losses to light that Python itself would only mention later, or never.
+"""Bring losses to light that Python itself would only mention later, or never.
 
 A coroutine in a reference cycle dies when the collector gets to it; one that a module still holds when the program ends
 dies without a word. A sweep looks for such promises now.
@@ -7,14 +7,14 @@ dies without a word. A sweep looks for such promises now.
 import gc
 import weakref
 
-from troth.guard._census import abandoned, is_unread, take
-from troth.guard._hub import Hub
-from troth.guard._promise import (
+from troth.guard._describe import (
     coroutine_incident,
     exception_incident,
     generator_incident,
     task_incident,
 )
+from troth.guard._heap_scan import abandoned, is_unread, take
+from troth.guard._hub import Hub
 
 __all__ = ["collect", "tell_what_is_left"]
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from troth.bridge._loop import ThreadLoop
 
-__all__ = ["RestingLoop"]
+__all__ = ["IdleLoop"]
 
 
-class RestingLoop(ThreadLoop):
+class IdleLoop(ThreadLoop):
     """A loop whose waiting, where nothing but a call from another thread can end it, is on a lock."""
 
     _ready: Any  # of asyncio's loop: callbacks to run in the next turn

@@ -11,7 +11,7 @@ import os
 import threading
 from typing import Any
 
-from troth.bridge._aside import set_aside
+from troth.bridge._hide_running_loop import hide_running_loop
 from troth.bridge._loop import ThreadLoop
 
 __all__ = ["lease", "lease_again", "release"]
@@ -87,7 +87,7 @@ def _close(loop: ThreadLoop) -> None:
 def _end(loop: ThreadLoop, left: tuple[asyncio.Task[Any], ...]) -> None:
     for task in left:
         task.cancel()
-    aside = set_aside()
+    aside = hide_running_loop()
     try:
         if left:
             loop.run_until_complete(asyncio.wait(left, timeout=_CLOSING_TIME))

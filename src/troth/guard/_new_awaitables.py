@@ -1,4 +1,4 @@
-"""Knows which promises were made since the last look and are still unkept, without looking at every object each time.
+"""Find which promises were made since the last look and are still unkept, without looking at every object each time.
 
 Python's collector sorts objects by age. What was made since the last look is young, unless a collection has moved it
 on; so we look at the young ones just before each collection that moves them, and once more when asked. A look at a few
@@ -10,15 +10,15 @@ import sys
 import weakref
 from typing import Any
 
-from troth.guard._census import abandoned, is_unbegun, is_unread, take
+from troth.guard._heap_scan import abandoned, is_unbegun, is_unread, take
 
-__all__ = ["Births"]
+__all__ = ["NewAwaitables"]
 
 # A collection of generation 1 moves objects out of reach of the next look; from 3.14 on every collection may.
 _MOVES_ON = 1 if sys.version_info < (3, 14) else 0
 
 
-class Births:
+class NewAwaitables:
     """What has been made since `forget` and is not kept yet."""
 
     def __init__(self) -> None:
