@@ -1,4 +1,4 @@
-"""Knows how the analysis is compiled into a wheel: by mypyc, where somebody asks for it and a C compiler is at hand.
+"""How the analysis is compiled into a wheel: by mypyc, where somebody asks for it and a C compiler is at hand.
 
 `TROTH_COMPILE=1` asks for it and takes a wheel of plain Python where it cannot be had; `TROTH_COMPILE=require` fails
 then. An editable install is never compiled: what was compiled would hide what is edited.
@@ -24,23 +24,29 @@ except ImportError:  # run by itself
     BuildHookInterface = object  # type: ignore[assignment, misc]
 
 NEEDED = ["mypy>=2.4,<3", "setuptools>=77"]
-PARTS = ("facts", "program", "rules")
+# Packages whose modules are compiled, with all packages in them; an `__init__.py` never is.
+COMPILED = (
+    "src/troth/analysis/facts",
+    "src/troth/analysis/incremental",
+    "src/troth/analysis/semantics",
+    "src/troth/analysis/rules",
+)
 # These wait for files and processes, are asked once in a run, or hold classes that mypyc cannot make.
-AS_THEY_ARE = frozenset(
-    [
-        "__init__",
-        "catalog",
-        "gather",
-        "mocking",
-        "model",
-        "newer",
-        "quick",
-        "reads",
-        "registry",
-        "seal",
-        "store",
-        "trace",
-    ]
+NOT_COMPILED = (
+    "src/troth/analysis/facts/extract_many.py",
+    "src/troth/analysis/facts/model.py",
+    "src/troth/analysis/facts/other_interpreter.py",
+    "src/troth/analysis/facts/fast_parser.py",
+    "src/troth/analysis/facts/checksum.py",
+    "src/troth/analysis/facts/store.py",
+    "src/troth/analysis/incremental/context.py",
+    "src/troth/analysis/incremental/dependencies.py",
+    "src/troth/analysis/incremental/dependency_record.py",
+    "src/troth/analysis/incremental/replay_result.py",
+    "src/troth/analysis/incremental/warm_state.py",
+    "src/troth/analysis/rules/catalog.py",
+    "src/troth/analysis/rules/_mocks.py",
+    "src/troth/analysis/rules/registry.py",
 )
 
 
@@ -102,8 +108,19 @@ def compiler() -> str | None:
     return next((one for one in known if one and shutil.which(one.split()[0])), None)
 
 
+def modules(root: Path) -> list[Path]:
+    """The modules of the project in `root` that are compiled, relative to it.
+
+    A path above where nothing lies any more is refused: what moved would silently be compiled, or not, by accident.
+    """
+    if gone := [path for path in (*COMPILED, *NOT_COMPILED) if not (root / path).exists()]:
+        raise FileNotFoundError(f"hatch_build.py names paths that are not there; did they move? {', '.join(gone)}")
+    paths = [path.relative_to(root) for package in COMPILED for path in sorted((root / package).rglob("*.py"))]
+    return [path for path in paths if path.name != "__init__.py" and path.as_posix() not in NOT_COMPILED]
+
+
 def compile_into(folder: Path) -> None:
-    """Compile the modules of `PARTS`; the current folder is that of the project."""
+    """Compile what is to be compiled; the current folder is that of the project."""
     from mypyc.build import mypycify
     from setuptools import Distribution
     from setuptools.command.build_ext import build_ext
@@ -123,11 +140,9 @@ def compile_into(folder: Path) -> None:
             super().build_extensions()
 
     os.environ["CC"] = compiler() or f"{sys.executable} -m ziglang cc"  # one that pip can install
-    home = Path("src/troth/analysis")
-    modules = [path for part in PARTS for path in sorted((home / part).rglob("*.py")) if path.stem not in AS_THEY_ARE]
     with tempfile.TemporaryDirectory(prefix="troth-c-") as scratch:
         extensions = mypycify(
-            [f"--cache-dir={scratch}/mypy", "--follow-imports=silent", *map(str, modules)],
+            [f"--cache-dir={scratch}/mypy", "--follow-imports=silent", *map(str, modules(Path()))],
             opt_level="3",
             debug_level="0",
             multi_file=True,

@@ -1,4 +1,4 @@
-"""Knows real projects: how to unpack one at a commit, give it an environment of its own, and run its tests."""
+"""Real projects: how to unpack one at a commit, give it an environment of its own, and run its tests."""
 
 import io
 import json

@@ -20,9 +20,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from troth.analysis.pipeline import analyse
+from troth.analysis.project.project import Project
 from troth.analysis.rules import all_rules
-from troth.analysis.run import analyse
-from troth.analysis.source.project import Project
 
 CHANGES: dict[str, tuple[str, str]] = {
     "an await less": (r"\bawait ", ""),

@@ -1,7 +1,7 @@
 """Does what cannot matter leave findings alone, on real trees? `python bench/check/metamorphic.py TREE… [--every 6]`.
 
 In a copy of each tree every sixth `await` that begins a statement is taken away first, so that there is much to find.
-Then the tree is changed in ways that mean the same, and the findings about lost calls (T1, T2) are compared:
+Then the tree is changed in ways that mean the same, and the findings about lost calls (TR1, TR2) are compared:
 
 reordered  the functions and classes of every file, and the methods of every class, in the opposite order
 renamed    functions, methods and classes whose names are the project's own, all over the project
@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from troth.analysis.program.generic import GENERIC
+from troth.analysis.semantics.evidence.common_method_names import GENERIC
 
 DROPPED = re.compile(r"^(\s+)await (?=[\w.]+\()")
 MARK = "_zq"
@@ -179,11 +179,11 @@ def strip(root: Path) -> None:
 
 
 def told(root: Path) -> list[dict[str, object]]:
-    command = [sys.executable, "-P", "-m", "troth", "check", "--no-cache", "--jobs", "1", "--select", "T1,T2"]
+    command = [sys.executable, "-P", "-m", "troth", "check", "--no-cache", "--jobs", "1", "--select", "TR1,TR2"]
     done = subprocess.run([*command, "--output-format", "json", "."], cwd=root, capture_output=True, check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(done.stderr.decode(errors="replace")[-2000:])
-    return json.loads(done.stdout)  # type: ignore[no-any-return]
+    return json.loads(done.stdout)["findings"]  # type: ignore[no-any-return]
 
 
 def summed_up(root: Path, found: list[dict[str, object]]) -> Found:

@@ -48,8 +48,8 @@ for path in files if work else []:
 CHECK = """
 import os, sys
 from pathlib import Path
-from troth.analysis.run import analyse
-from troth.analysis.source.project import Project
+from troth.analysis.pipeline import analyse
+from troth.analysis.project.project import Project
 from troth.analysis.rules import all_rules
 root, mode, jobs, cache = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
 all_rules()

@@ -1,4 +1,4 @@
-"""Knows how many awaits that were taken out of a project come back, byte for byte, when it is fixed."""
+"""How many awaits that were taken out of a project come back, byte for byte, when it is fixed."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,13 @@ from typing import NamedTuple
 from troth.analysis.edits.apply import apply
 from troth.analysis.findings import Finding
 from troth.analysis.fix.settle import settle
-from troth.analysis.mutate.module import read_module
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operators.drop_await import find
-from troth.analysis.mutate.project import Project as Planted
-from troth.analysis.mutate.text import decode as read_source
-from troth.analysis.run import analyse
-from troth.analysis.source.discover import discover
+from troth.analysis.mutate.source.module import read_module
+from troth.analysis.mutate.source.project import Project as Planted
+from troth.analysis.mutate.source.text import decode as read_source
+from troth.analysis.pipeline import analyse
+from troth.analysis.project.discover import discover
 from troth.analysis.source.encoding import decode
 
 __all__ = ["Restored", "planted", "restored"]

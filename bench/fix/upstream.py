@@ -1,4 +1,4 @@
-"""Knows how to hold our fixes against the ones that the projects themselves made, bug by bug."""
+"""Hold our fixes against the ones that the projects themselves made, bug by bug."""
 
 import json
 import subprocess
@@ -105,7 +105,7 @@ def _check(tree: Path, paths: list[str]) -> list[Entry]:
     there = [path for path in paths if (tree / path).exists()]
     command = [sys.executable, "-m", "troth", "check", "--no-cache", "--output-format", "json", *there]
     done = subprocess.run(command, cwd=tree, capture_output=True, timeout=600, check=False)
-    return list(json.loads(done.stdout)) if done.stdout else []
+    return list(json.loads(done.stdout)["findings"]) if done.stdout else []
 
 
 def _lines_at(bare: Path, commit: str, path: str) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""Knows where the measured trees come from: source distributions, by name and version, through pip."""
+"""Find where the measured trees come from: source distributions, by name and version, through pip."""
 
 import subprocess
 import sys

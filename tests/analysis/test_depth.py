@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each program is
 
 _CHECKER = """
 import os, resource, sys
-import troth.analysis.run, troth.cli.check
+import troth.analysis.pipeline, troth.cli.check
 from troth.cli.app import run
 
 for line in sys.stdin:
@@ -310,8 +310,8 @@ def test_deep(make: Callable[[], dict[str, str]], checker: Callable[[Path], int]
     assert code in {0, 1}, (tmp_path / "err").read_text()[-2000:]
     told = {
         (finding["path"].rpartition("/")[2], finding["line"])
-        for finding in json.loads((tmp_path / "out").read_text())
-        if finding["code"].startswith(("T0", "T1"))
+        for finding in json.loads((tmp_path / "out").read_text())["findings"]
+        if finding["code"].startswith(("TR0", "TR1"))
     }
     marked = {
         (name, number): line.rpartition("# ")[2]

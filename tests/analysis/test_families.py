@@ -6,7 +6,7 @@ import pytest
 from tests.analysis.rules.test_cases import findings
 from tests.analysis.test_specimens import programs_in
 
-MARK = re.compile(r"  # (?P<codes>T\d{3}(?: T\d{3})*)$")
+MARK = re.compile(r"  # (?P<codes>TR\d{3}(?: TR\d{3})*)$")
 
 
 @pytest.mark.parametrize("files", list(programs_in("families")))

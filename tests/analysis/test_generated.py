@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from troth.analysis.run import analyse
-from troth.analysis.source.project import Project
+from troth.analysis.pipeline import analyse
+from troth.analysis.project.project import Project
 
 hypothesmith = pytest.importorskip("hypothesmith")
 

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from troth.analysis.log.mentions import mentions
+from troth.analysis.log_lookup.mentions import mentions
+from troth.analysis.project.globs import parse
 from troth.analysis.source.allow import allows_in
 from troth.analysis.source.definitions import definitions_in
-from troth.analysis.source.globs import parse
 from troth.analysis.source.notebook import code_cells, read_notebook
 
 SOURCE = b"""\
@@ -16,14 +16,14 @@ SOURCE = b"""\
 class Store:
     @property
     async def save(self): '\xc3\xa9 \\d'
-x = [  # troth: allow T101, unawaited-coroutine for a reason
+x = [  # troth: allow TR101, unawaited-coroutine for a reason
     f(),
 ]
 def g():
 \tif f(  # troth: allow
     ): pass
 """
-NOTEBOOK = json.dumps({"cells": [{"cell_type": "code", "source": "%m\nx = !ls\nf()  # troth: allow T101"}]}).encode()
+NOTEBOOK = json.dumps({"cells": [{"cell_type": "code", "source": "%m\nx = !ls\nf()  # troth: allow TR101"}]}).encode()
 LOG = b"""\
 a.py:3: RuntimeWarning: coroutine 'a' was never awaited
 Object allocated at (most recent call last):

@@ -13,7 +13,7 @@ CASES = [
     pytest.param(rule, case, id=f"{rule.code}-{case.name}")
     for rule in all_rules()
     for case in rule.cases
-    if rule.code.startswith(("T1", "T2")) and isinstance(case.bad or case.good, str)
+    if rule.code.startswith(("TR1", "TR2")) and isinstance(case.bad or case.good, str)
 ]
 # Cases in which the name itself is the evidence.
 BY_NAME = {
@@ -76,7 +76,7 @@ def test_what_does_not_matter(rule: Rule, case: Case, change: Callable[[str], di
     assert isinstance(source, str)
     if change is renamed and case.name in BY_NAME:
         pytest.skip("the name is the evidence")
-    if change is split and rule.code.startswith("T2"):
+    if change is split and rule.code.startswith("TR2"):
         pytest.skip("the siblings in the file are the evidence")
     texts = change(source)
     before = sorted((f.code, line_of(source, f.span.line)) for f in findings(source, rule))

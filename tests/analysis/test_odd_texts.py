@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.analysis.rules.test_cases import files, findings
 
-from troth.analysis.facts import newer
+from troth.analysis.facts import other_interpreter
 from troth.analysis.rules import Rule, all_rules
 
 MARK = "\ufeff"
@@ -34,27 +34,33 @@ def test_a_byte_order_mark_changes_nothing(rule: Rule) -> None:
 
 
 @pytest.fixture(scope="module")
-def read_by_another() -> dict[bytes, newer.FileFacts | newer.Problem]:
+def read_by_another() -> dict[bytes, other_interpreter.FileFacts | other_interpreter.Problem]:
     """All cases with a line of newer syntax, read by the newer interpreter in one go."""
-    python = newer.newest_python()
+    python = other_interpreter.newest_python()
     if python is None or sys.version_info >= (3, 12):
         pytest.skip("no newer interpreter, or none is needed")
     texts = {(text + NEWER).encode() for rule in all_rules() for case in bad_cases(rule) for text in case.values()}
     numbered = {f"{number}.py": text for number, text in enumerate(sorted(texts))}
-    read = newer.read_with(python, numbered)
+    read = other_interpreter.read_with(python, numbered)
     return {text: read[path] for path, text in numbered.items()}
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
 def test_newer_syntax_beside_changes_nothing(
-    rule: Rule, read_by_another: dict[bytes, newer.FileFacts | newer.Problem], monkeypatch: pytest.MonkeyPatch
+    rule: Rule,
+    read_by_another: dict[bytes, other_interpreter.FileFacts | other_interpreter.Problem],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A rule that looks at the syntax of a file may find that only another interpreter could read it."""
 
-    def read_with(_python: Path, texts: dict[str, bytes]) -> dict[str, newer.FileFacts | newer.Problem]:
+    def read_with(
+        _python: Path, texts: dict[str, bytes]
+    ) -> dict[str, other_interpreter.FileFacts | other_interpreter.Problem]:
         return {path: read_by_another[data] for path, data in texts.items()}
 
-    monkeypatch.setattr(newer, "read_with", read_with)
+    if rule.code.startswith("TR9"):
+        pytest.skip("a migration rewrites what stands in the syntax tree, which this interpreter cannot make")
+    monkeypatch.setattr(other_interpreter, "read_with", read_with)
     for sources in filter(python_only, bad_cases(rule)):
         changed = {path: text + NEWER for path, text in sources.items()}
         assert said(changed, rule) == said(sources, rule)

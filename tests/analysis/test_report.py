@@ -1,14 +1,15 @@
 """What is said of findings, in each format."""
 
 import json
+from importlib import resources
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from troth.analysis.check.fingerprint import Mark
 from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
-from troth.analysis.fingerprint import Mark
-from troth.analysis.report import github, sarif, statistics, text
+from troth.analysis.report import agent, github, sarif, statistics, text
 from troth.analysis.report import json as as_json
 from troth.analysis.report.advice import advice
 from troth.analysis.report.content import Report
@@ -18,13 +19,13 @@ from troth.analysis.source.lines import Lines
 
 SOURCE = "async def save(): ...\n\nasync def main():\n\tsave()  # é\n"
 PAGE = page_of(
-    "T101",
+    "TR101",
     "unawaited-coroutine",
     "Unawaited coroutine.\n\nWhat it finds: a call\nthat is lost.\nWhy it matters: it never runs.\n"
     "How to repair: await it.\n",
 )
 LOST = Finding(
-    code="T101",
+    code="TR101",
     rule="unawaited-coroutine",
     span=Span("app/a b.py", 4, 2, 4, 8),
     message="`save()` makes a coroutine and drops it, so `save` never runs",
@@ -34,13 +35,18 @@ LOST = Finding(
     symbol="main",
     subject="save",
 )
+CHECK_SCHEMA = json.loads(
+    resources.files("troth.analysis.report").joinpath("schemas/check-v1.json").read_text(encoding="utf-8")
+)
 UNSURE = LOST._replace(fix=Fix("await the call", "likely", ()))
-MAYBE = Finding("T101", "unawaited-coroutine", Span("n.ipynb", 2, 1, 2, 7, 3), "50% lost,\nreally: so", "likely")
+MAYBE = Finding("TR101", "unawaited-coroutine", Span("n.ipynb", 2, 1, 2, 7, 3), "50% lost,\nreally: so", "likely")
 
 
 def blocking(count: int, files: int = 1) -> list[Finding]:
     return [
-        Finding("T602", "blocking-call", Span(f"f{n % files}.py", n + 1, 1, n + 1, 9), f"m{n}", "likely", subject="get")
+        Finding(
+            "TR602", "blocking-call", Span(f"f{n % files}.py", n + 1, 1, n + 1, 9), f"m{n}", "likely", subject="get"
+        )
         for n in range(count)
     ]
 
@@ -51,7 +57,7 @@ def report(tmp_path: Path) -> Report:
     (tmp_path / "app/a b.py").write_text(SOURCE)
     cells = [{"cell_type": "code", "source": "x\nlost()\n"}] * 3
     (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells}))
-    return Report((LOST, MAYBE), 7, Lines(tmp_path), {"T101": PAGE})
+    return Report((LOST, MAYBE), 7, Lines(tmp_path), {"TR101": PAGE})
 
 
 def changed(report: Report, **fields: object) -> Report:
@@ -61,13 +67,13 @@ def changed(report: Report, **fields: object) -> Report:
 def test_text_has_four_parts_and_two_places(report):
     """What is lost, why we know with a second place, how to repair, where to read on; then what it comes to."""
     assert list(text.render(report)) == [
-        "app/a b.py:4:2  T101 unawaited-coroutine",
+        "app/a b.py:4:2  TR101 unawaited-coroutine",
         "  `save()` makes a coroutine and drops it, so `save` never runs",
         "  because  save is `async def` (app/a b.py:1)",
         "  fix  await the call",
         f"  see  {PAGE.url}",
         "",
-        "n.ipynb#3:2:1  T101 unawaited-coroutine  (likely)",
+        "n.ipynb#3:2:1  TR101 unawaited-coroutine  (likely)",
         "  50% lost,\nreally: so",
         "  repair  await it",
         f"  see  {PAGE.url}",
@@ -87,7 +93,7 @@ def test_many_reasons_are_told_in_short(report):
         "      and  9 more, which `--output-format json` lists",
         "      and  reason 13",
     ]
-    assert len(json.loads(as_json.render([LOST._replace(reasons=reasons)]))[0]["reason"]) == 14
+    assert len(as_json.as_object(LOST._replace(reasons=reasons))["reason"]) == 14
 
 
 @pytest.mark.parametrize(
@@ -108,9 +114,9 @@ def test_advice_where_there_is_no_fix(documentation, symbol, cell, says, report,
     """Every finding says how to repair it, and no advice is a way to hide it."""
     more = "def plain():\n    save()\nclass Box:\n    def plain(self):\n        save()\n"
     (tmp_path / "app/a b.py").write_text(SOURCE + more)
-    page = page_of("T101", "unawaited-coroutine", f"Title.\n\n{documentation}")
-    finding = Finding("T101", "r", Span("app/a b.py", 4, 2, 4, 8, cell), "m", "certain", symbol=symbol)
-    told = advice(finding, changed(report, rules={"T101": page}))
+    page = page_of("TR101", "unawaited-coroutine", f"Title.\n\n{documentation}")
+    finding = Finding("TR101", "r", Span("app/a b.py", 4, 2, 4, 8, cell), "m", "certain", symbol=symbol)
+    told = advice(finding, changed(report, rules={"TR101": page}))
     assert says in told
     assert "_ =" not in told
 
@@ -129,7 +135,7 @@ def test_a_rule_that_drowns_the_others_is_told_in_short(findings, told_in_full, 
     """Each has its place at the start of a line and its message; the reasons and the advice once in each file."""
     lines = list(text.render(changed(report, findings=tuple(findings))))
     assert sum(line.startswith(("  fix  ", "  repair  ")) for line in lines) == told_in_full
-    assert sum("  T602 " in line or "  T101 " in line for line in lines) == len(findings)
+    assert sum("  TR602 " in line or "  TR101 " in line for line in lines) == len(findings)
     short = [line for line in lines if line.startswith("f0.py:") and line.endswith("  m3")]
     assert len(short) == (told_in_full == 4)
     assert ("told in full once in each file" in "\n".join(lines)) == (told_in_full < len(findings))
@@ -140,8 +146,8 @@ def test_a_flood_is_summed_up(report):
     lines = list(text.render(changed(report, findings=(LOST, *blocking(60, files=2)))))
     assert lines[-4:-1] == [
         "",
-        "T602 blocking-call is 60 of these, in 2 files, most often about `get` (60); told in full once in each file",
-        "`--select T602` tells all of it in full, `--ignore T602` leaves 1 other",
+        "TR602 blocking-call is 60 of these, in 2 files, most often about `get` (60); told in full once in each file",
+        "`--select TR602` tells all of it in full, `--ignore TR602` leaves 1 other",
     ]
 
 
@@ -167,7 +173,7 @@ def test_frames_on_a_terminal(report):
         pytest.param({"findings": (), "since": "main"}, "Nothing new since main: 7 files checked", id="since"),
         pytest.param(
             {"findings": (MAYBE,), "silenced": 1},
-            "Found 1 problem (likely) in 1 of 7 files (1 silenced by `# troth: allow`); `troth explain T101` tells more",
+            "Found 1 problem (likely) in 1 of 7 files (1 silenced by `# troth: allow`); `troth explain TR101` tells more",
             id="nothing to fix",
         ),
         pytest.param(
@@ -189,21 +195,28 @@ def test_the_last_line(report, fields, last):
 
 def test_stale_entries_and_newer_syntax_are_told(report):
     """They stand before the last line, with what to do."""
-    stale = Mark("app/a b.py", "main", "T101", "save", "save()")
+    stale = Mark("app/a b.py", "main", "TR101", "save", "save()")
     told = "\n".join(
         text.render(changed(report, findings=(), repaired=(stale,), baseline="b.json", newer_syntax=("x.py", "y.py")))
     )
-    assert "app/a b.py  T101 save in main: repaired, but still in the baseline" in told
+    assert "app/a b.py  TR101 save in main: repaired, but still in the baseline" in told
     assert "1 entry is stale in b.json: `troth check --write-baseline`" in told
     assert "2 files in syntax newer than Python 3." in told
     assert "x.py and 1 other" in told
 
 
 def test_json_is_as_documented(report):
-    """An array of objects with these keys and no others; `cell` only in a notebook."""
-    lost, maybe = json.loads(as_json.render(report.findings))
+    """Findings are objects with these keys and no others; `cell` only in a notebook."""
+    document = json.loads(as_json.render(report._replace(root="/work")))
+    jsonschema.validate(document, CHECK_SCHEMA)
+    assert {key: document[key] for key in ("version", "root", "checked")} == {
+        "version": 1,
+        "root": "/work",
+        "checked": 7,
+    }
+    lost, maybe = document["findings"]
     assert lost == {
-        "code": "T101",
+        "code": "TR101",
         "rule": "unawaited-coroutine",
         "path": "app/a b.py",
         "line": 4,
@@ -221,23 +234,39 @@ def test_json_is_as_documented(report):
     }
     assert maybe["cell"] == 3
     assert maybe["fix"] is None
-    assert json.loads(as_json.render(())) == []
+    clean = json.loads(as_json.render(changed(report, findings=())))
+    jsonschema.validate(clean, CHECK_SCHEMA)
+    assert (clean["findings"], clean["errors"]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"version": 2}, id="another version"),
+        pytest.param({"root": None}, id="no root"),
+        pytest.param({"findings": [{"code": "T101"}]}, id="half a finding"),
+    ],
+)
+def test_the_schema_refuses_what_is_something_else(change, report):
+    document = json.loads(as_json.render(report)) | change
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, CHECK_SCHEMA)
 
 
 def test_github_annotations(report):
     """One command per finding, escaped, with a level that agrees with the confidence."""
     lost, maybe = github.render(report)
     assert lost.startswith(
-        "::error file=app/a b.py,line=4,col=2,endLine=4,endColumn=8,title=T101 unawaited-coroutine::`save()` makes"
+        "::error file=app/a b.py,line=4,col=2,endLine=4,endColumn=8,title=TR101 unawaited-coroutine::`save()` makes"
     )
     assert "%0Abecause save is `async def` (app/a b.py:1)%0Afix: await the call" in lost
-    assert maybe.startswith("::warning file=n.ipynb,title=T101 unawaited-coroutine::50%25 lost,%0Areally: so (cell 3")
+    assert maybe.startswith("::warning file=n.ipynb,title=TR101 unawaited-coroutine::50%25 lost,%0Areally: so (cell 3")
     assert "\n" not in lost + maybe
 
 
 def test_statistics(report):
     """Counted by rule."""
-    assert next(statistics.render(report)) == "2  T101 unawaited-coroutine  in 2 files, 1 with a fix"
+    assert next(statistics.render(report)) == "2  TR101 unawaited-coroutine  in 2 files, 1 with a fix"
 
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data/sarif-2.1.0.json").read_text())
@@ -249,7 +278,7 @@ def test_sarif_is_valid_and_complete(report):
     jsonschema.Draft4Validator(SCHEMA).validate(log)
     (run,) = log["runs"]
     (rule,) = run["tool"]["driver"]["rules"]
-    assert rule["id"] == "T101"
+    assert rule["id"] == "TR101"
     assert rule["help"]["markdown"].startswith("**What it finds.** a call")
     assert rule["helpUri"] == PAGE.url
     lost, maybe = run["results"]
@@ -285,7 +314,7 @@ def test_no_absolute_path_gets_out(report, tmp_path):
     """A report means the same in another checkout, and tells nobody where it was made."""
     reason = Reason("sleep is `async def`", "/usr/lib/python3/asyncio/tasks.py", 5)
     abroad = changed(report, findings=(LOST._replace(reasons=(reason,)),))
-    assert str(tmp_path) not in sarif.render(report) + as_json.render(report.findings) + "".join(github.render(report))
+    assert str(tmp_path) not in sarif.render(report) + as_json.render(report) + "".join(github.render(report))
     assert "/usr/lib" not in sarif.render(abroad)
 
 
@@ -303,3 +332,30 @@ def test_no_absolute_path_gets_out(report, tmp_path):
 def test_paths_can_be_clicked_from_the_working_folder(cwd, path, shown):
     """Text is read where it is printed."""
     assert shown_from(Path(cwd), Path("/p"))(path) == shown
+
+
+def test_agent_format_has_a_paragraph_per_finding(report):
+    """Place, problem, reason, and the edit as a diff; or what to do where there is none."""
+    assert list(agent.render(report._replace(root="/work"))) == [
+        "Project: /work (all paths are relative to it)",
+        "",
+        "1. TR101 unawaited-coroutine (certain): app/a b.py, line 4, column 2",
+        "Problem: `save()` makes a coroutine and drops it, so `save` never runs.",
+        "Because: save is `async def` (app/a b.py:1).",
+        "Edit (safe to apply): await the call",
+        "--- a/app/a b.py",
+        "+++ b/app/a b.py",
+        "@@ -1,4 +1,4 @@",
+        " async def save(): ...",
+        " ",
+        " async def main():",
+        "-\tsave()  # é",
+        "+\tawait save()  # é",
+        "",
+        "2. TR101 unawaited-coroutine (likely): n.ipynb, cell 3, line 2, column 1",
+        "Problem: 50% lost, really: so.",
+        "Repair: await it.",
+        "",
+        "2 findings, 7 files checked. `troth fix` applies every edit that is safe to apply; `troth check` afterwards tells whether something is left.",
+    ]
+    assert list(agent.render(changed(report, findings=())))[-1] == "No findings in 7 files."

@@ -28,5 +28,5 @@ def test_specimen(files: dict[str, str]) -> None:
         for number, line in enumerate(text.splitlines(), 1)
         if line.endswith("# bad")
     }
-    found = {(f.span.path, f.span.line) for f in findings(files) if f.code.startswith(("T0", "T1", "T2"))}
+    found = {(f.span.path, f.span.line) for f in findings(files) if f.code.startswith(("TR0", "TR1", "TR2"))}
     assert found == marked

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from troth.analysis.pipeline import analyse
+from troth.analysis.project.project import Project
 from troth.analysis.rules import all_rules
-from troth.analysis.run import analyse
-from troth.analysis.source.project import Project
 
 # Every kind of node that Python allows as a name; a keyword's pair, and a parameter, begin with their name as a node
 # begins with its kind.

@@ -1,4 +1,4 @@
-"""Knows the commands: `build [PACKAGE…]` writes tables, `coverage [PACKAGE…]` measures those that lie there."""
+"""The commands: `build [PACKAGE…]` writes tables, `coverage [PACKAGE…]` measures those that lie there."""
 
 import argparse
 import subprocess

@@ -1,4 +1,4 @@
-"""Knows how an annotation becomes a type with fully qualified names."""
+"""How an annotation becomes a type with fully qualified names."""
 
 import ast
 from collections.abc import Iterator

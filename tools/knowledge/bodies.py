@@ -1,4 +1,4 @@
-"""Knows what the body of an unannotated function shows about its result."""
+"""What the body of an unannotated function shows about its result."""
 
 import ast
 from dataclasses import dataclass

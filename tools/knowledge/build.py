@@ -1,4 +1,4 @@
-"""Knows the way from an installed package to its table, and how much of the package the table covers."""
+"""The way from an installed package to its table, and how much of the package the table covers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Knows which packages have a table, and what has to be installed to read each."""
+"""Find which packages have a table, and what has to be installed to read each."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Knows what a package's own decorators do to the color of what they decorate, from how they are written."""
+"""What a package's own decorators do to the color of what they decorate, from how they are written."""
 
 import ast
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Knows how to have a package installed in an environment of its own, and how to look at it there."""
+"""Have a package installed in an environment of its own, and how to look at it there."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Knows how the seed lists are read: names that stand for several, fields, and which package each belongs to."""
+"""How the seed lists are read: names that stand for several, fields, and which package each belongs to."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Knows what an installed package really offers: run by the interpreter that has it, prints what it saw as JSON.
+"""What an installed package really offers: run by the interpreter that has it, prints what it saw as JSON.
 
     python introspect.py OUT TOP_LEVEL [--only PREFIX]… [--without PREFIX]…
 

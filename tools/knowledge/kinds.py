@@ -1,4 +1,4 @@
-"""Knows what a value of a type asks of its holder: to be awaited, iterated, entered, or nothing."""
+"""What a value of a type asks of its holder: to be awaited, iterated, entered, or nothing."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Knows how verified facts become the bundled semantics."""
+"""How verified facts become the bundled semantics."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Knows what a name means in a module: where it is defined, through imports, stars and assignments."""
+"""What a name means in a module: where it is defined, through imports, stars and assignments."""
 
 import ast
 import builtins

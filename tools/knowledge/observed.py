@@ -1,4 +1,4 @@
-"""Knows what was seen of a package in the flesh, and lets it correct what was read."""
+"""What was seen of a package in the flesh, and lets it correct what was read."""
 
 import json
 from dataclasses import dataclass, field

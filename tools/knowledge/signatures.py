@@ -1,4 +1,4 @@
-"""Knows what calling a function gives, and what its parameters do with what they are given."""
+"""What calling a function gives, and what its parameters do with what they are given."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Knows how to read the modules of a package: what each defines, imports and exports, without running it."""
+"""Read the modules of a package: what each defines, imports and exports, without running it."""
 
 import ast
 from collections.abc import Iterator

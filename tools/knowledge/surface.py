@@ -1,4 +1,4 @@
-"""Knows the whole surface of one package: every function and class with its signature, corrected by what was seen."""
+"""The whole surface of one package: every function and class with its signature, corrected by what was seen."""
 
 import ast
 from dataclasses import dataclass, field

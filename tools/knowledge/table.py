@@ -1,4 +1,4 @@
-"""Knows which part of a package's surface is worth keeping, and writes it in the form of a table."""
+"""Find which part of a package's surface is worth keeping, and writes it in the form of a table."""
 
 import json
 import zlib

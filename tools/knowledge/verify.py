@@ -1,4 +1,4 @@
-"""Knows whether names exist in an installed package, with the parameters and under the names they are said to have.
+"""Decide whether names exist in an installed package, with the parameters and under the names they are said to have.
 
     python verify.py QUESTIONS OUT [--prepare CODE]
 

@@ -1,11 +1,11 @@
-"""Knows which words of a package mean what, whatever class or module they stand in; tables carry that along."""
+"""Find which words of a package mean what, whatever class or module they stand in; tables carry that along."""
 
 import re
 from collections.abc import Collection
 
 from troth.analysis.knowledge import Class, Library, Module, Tables, Word
 from troth.analysis.knowledge.lookup import PLAIN_TWINS
-from troth.analysis.program.library import LAZY, QUERIES, is_called_async
+from troth.analysis.semantics.resolve.library import LAZY, QUERIES, is_called_async
 
 __all__ = ["words_of"]
 

@@ -1,13 +1,13 @@
-"""Knows whether the analysis runs as compiled code or as plain Python: the same answers, almost twice the time."""
+"""Decide whether the analysis runs as compiled code or as plain Python: the same answers, almost twice the time."""
 
-from troth.analysis.program import flow
+from troth.analysis.semantics.walk import function_walk
 
 __all__ = ["is_compiled"]
 
 
 def is_compiled() -> bool:
     """Whether the modules of the program were compiled when this copy of Troth was built."""
-    return not flow.__file__.endswith(".py")
+    return not function_walk.__file__.endswith(".py")
 
 
 if __name__ == "__main__":

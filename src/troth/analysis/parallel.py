@@ -1,12 +1,15 @@
-"""Knows how to do several pieces of work at once, each in a process of its own.
+"""Do several pieces of work at once, each in a process of its own.
 
 A child is forked, so that it sees all that its parent has read without copying it, and sends back one pickled value.
 Where there is no `fork`, or where other threads run (a forked lock would stay locked for ever), the pieces are done one
-after the other; the same happens to a piece whose child dies.
+after the other; the same happens to a piece whose child dies. Whoever interrupts the work (Ctrl-C) waits for no child:
+one that parses a large file would not hear of it for seconds.
 """
 
+import contextlib
 import os
 import pickle
+import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -28,11 +31,17 @@ def in_processes(pieces: Sequence[Callable[[], T]]) -> list[T]:
         return [piece() for piece in pieces]
     sys.stdout.flush()
     sys.stderr.flush()
-    children = [_start(piece) for piece in pieces[:-1]]
+    children: list[tuple[int, int]] = []
+    received: list[bytes] = []
     try:
+        children.extend(map(_start, pieces[:-1]))
         last = pieces[-1]()
-    finally:
-        received = [_receive(pid, reader) for pid, reader in children]
+        while len(received) < len(children):
+            received.append(_receive(*children[len(received)]))
+    except BaseException:
+        for pid, reader in children[len(received) :]:
+            _end(pid, reader)
+        raise
     results: list[T] = []
     for piece, data in zip(pieces[:-1], received, strict=True):
         results.append(pickle.loads(data) if data else piece())  # noqa: S301  sent by our own child
@@ -56,9 +65,19 @@ def _start(piece: Callable[[], object]) -> tuple[int, int]:
         os._exit(status)  # nothing of the parent's may run twice: no exit handlers, no flushing of its buffers
 
 
+def _end(pid: int, reader: int) -> None:
+    """End a child that nobody waits for any more."""
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    with contextlib.suppress(OSError):
+        os.close(reader)
+
+
 def _receive(pid: int, reader: int) -> bytes:
     """What a child sent; nothing if it did not finish."""
-    with os.fdopen(reader, "rb") as pipe:
+    with os.fdopen(reader, "rb", closefd=False) as pipe:
         data = pipe.read()
     _, status = os.waitpid(pid, 0)
+    os.close(reader)
     return data if status == 0 else b""

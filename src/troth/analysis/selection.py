@@ -1,11 +1,15 @@
-"""Knows which rules are meant by codes, beginnings of codes and names."""
+"""Find which rules are meant by codes, beginnings of codes and names."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from troth.analysis.old_codes import current
 from troth.errors import MisuseError
 
-__all__ = ["Selection", "check_names", "nearest_rule"]
+__all__ = ["Selection", "check_names", "meant", "nearest_rule"]
+
+
+_GROUPS = {"migrate": "TR9"}  # families that have a name of their own
 
 
 class Selection(NamedTuple):
@@ -15,12 +19,15 @@ class Selection(NamedTuple):
     ignore: tuple[str, ...] = ()
     on_request: tuple[str, ...] = ()
     """Codes of rules that are reported only if they are selected."""
+    extend: tuple[str, ...] = ()
+    """What is reported beside `select`, or beside the rules that are on by default."""
 
     def takes(self, code: str, name: str) -> bool:
         """Whether the rule is reported."""
-        if not self.select and code in self.on_request:
+        extended = _best(self.extend, code, name)
+        if not self.select and extended < 0 and code in self.on_request:
             return False
-        chosen = _best(self.select, code, name) if self.select else 0
+        chosen = max(extended, _best(self.select, code, name) if self.select else 0)
         refused = _best(self.ignore, code, name)
         return chosen >= 0 and (refused < 0 or chosen > refused)
 
@@ -29,6 +36,11 @@ def _best(words: Sequence[str], code: str, name: str) -> int:
     """How exactly one of the words means the rule: the length of the code it names, or -1 for not at all."""
     found = [len(code) if word == name else len(word) for word in words if word == name or code.startswith(word)]
     return max(found, default=-1)
+
+
+def meant(word: str) -> str:
+    """The code, or the beginning of codes, that a word stands for; every other word as it is."""
+    return _GROUPS.get(word) or current(word)
 
 
 def check_names(
@@ -41,10 +53,10 @@ def check_names(
     known = set(rules.values())
     tidy = []
     for word in words:
-        code = word.upper() if word[:1] in "Tt" and (len(word) == 1 or word[1].isdigit()) else ""
+        code = _GROUPS.get(word) or current(word.upper())
         if word in known:
             tidy.append(word)
-        elif code and any(one.startswith(code) for one in rules):
+        elif word and any(one.startswith(code) for one in rules):
             tidy.append(code)
         else:
             raise MisuseError(
@@ -62,4 +74,4 @@ def nearest_rule(word: str, rules: Mapping[str, str]) -> str:
     near = get_close_matches(word.lower(), rules.values(), n=1, cutoff=0.75)
     if not near and word[:1] in "Tt":
         near = get_close_matches(word.upper(), rules, n=1, cutoff=0.75)
-    return f"Did you mean {near[0]!r}?" if near else "`troth explain` lists the rules."
+    return f"Did you mean {near[0]!r}?" if near else "Run `troth explain` to list the rules."

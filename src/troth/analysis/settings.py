@@ -1,4 +1,4 @@
-"""Knows what a project may say about how it is checked, in `[tool.troth]` of `pyproject.toml` or in `troth.toml`.
+"""What a project may say about how it is checked, in `[tool.troth]` of `pyproject.toml` or in `troth.toml`.
 
 `settings.schema.json` beside this module describes the same table for editors; a test holds both together.
 """
@@ -9,10 +9,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from troth.analysis.findings import Confidence
-from troth.analysis.source.globs import Globs, parse
+from troth.analysis.project.globs import Globs, parse
 from troth.errors import MisuseError
 
-__all__ = ["KEYS", "Patterns", "Settings", "find_settings", "read_settings", "settings_in"]
+__all__ = [
+    "KEYS",
+    "Patterns",
+    "Settings",
+    "find_settings",
+    "read_config_file",
+    "read_inline_settings",
+    "read_settings",
+    "settings_in",
+]
 
 FILES = ("troth.toml", "pyproject.toml")  # where both stand in one folder, the first is meant
 
@@ -46,6 +55,7 @@ class Settings(NamedTuple):
 
     files: tuple[Path, ...] = ()
     select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     exclude: Patterns | None = None
     per_file_ignores: tuple[tuple[Patterns, tuple[str, ...]], ...] | None = None
@@ -55,6 +65,7 @@ class Settings(NamedTuple):
     source_roots: tuple[Path, ...] | None = None
     cache_dir: Path | None = None
     force_exclude: bool | None = None
+    foreign_comments: bool | None = None
 
     def or_else(self, wider: "Settings") -> "Settings":
         """These settings, with those of a wider folder where these say nothing."""
@@ -69,7 +80,7 @@ class Settings(NamedTuple):
                 is_ours = is_ours or (line.lstrip().startswith("[") and "troth" in line)
                 if is_ours and (f'"{word}"' in line or f"'{word}'" in line):
                     return f"{file}:{number}"
-        return str(self.files[0])
+        return str(self.files[0]) if self.files else "`--config`"
 
 
 class _Place(NamedTuple):
@@ -78,6 +89,7 @@ class _Place(NamedTuple):
     file: Path
     text: str
     table: str  # "tool.troth", or "" for the whole of `troth.toml`
+    name: str = ""  # of what stands in no file
 
     def line_of(self, key: str) -> int:
         """The line of `key` in the table; 1 where it is written in a way that only TOML itself understands."""
@@ -97,7 +109,7 @@ class _Place(NamedTuple):
 
     def wrong(self, key: str, why: str, advice: str) -> MisuseError:
         return MisuseError(
-            f"{self.file}:{self.line_of(key)}: {why}\n"
+            f"{self.name or f'{self.file}:{self.line_of(key)}'}: {why}\n"
             f"Nothing was checked, since it is not known what was meant.\n{advice}"
         )
 
@@ -129,21 +141,31 @@ def find_settings(start: Path, known: dict[str, Settings] | None = None) -> Sett
     return known[name]
 
 
-def read_settings(file: Path) -> Settings | None:
-    """Read one file; None if it is not there or says nothing about Troth."""
+def read_settings(file: Path, *, whole: bool | None = None) -> Settings | None:
+    """Read one file; None if it is not there or says nothing about Troth.
+
+    `whole` says that all of it is about Troth, as is `troth.toml`.
+    """
     try:
         data = file.read_bytes()
     except OSError:
         return None
-    whole = file.name == "troth.toml"
-    if not whole and b"troth" not in data:
+    whole = file.name == "troth.toml" if whole is None else whole
+    is_utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))  # as PowerShell writes it
+    if not whole and not is_utf_16 and b"troth" not in data:
         return None
     import tomllib
 
     try:
         text = data.decode()
         document = tomllib.loads(text)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+    except UnicodeDecodeError as problem:
+        raise MisuseError(
+            f"{file}: this file is not UTF-8{', but UTF-16' if is_utf_16 else ''}, and TOML has to be.\n"
+            "Nothing was checked, since the settings in it may matter.\n"
+            "Save it as UTF-8: no other tool can read it either."
+        ) from problem
+    except tomllib.TOMLDecodeError as problem:
         raise MisuseError(
             f"{file}:{_line_in(str(problem), data)}: this is not TOML: {problem}\n"
             "Nothing was checked, since the settings in it may matter.\n"
@@ -154,14 +176,44 @@ def read_settings(file: Path) -> Settings | None:
         return None
     place = _Place(file, text, "" if whole else "tool.troth")
     if not isinstance(table, dict):
-        raise place.wrong("troth", f"`tool.troth` is {table!r}, which is not a table.", "Write `[tool.troth]`.")
+        raise place.wrong("troth", f"`tool.troth` is {table!r}; it must be a table.", "Write `[tool.troth]`.")
+    return Settings(files=(file,), **_values(table, place))
+
+
+def read_config_file(file: Path) -> Settings:
+    """Read a file that was named: a `pyproject.toml`, or one of any name that is written like `troth.toml`."""
+    if not file.is_file():
+        raise MisuseError(
+            f"`--config {file}`: there is no such file.\n"
+            "Nothing was checked.\n"
+            "Name a settings file, or write a setting: `--config 'confidence = \"certain\"'`."
+        )
+    return read_settings(file, whole=file.name != "pyproject.toml") or Settings(files=(file,))
+
+
+def read_inline_settings(text: str, folder: Path) -> Settings:
+    """Read settings that were written on the command line, in TOML; paths in them start from `folder`."""
+    import tomllib
+
+    name = f"`--config {text}`"
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise MisuseError(
+            f"{name}: this is neither a file nor TOML: {problem}\n"
+            "Nothing was checked.\nWrite for instance `--config 'confidence = \"certain\"'`."
+        ) from problem
+    return Settings(**_values(table, _Place(folder / "troth.toml", text, "", name)))
+
+
+def _values(table: dict[str, Any], place: _Place) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in table.items():
         reader = KEYS.get(key)
         if reader is None:
-            raise place.wrong(key, f"There is no setting {key!r}.", _nearest(key, file.name))
+            raise place.wrong(key, f"There is no setting {key!r}.", _nearest(key, place.file.name))
         values[key.replace("-", "_")] = reader(key, value, place)
-    return Settings(files=(file,), **values)
+    return values
 
 
 def _either(own: object, wider: object) -> object:
@@ -197,13 +249,13 @@ def _line_in(message: str, data: bytes) -> int:
 def _texts(key: str, value: object, place: _Place) -> tuple[str, ...]:
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return tuple(value)
-    raise place.wrong(key, f"`{key}` is {value!r}, which is not a list of texts.", f'Write `{key} = ["…", "…"]`.')
+    raise place.wrong(key, f"`{key}` is {value!r}; it must be a list of strings.", f'Write `{key} = ["…", "…"]`.')
 
 
 def _text(key: str, value: object, place: _Place) -> str:
     if isinstance(value, str) and value:
         return value
-    raise place.wrong(key, f"`{key}` is {value!r}, which is not a text.", f'Write `{key} = "…"`.')
+    raise place.wrong(key, f"`{key}` is {value!r}; it must be a string.", f'Write `{key} = "…"`.')
 
 
 def _path(key: str, value: object, place: _Place) -> Path:
@@ -244,12 +296,13 @@ def _ignores(key: str, value: object, place: _Place) -> tuple[tuple[Patterns, tu
             (Patterns(place.file.parent, (pattern,)), _texts(pattern, names, place)) for pattern, names in value.items()
         )
     raise place.wrong(
-        key, f"`{key}` is {value!r}, which is not a table.", f'Write `[tool.troth.{key}]` and `"tests/**" = ["T101"]`.'
+        key, f"`{key}` is {value!r}; it must be a table.", f'Write `[tool.troth.{key}]` and `"tests/**" = ["TR101"]`.'
     )
 
 
 KEYS: dict[str, Callable[[str, object, _Place], object]] = {
     "select": _texts,
+    "extend-select": _texts,
     "ignore": _texts,
     "exclude": _patterns,
     "per-file-ignores": _ignores,
@@ -259,5 +312,6 @@ KEYS: dict[str, Callable[[str, object, _Place], object]] = {
     "source-roots": _paths,
     "cache-dir": _path,
     "force-exclude": _yes_or_no,
+    "foreign-comments": _yes_or_no,
 }
 _NAMES = tuple(key.replace("-", "_") for key in KEYS)

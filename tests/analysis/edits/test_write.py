@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from troth.analysis.edits import write
-from troth.analysis.edits.write import Change, begin, recover
+from troth.analysis.edits.write import Change, begin, recover, undo
 from troth.errors import MisuseError, RunError
 
 
@@ -33,10 +33,28 @@ def leftovers(tree: Path) -> list[str]:
 
 
 def test_kept(tree):
-    """The new bytes are there to the letter, and nothing else is left behind."""
+    """The new bytes are there to the letter, and nothing else is left behind but what `undo` needs."""
     begin(tree, changes(tree)).keep()
     assert contents(tree) == [b"# new\r\n"] * 3
-    assert leftovers(tree) == [".troth_cache/.gitignore", ".troth_cache/lock"]
+    last = [f".troth_cache/last-change/{name}" for name in ("0", "1", "2", "manifest.json")]
+    assert leftovers(tree) == [".troth_cache/.gitignore", *last, ".troth_cache/lock"]
+
+
+def test_taken_back_later(tree):
+    """All of it, modes and all; and back again."""
+    before = contents(tree)
+    begin(tree, changes(tree)).keep()
+    assert undo(tree) == ["a.py", "b.py", "c.py"]
+    assert contents(tree) == before
+    assert undo(tree) == ["a.py", "b.py", "c.py"]
+    assert contents(tree) == [b"# new\r\n"] * 3
+
+
+def test_only_the_last_change_can_be_taken_back(tree):
+    """One that was undone at once, or cut short, is no change."""
+    begin(tree, changes(tree)).keep()
+    begin(tree, [Change("a.py", b"# new\r\n", b"# newer\n")]).undo()
+    assert undo(tree) == ["a.py", "b.py", "c.py"]
 
 
 def test_undone(tree):

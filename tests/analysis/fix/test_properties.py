@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from troth.analysis.edits.apply import apply
 from troth.analysis.fix.settle import Settled, settle
-from troth.analysis.mutate.module import read_module
 from troth.analysis.mutate.operators.drop_await import find
-from troth.analysis.mutate.project import Project as Planted
-from troth.analysis.mutate.text import decode
+from troth.analysis.mutate.source.module import read_module
+from troth.analysis.mutate.source.project import Project as Planted
+from troth.analysis.mutate.source.text import decode
+from troth.analysis.pipeline import analyse
+from troth.analysis.project.project import Project
 from troth.analysis.rules import all_rules
-from troth.analysis.run import analyse
-from troth.analysis.source.project import Project
 from troth.analysis.source.syntax import problem_in
 
 BAD = [

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from troth.analysis.fix.proposal import proposals
-from troth.analysis.run import analyse
-from troth.analysis.source.project import Project
+from troth.analysis.pipeline import analyse
+from troth.analysis.project.project import Project
 
 HEAD = "async def save(): ...\ndef record():\n    save()\n"
 

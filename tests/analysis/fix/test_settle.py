@@ -5,11 +5,11 @@ import re
 import pytest
 
 from troth.analysis.findings import Edit, Finding, Fix, Span
-from troth.analysis.fix.settle import settle
+from troth.analysis.fix.settle import settle, settle_in_stages
 
 
 def finding(path: str, edits: list[Edit], rule: str = "trial") -> Finding:
-    return Finding("T999", rule, Span(path, 1, 1, 1, 1), "a trial", "certain", fix=Fix("try", "sure", tuple(edits)))
+    return Finding("TR999", rule, Span(path, 1, 1, 1, 1), "a trial", "certain", fix=Fix("try", "sure", tuple(edits)))
 
 
 class Rewriting:
@@ -113,11 +113,11 @@ def told(code: str, line: int, subject: str, edits: list[Edit], symbol: str = "m
 @pytest.mark.parametrize(
     ("fresh", "left"),
     [
-        pytest.param(told("T401", 1, "save", []), b"save()\r\nload()\r\n", id="about the call that was repaired"),
-        pytest.param(told("T101", 9, "other", [], "elsewhere"), b"save()\r\nload()\r\n", id="in another function"),
-        pytest.param(told("T101", 2, "load", []), b"await save()\r\nload()\r\n", id="brought to light by the await"),
-        pytest.param(told("T301", 9, "x", [], "x"), b"await save()\r\nload()\r\n", id="no loss of a call"),
-        pytest.param(told("T801", 9, "row", [], "x"), b"await save()\r\nload()\r\n", id="aftermath by its family"),
+        pytest.param(told("TR401", 1, "save", []), b"save()\r\nload()\r\n", id="about the call that was repaired"),
+        pytest.param(told("TR101", 9, "other", [], "elsewhere"), b"save()\r\nload()\r\n", id="in another function"),
+        pytest.param(told("TR101", 2, "load", []), b"await save()\r\nload()\r\n", id="brought to light by the await"),
+        pytest.param(told("TR301", 9, "x", [], "x"), b"await save()\r\nload()\r\n", id="no loss of a call"),
+        pytest.param(told("TR801", 9, "row", [], "x"), b"await save()\r\nload()\r\n", id="aftermath by its family"),
     ],
 )
 def test_a_fix_that_brings_a_new_finding_is_taken_back(root, fresh, left):
@@ -125,9 +125,9 @@ def test_a_fix_that_brings_a_new_finding_is_taken_back(root, fresh, left):
 
     def look(overlay):
         text = overlay.get("a.py", (root / "a.py").read_bytes()).decode()
-        found = [fresh] if "await save" in text else [told("T101", 1, "save", [Edit("a.py", 0, 0, "await ")])]
+        found = [fresh] if "await save" in text else [told("TR101", 1, "save", [Edit("a.py", 0, 0, "await ")])]
         at = text.rindex("save()")
-        return [*found, told("T106", 20, "second", [Edit("a.py", at, at + 4, "load")], "far")] if at > 6 else found
+        return [*found, told("TR106", 20, "second", [Edit("a.py", at, at + 4, "load")], "far")] if at > 6 else found
 
     settled = settle(root, look, lambda _: True)
     assert settled.changes[0].after == left
@@ -142,3 +142,47 @@ def test_nothing_to_do(root):
     look = Rewriting(root, "nowhere", "")
     settled = settle(root, look, lambda _: True)
     assert (settled.changes, settled.applied, look.looks) == ((), (), 1)
+
+
+class Planned:
+    """Finds `bad N` in a file, offers to make it `good N`, and finds damage where the culprit was repaired."""
+
+    def __init__(self, root, culprit: int):
+        self.root, self.culprit = root, culprit
+
+    def __call__(self, overlay):
+        text = overlay.get("a.py", (self.root / "a.py").read_bytes()).decode()
+        found = []
+        for match in re.finditer(r"bad(\d)", text):
+            line = text[: match.start()].count("\n") + 1
+            edit = Edit("a.py", match.start(), match.end(), f"good{match[1]}")
+            safety = "sure" if int(match[1]) % 2 else "likely"
+            found.append(
+                Finding("TR101", "x", Span("a.py", line, 1, line, 2), "m", "certain", fix=Fix("try", safety, (edit,)))
+            )
+        if f"good{self.culprit}" in text:
+            found.append(Finding("TR102", "y", Span("a.py", 1, 1, 1, 2), "damage", "certain", subject="new"))
+        return found
+
+
+@pytest.mark.parametrize("culprit", range(1, 6))
+def test_only_the_repair_that_did_the_damage_is_taken_back(tmp_path, culprit):
+    """Each of the five is the same finding in the same function; one of them is the culprit, wherever it stands."""
+    (tmp_path / "a.py").write_text("".join(f"bad{n}\n" for n in range(1, 6)))
+    settled = settle(tmp_path, Planned(tmp_path, culprit), lambda one: one.fix is not None)
+    (change,) = settled.changes
+    expected = "".join(f"{'bad' if n == culprit else 'good'}{n}\n" for n in range(1, 6))
+    assert change.after.decode() == expected
+    assert len(settled.refused) == 1
+
+
+@pytest.mark.parametrize("culprit", [2, 4])
+def test_a_further_stage_takes_nothing_back(tmp_path, culprit):
+    """What is sure is there before anything likely is tried."""
+    (tmp_path / "a.py").write_text("".join(f"bad{n}\n" for n in range(1, 6)))
+    stages = [lambda one: one.fix is not None and one.fix.safety == "sure", lambda one: one.fix is not None]
+    settled = settle_in_stages(tmp_path, Planned(tmp_path, culprit), stages)
+    (change,) = settled.changes
+    assert change.before.decode() == "".join(f"bad{n}\n" for n in range(1, 6))
+    assert change.after.decode() == "".join(f"{'bad' if n == culprit else 'good'}{n}\n" for n in range(1, 6))
+    assert len(settled.applied) == 4

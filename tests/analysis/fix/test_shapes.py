@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from troth.analysis.fix.settle import settle
-from troth.analysis.run import analyse
-from troth.analysis.source.project import Project
+from troth.analysis.pipeline import analyse
+from troth.analysis.project.project import Project
 
 HEAD = "async def f(*a): ...\nasync def main(x):\n    "
 
@@ -91,7 +91,7 @@ def test_a_missing_await_is_never_hidden(tmp_path):
     (tmp_path / "case.py").write_text(source)
 
     def look(overlay):
-        return analyse(Project(tmp_path, ("case.py",)), overlay=overlay, on_request={"T301"}).findings
+        return analyse(Project(tmp_path, ("case.py",)), overlay=overlay, on_request={"TR301"}).findings
 
     (change,) = settle(tmp_path, look, lambda one: one.fix is not None).changes
     assert change.after.decode() == source.replace("        f()", "        await f()")

@@ -11,6 +11,7 @@ import pytest
 
 from tools.knowledge.words import words_of
 from troth.analysis import knowledge
+from troth.analysis.knowledge.library import load
 
 TABLES = Path(knowledge.__file__).parent / "tables"
 FLAGS = set("agwmopcs")
@@ -18,6 +19,14 @@ VOCABULARY = {f"collections.abc.{name}" for name in collections.abc.__all__} | {
     f"typing.{name}" for name in typing.__all__
 }
 ROLES = {"consumes", "coroutine_function", "plain_function", "either"}
+
+
+@pytest.fixture(autouse=True)
+def _few_at_a_time():
+    """All tables at once are 70 MB, which nobody but these tests reads in one process."""
+    yield
+    if load.cache_info().currsize > 20:
+        load.cache_clear()
 
 
 def test_all_tables_together_are_small():

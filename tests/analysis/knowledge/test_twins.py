@@ -2,7 +2,7 @@
 
 import pytest
 
-from troth.analysis.program.library import async_methods
+from troth.analysis.semantics.resolve.library import async_methods
 
 
 @pytest.mark.parametrize(

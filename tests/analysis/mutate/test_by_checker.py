@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from troth.analysis.mutate.batch import batches
-from troth.analysis.mutate.by_checker import score_checker
 from troth.analysis.mutate.checkers import command_checker
+from troth.analysis.mutate.measure.batch import batches
+from troth.analysis.mutate.measure.by_checker import score_checker
 from troth.analysis.mutate.operators import all_operators
 from troth.analysis.mutate.plan import make_plan
 from troth.analysis.mutate.result import Verdict
@@ -176,7 +176,7 @@ def test_mutants_that_would_not_parse_are_set_apart(project, checker, monkeypatc
             {"pattern": r"in (?P<path>\S+), line (?P<line>\d+)"},
             id="a pattern of one's own",
         ),
-        pytest.param('[{{"path": "src/shop/store.py", "line": {line}, "code": "T1", "message": "m"}}]', {}, id="JSON"),
+        pytest.param('[{{"path": "src/shop/store.py", "line": {line}, "code": "TR1", "message": "m"}}]', {}, id="JSON"),
         pytest.param(
             '[{{"filename": "{root}/src/shop/store.py", "location": {{"row": {line}}}, "code": "R", "message": "m"}}]',
             {},

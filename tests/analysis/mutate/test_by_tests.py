@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from troth.analysis.mutate.by_tests import score_tests
-from troth.analysis.mutate.coverage import read_coverage
+from troth.analysis.mutate.measure.by_tests import score_tests
+from troth.analysis.mutate.measure.coverage import read_coverage
+from troth.analysis.mutate.measure.reach import probed
 from troth.analysis.mutate.operators import all_operators
 from troth.analysis.mutate.plan import make_plan
-from troth.analysis.mutate.reach import probed
 from troth.errors import MisuseError, RunError
 
 # Plugins of the surrounding environment would only cost time here.

@@ -4,11 +4,11 @@ import ast
 
 import pytest
 
-from troth.analysis.mutate.module import read_module
 from troth.analysis.mutate.operators import all_operators
-from troth.analysis.mutate.project import Project
-from troth.analysis.mutate.splice import splice
-from troth.analysis.mutate.text import decode
+from troth.analysis.mutate.source.module import read_module
+from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.splice import splice
+from troth.analysis.mutate.source.text import decode
 
 OPERATORS = all_operators()
 CASES = [

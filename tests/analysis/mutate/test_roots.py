@@ -2,9 +2,9 @@
 
 import pytest
 
-from troth.analysis.mutate.project import Project
-from troth.analysis.mutate.roots import has_namespaces, import_roots
-from troth.analysis.mutate.text import decode
+from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.roots import has_namespaces, import_roots
+from troth.analysis.mutate.source.text import decode
 
 
 def project_of(files):

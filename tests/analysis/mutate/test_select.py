@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from troth.analysis.mutate.module import read_module
 from troth.analysis.mutate.operators import all_operators
-from troth.analysis.mutate.project import Project
 from troth.analysis.mutate.select import candidates, select
-from troth.analysis.mutate.text import decode
+from troth.analysis.mutate.source.module import read_module
+from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.text import decode
 
 
 def project_of(**files):

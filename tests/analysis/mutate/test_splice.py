@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troth.analysis.findings import Edit
-from troth.analysis.mutate.module import read_module
 from troth.analysis.mutate.operators import all_operators
-from troth.analysis.mutate.project import Project
-from troth.analysis.mutate.splice import splice
-from troth.analysis.mutate.text import UnreadableError, decode
+from troth.analysis.mutate.source.module import read_module
+from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.splice import splice
+from troth.analysis.mutate.source.text import UnreadableError, decode
 
 PROGRAM = (
     '"""Grüße."""\nimport asyncio\nasync def g(x):\n    return {"a": x}\nasync def f(s):\n    é = await g(1)\n'

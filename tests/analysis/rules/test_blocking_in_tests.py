@@ -19,4 +19,4 @@ TEXT = (
 )
 def test_a_callee_is_told_once_in_a_file_of_tests(path: str, lines: list[int]) -> None:
     """A suite that talks to its server by `requests` says so in hundreds of places; one of them tells it."""
-    assert sorted(f.span.line for f in findings({path: TEXT}) if f.code == "T602") == lines
+    assert sorted(f.span.line for f in findings({path: TEXT}) if f.code == "TR602") == lines

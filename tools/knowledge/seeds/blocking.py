@@ -1,4 +1,4 @@
-"""Knows which calls hold up the thread they are made on, and what an async program says instead."""
+"""Find which calls hold up the thread they are made on, and what an async program says instead."""
 
 BLOCKING = """
 # names | what it waits for | the async twin: a name where there is one, else words | parameters that turn waiting off

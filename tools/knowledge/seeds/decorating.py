@@ -1,4 +1,4 @@
-"""Knows what decorators of the standard library and of frameworks do to the color of a function, or demand of it."""
+"""What decorators of the standard library and of frameworks do to the color of a function, or demand of it."""
 
 DECORATORS = """
 # names | effect | words

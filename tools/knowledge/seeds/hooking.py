@@ -1,4 +1,4 @@
-"""Knows which methods and functions a framework calls by name, and whether it awaits what they give."""
+"""Find which methods and functions a framework calls by name, and whether it awaits what they give."""
 
 HOOKS = """
 # a base class | names of its methods, with * | what the framework does: awaits, either (awaits if it has to), calls

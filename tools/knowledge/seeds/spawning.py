@@ -1,4 +1,4 @@
-"""Knows what takes a coroutine and sees to it that it runs, and which slots want which color of function."""
+"""What takes a coroutine and sees to it that it runs, and which slots want which color of function."""
 
 SPAWNERS = """
 # names | the parameter (position and name) | what it takes | what comes back | who keeps it alive

@@ -1,4 +1,4 @@
-"""Knows how to apply edits to a text, and which edits can be applied together."""
+"""Apply edits to a text, and which edits can be applied together."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Knows how to say edits of a notebook's code as edits of its JSON text."""
+"""Say edits of a notebook's code as edits of its JSON text."""
 
 import json
 from collections.abc import Callable, Iterable

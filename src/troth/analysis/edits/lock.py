@@ -1,4 +1,4 @@
-"""Knows how to keep two processes from changing one project at the same time.
+"""Keep two processes from changing one project at the same time.
 
 The lock is the operating system's own on an open file, so that it ends with the process however that ends.
 """
@@ -11,19 +11,25 @@ from troth.errors import MisuseError
 
 __all__ = ["Lock"]
 
+_NAME = "lock"
+
 
 class Lock:
-    """Held from construction to `release`; a second holder is refused at once, not made to wait."""
+    """Held from construction to `release`; a second holder is refused at once, not made to wait.
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a+b")
+    `OSError` says that the folder, or the file in it, cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = (folder / _NAME).open("a+b")
         try:
             _lock(self._file)
         except OSError:
             self._file.close()
             raise MisuseError(
-                f"Another `troth` is changing this project right now (it holds {path.name}).\n"
+                f"Another `troth` is changing this project right now (it holds {_NAME}).\n"
                 "Nothing was done, so that the two do not overwrite each other.\n"
                 "Wait until it has ended, then run the command again."
             ) from None

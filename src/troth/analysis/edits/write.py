@@ -1,8 +1,9 @@
-"""Knows how to change many files as one: all of them or none, also when the process is killed half-way.
+"""Change many files as one: all of them or none, also when the process is killed half-way.
 
-Before the first file is replaced, the originals of all are laid beside a manifest in the project's cache folder. While
-that manifest exists the change is unfinished: `recover` finds it at the next start and puts the originals back. A lock
-tells a change that is under way from one that was cut short.
+Before the first file is replaced, the originals of all are laid beside a manifest in the project's cache folder, or in
+the user's own where that of the project cannot be written: it may be another user's. While that manifest exists the
+change is unfinished: `recover` finds it at the next start and puts the originals back. A lock tells a change that is
+under way from one that was cut short. The originals of the last finished change stay for `undo`.
 """
 
 import json
@@ -18,10 +19,11 @@ from pathlib import Path
 from troth.analysis.edits.lock import Lock
 from troth.errors import MisuseError, RunError
 
-__all__ = ["Change", "Pending", "begin", "recover"]
+__all__ = ["Change", "Pending", "begin", "recover", "undo"]
 
 FOLDER = ".troth_cache"
 _JOURNAL = "unfinished"
+_LAST = "last-change"
 _MANIFEST = "manifest.json"
 
 
@@ -43,14 +45,15 @@ class Pending:
 
     def keep(self) -> None:
         """The change stands."""
-        _journal(self.root).joinpath(_MANIFEST).unlink()  # the moment at which it is done
-        shutil.rmtree(_journal(self.root))
+        last = self.lock.folder / _LAST
+        shutil.rmtree(last, ignore_errors=True)
+        (self.lock.folder / _JOURNAL).rename(last)  # the moment at which it is done
         self.lock.release()
 
     def undo(self) -> None:
         """Put every file back as it was."""
         try:
-            _take_back(self.root)
+            _take_back(self.root, self.lock.folder)
         finally:
             self.lock.release()
 
@@ -60,9 +63,10 @@ def begin(root: Path, changes: Sequence[Change]) -> Pending:
 
     A file that is not as it was read is never overwritten: then nothing is written at all, and `MisuseError` names it.
     """
-    lock = Lock(root / FOLDER / "lock")
+    _refuse_read_only(root, changes)
+    lock = _locked(root)
     try:
-        _begin(root, changes)
+        _begin(root, lock.folder, changes)
     except BaseException:
         lock.release()
         raise
@@ -74,17 +78,93 @@ def recover(root: Path) -> list[str]:
 
     A file that somebody edited since then is left alone, and `RunError` says where its original lies.
     """
-    if not _journal(root).exists():
-        return []
-    lock = Lock(root / FOLDER / "lock")
+    put_back: list[str] = []
+    for folder in _folders(root):
+        if not os.path.exists(folder / _JOURNAL):  # noqa: PTH110  `Path.exists` raises where it may not look
+            continue
+        try:
+            lock = Lock(folder)
+        except OSError as problem:
+            raise RunError(
+                f"An earlier change was cut short, and `{folder}` cannot be written: {problem.strerror}.\n"
+                "Nothing was done: some of its files may be as they were before it, and some as it made them.\n"
+                "Run the command as the user to whom that folder belongs; it puts the files back."
+            ) from problem
+        try:
+            put_back += _take_back(root, folder)
+        finally:
+            lock.release()
+    return put_back
+
+
+def _locked(root: Path) -> Lock:
+    """The lock in the first folder that can be written."""
+    problems: list[str] = []
+    for folder in _folders(root):
+        try:
+            return Lock(folder)
+        except OSError as problem:
+            problems.append(f"`{folder}` ({problem.strerror or problem})")
+    raise MisuseError(
+        f"There is no folder for the originals of the files that would change: {', '.join(problems)}.\n"
+        "Nothing was written: a change that is cut short could not be taken back.\n"
+        "Make one of them writable, or name another with the variable XDG_CACHE_HOME."
+    )
+
+
+def _folders(root: Path) -> list[Path]:
+    """Where the lock and the originals may be: in the project, else with the user."""
+    folders = [root / FOLDER]
     try:
-        return _take_back(root)
-    finally:
-        lock.release()
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # nobody knows where the user is at home
+        return folders
+    return [*folders, home / "troth" / _digest(os.fsencode(root))[:16]] if home.is_absolute() else folders
 
 
-def _begin(root: Path, changes: Sequence[Change]) -> None:
-    _take_back(root)
+def _refuse_read_only(root: Path, changes: Sequence[Change]) -> None:
+    locked = [change.path for change in changes if _is_read_only(root / change.path)]
+    if locked:
+        raise MisuseError(
+            f"{', '.join(locked)}: may not be written (read-only, or in a read-only folder).\n"
+            "Nothing was written, in no file: the changes belong together.\n"
+            "Make it writable (`chmod u+w`) or exclude it, then run the command again."
+        )
+
+
+def undo(root: Path) -> list[str]:
+    """Take back the last finished change, all of it; return the paths. Once more, and it is there again.
+
+    If a file is not as the change left it, nothing is written, and `MisuseError` names it.
+    """
+    originals = [folder / _LAST for folder in _folders(root) if os.path.exists(folder / _LAST / _MANIFEST)]  # noqa: PTH110
+    if not originals:
+        raise MisuseError(
+            f"There is no change to take back in `{root}`.\n"
+            "Nothing was done.\n"
+            f"What `troth fix` and `troth recolor` replace is kept in `{FOLDER}` until the next change."
+        )
+    last = max(originals, key=lambda folder: (folder / _MANIFEST).stat().st_mtime)
+    rows = json.loads((last / _MANIFEST).read_bytes())
+    now = [_bytes(root / row["path"]) for row in rows]
+    edited = [row["path"] for row, data in zip(rows, now, strict=True) if _digest(data) != row["after"]]
+    if edited:
+        raise MisuseError(
+            f"{', '.join(edited)}: edited since the change that would be taken back.\n"
+            "Nothing was written, in no file, so that no edit is lost.\n"
+            f"The files as they were before it lie in `{last}`."
+        )
+    back = [
+        Change(row["path"], data, (last / str(number)).read_bytes())
+        for number, (row, data) in enumerate(zip(rows, now, strict=True))
+        if data is not None
+    ]
+    begin(root, back).keep()
+    return [change.path for change in back]
+
+
+def _begin(root: Path, folder: Path, changes: Sequence[Change]) -> None:
+    _take_back(root, folder)
     moved = [change.path for change in changes if _bytes(root / change.path) != change.before]
     if moved:
         raise MisuseError(
@@ -92,16 +172,31 @@ def _begin(root: Path, changes: Sequence[Change]) -> None:
             "Nothing was written, in no file, so as not to lose that change.\n"
             "Run the command again; it will work on the files as they are now."
         )
-    locked = [change.path for change in changes if _is_read_only(root / change.path)]
-    if locked:
-        raise MisuseError(
-            f"{', '.join(locked)}: may not be written (read-only).\n"
-            "Nothing was written, in no file: the changes belong together.\n"
-            "Give leave to write (`chmod u+w`), or leave the file out, then run the command again."
-        )
-    journal = _journal(root)
-    journal.mkdir(parents=True)
-    ignore = root / FOLDER / ".gitignore"
+    try:
+        _keep_originals(folder, changes)
+    except OSError as problem:
+        shutil.rmtree(folder / _JOURNAL, ignore_errors=True)
+        raise RunError(
+            f"{problem.filename or folder}: could not be written ({problem.strerror}).\n"
+            "No file was changed, because its original could not be kept.\n"
+            "Make room or make it writable, then run the command again."
+        ) from problem
+    try:
+        for change in changes:
+            _replace(root / change.path, change.after)
+    except OSError as problem:
+        _take_back(root, folder)
+        raise RunError(
+            f"{problem.filename or 'a file'}: could not be written ({problem.strerror}).\n"
+            "All files were put back as they were.\n"
+            "Make room or make it writable, then run the command again."
+        ) from problem
+
+
+def _keep_originals(folder: Path, changes: Sequence[Change]) -> None:
+    journal = folder / _JOURNAL
+    journal.mkdir()
+    ignore = folder / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n", encoding="utf-8")
     rows = []
@@ -110,20 +205,10 @@ def _begin(root: Path, changes: Sequence[Change]) -> None:
         rows.append({"path": change.path, "before": _digest(change.before), "after": _digest(change.after)})
     _write(journal / "manifest.new", json.dumps(rows).encode())
     (journal / "manifest.new").replace(journal / _MANIFEST)
-    try:
-        for change in changes:
-            _replace(root / change.path, change.after)
-    except OSError as problem:
-        _take_back(root)
-        raise RunError(
-            f"{problem.filename or 'a file'}: could not be written ({problem.strerror}).\n"
-            "All files were put back as they were.\n"
-            "Make room or give leave to write, then run the command again."
-        ) from problem
 
 
-def _take_back(root: Path) -> list[str]:
-    journal = _journal(root)
+def _take_back(root: Path, folder: Path) -> list[str]:
+    journal = folder / _JOURNAL
     manifest = journal / _MANIFEST
     if not manifest.exists():
         shutil.rmtree(journal, ignore_errors=True)  # killed before the first file was touched
@@ -140,20 +225,20 @@ def _take_back(root: Path) -> list[str]:
             _replace(path, (journal / str(number)).read_bytes())
             put_back.append(row["path"])
         else:
-            edited.append(f"{row['path']} (original: {(journal / str(number)).relative_to(root).as_posix()})")
+            edited.append(f"{row['path']} (original: {_shown(journal / str(number), root)})")
     if edited:
         raise RunError(
             f"An earlier change was cut short, and these files were edited since: {', '.join(edited)}.\n"
             "They were left alone, so that no edit of yours is lost; all others are back as they were.\n"
-            f"Bring them in order by hand, then delete {journal.relative_to(root).as_posix()}."
+            f"Bring them in order by hand, then delete {_shown(journal, root)}."
         )
     manifest.unlink()
     shutil.rmtree(journal)
     return put_back
 
 
-def _journal(root: Path) -> Path:
-    return root / FOLDER / _JOURNAL
+def _shown(path: Path, root: Path) -> str:
+    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
 
 
 def _digest(data: bytes | None) -> str:
@@ -175,11 +260,12 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _is_read_only(path: Path) -> bool:
-    """Whether somebody said so: it is no use to ask whether *we* could, as root could everything."""
+    """Whether it cannot be replaced, or shall not: it is no use to ask whether *we* can, as root can everything."""
     try:
-        return not path.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(path, os.W_OK)
+        is_meant = not path.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
     except FileNotFoundError:
         return False
+    return is_meant or not os.access(path, os.W_OK) or not os.access(path.resolve().parent, os.W_OK)
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Knows the shape of facts: plain tuples that marshal writes and reads quickly, with names for their fields.
+"""The shape of facts: plain tuples that marshal writes and reads quickly, with names for their fields.
 
 Expressions and statements are kept as nested tuples whose first item says what they are:
 
@@ -16,7 +16,7 @@ Expressions and statements are kept as nested tuples whose first item says what 
     ("continue",)  ("import", names)  ("def", function)  ("class", class)  ("match", subject, cases)  ("scope", names)
 
 A case of a `match` is `(class, captures, name, guard, body)`. `captures`, and the `names` of a scope, are one text with
-spaces between them: a tuple whose first item is the name `attr` would look like an expression.
+spaces between them. What stands in a node, and what is only a tuple beside it, is known to `facts/nodes.py`.
 
 `at` is `(line, column, end_line, end_column)`, lines from 1, columns in UTF-8 bytes from 0, as `ast` counts them.
 The body of a function is kept as marshalled bytes and read only when somebody asks about that function.
@@ -28,7 +28,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from troth.analysis.facts.seal import opened, sealed
+from troth.analysis.facts.checksum import opened, sealed
 
 __all__ = [
     "ABSTRACT",
@@ -44,7 +44,6 @@ __all__ = [
     "ImportFacts",
     "Node",
     "Param",
-    "assignments",
     "body_of",
     "declares_scope",
     "speaks_of",
@@ -212,12 +211,3 @@ def body_of(function: FunctionFacts) -> tuple[Node, ...]:
     """The statements of `function`."""
     body: tuple[Node, ...] = marshal.loads(function.body)  # noqa: S302  our own bytes
     return body
-
-
-def assignments(node: Any) -> Iterator[Node]:
-    """The assignments in a body, or in a part of one, however deep they stand."""
-    if isinstance(node, tuple) and node:
-        if node[0] == "assign" and len(node) == 3:
-            yield node
-        for part in node:
-            yield from assignments(part)

@@ -1,4 +1,4 @@
-"""Knows the name by which a part of the facts goes: a variable, an attribute, a decorator, a function, a class."""
+"""The name by which a part of the facts goes: a variable, an attribute, a decorator, a function, a class."""
 
 from collections import defaultdict
 from collections.abc import Iterable

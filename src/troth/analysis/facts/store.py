@@ -1,4 +1,4 @@
-"""Knows how to keep facts and findings between runs, so that the next one reads only what it needs.
+"""Keep facts and findings between runs, so that the next one reads only what it needs.
 
 There are two files. `facts.bin` is written by a run that looked at everything: the facts of all files, the tables over
 all of them, and what was read for the sake of each; a marshalled list of contents tells where each piece is, and only
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from troth import __version__
+from troth.analysis.facts.checksum import DamagedError, opened, sealed
 from troth.analysis.facts.model import FACTS_VERSION, FileFacts
-from troth.analysis.facts.seal import DamagedError, opened, sealed
 from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
 from troth.analysis.source.problem import Problem
 
-__all__ = ["Base", "Kept", "Stamp", "load", "replaced", "save", "stamp", "unpacked"]
+__all__ = ["Base", "Kept", "Stamp", "load", "replaced", "save", "stamp", "stamp_of", "unpacked"]
 
 Stamp = tuple[int, int]  # when it was changed, and how long it is
 _BASE = "facts.bin"
@@ -39,6 +39,13 @@ def stamp(path: str) -> Stamp:
     except OSError:
         return (0, -1)
     return (status.st_mtime_ns, status.st_size)
+
+
+def stamp_of(data: bytes) -> Stamp:
+    """The same for a text that is not on the disk: its digest, below zero, as no time is."""
+    from hashlib import blake2b  # late: hardly any run has such a text
+
+    return (-1 - int.from_bytes(blake2b(data, digest_size=7).digest(), "little"), len(data))
 
 
 class Base(NamedTuple):
@@ -173,7 +180,7 @@ def _plain(finding: Finding) -> tuple[Any, ...]:
         tuple(finding.span),
         *finding[3:5],
         tuple(map(tuple, finding.reasons)),
-        None if fix is None else (fix.title, fix.safety, tuple(map(tuple, fix.edits))),
+        None if fix is None else (fix.title, fix.safety, tuple(map(tuple, fix.edits)), fix.is_resolved),
         *finding[7:],
     )
 
@@ -187,7 +194,7 @@ def _finding(plain: tuple[Any, ...]) -> Finding:
         message,
         confidence,
         tuple(Reason(*one) for one in reasons),
-        None if fix is None else Fix(fix[0], fix[1], tuple(Edit(*one) for one in fix[2])),
+        None if fix is None else Fix(fix[0], fix[1], tuple(Edit(*one) for one in fix[2]), fix[3]),
         *rest,
     )
 

@@ -1,4 +1,4 @@
-"""Knows what a finding is: an answer of one rule at one place, with its reason and perhaps its fix.
+"""What a finding is: an answer of one rule at one place, with its reason and perhaps its fix.
 
 All are named tuples: every run makes them, and a module with frozen dataclasses takes longer to import than a small
 project to check.
@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 __all__ = ["Confidence", "Edit", "Finding", "Fix", "Reason", "Safety", "Span"]
 
 Confidence = Literal["certain", "likely"]
-Safety = Literal["sure", "likely"]
+Safety = Literal["sure", "likely", "guess"]
 
 
 class Span(NamedTuple):
@@ -45,11 +45,16 @@ class Edit(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """Edits that belong together, and how sure they are: `sure` is applied by default, `likely` when asked for."""
+    """Edits that belong together, and how sure they are.
+
+    `sure` is applied by default, `likely` with `--all`, and `guess` with `--guesses`: it rests on nothing but a name,
+    or on what other calls do. `is_resolved` says that it awaits an `async def` of the project that nothing has changed.
+    """
 
     title: str
     safety: Safety
     edits: tuple[Edit, ...]
+    is_resolved: bool = False
 
 
 class Finding(NamedTuple):

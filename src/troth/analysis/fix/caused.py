@@ -1,4 +1,4 @@
-"""Knows which new findings a repair has caused, and which it has only brought to light.
+"""Find which new findings a repair has caused, and which it has only brought to light.
 
 Once a call is awaited, its result is seen for the first time, and so is what goes wrong with it further on: that is
 aftermath, for the user to look at. Whatever else is new would not be there without the repair.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Mark", "caused", "mark", "new", "suspects"]
 
 # What is awaited for nothing is no loss of a call, and the aftermath family speaks of nothing else.
-_NO_DAMAGE = ("T3", "T8")
+_NO_DAMAGE = ("TR3", "TR8")
 
 
 class Mark(NamedTuple):

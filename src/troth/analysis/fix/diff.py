@@ -1,4 +1,4 @@
-"""Knows how to show a change of a file as a unified diff that `git apply` and `patch` take."""
+"""Show a change of a file as a unified diff that `git apply` and `patch` take."""
 
 import os
 from collections.abc import Iterator

@@ -1,23 +1,23 @@
-"""Knows what it would take to await in a plain function: who would have to become async with it."""
+"""What it would take to await in a plain function: who would have to become async with it."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from troth.analysis.program.entities import Function
-from troth.analysis.program.values import FunctionValue, members_of
+from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_graph import Call
 
 __all__ = ["Proposal", "proposals"]
 
-_LOST = ("T1", "T2")  # the families whose repair is an `await`
+_LOST = ("TR1", "TR2")  # the families whose repair is an `await`
 _MOST = 200  # functions; what spreads further is nothing to propose
 
 
@@ -41,6 +41,11 @@ class Proposal(NamedTuple):
         """The function as `troth recolor` takes it."""
         return f"{self.function.module.name}:{self.function.qualname}"
 
+    def command(self) -> str:
+        """The command that makes the change; empty for a function inside another one, which no command can name."""
+        cascade = " --cascade all" if self.others else ""
+        return "" if self.function.parent is not None else f"troth recolor {self.target} --to async{cascade}"
+
     def words(self) -> str:
         """The size of the change, in one sentence."""
         name = self.function.name
@@ -57,6 +62,7 @@ class Proposal(NamedTuple):
                 "starts a loop at " + ("1 call" if self.tops == 1 else f"{self.tops} calls") + " at module level"
             )
         said = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
+        said += "; what is certainly lost in it is awaited, too"
         return f"{said}; others may call it, too" if self.is_open else said
 
 

@@ -1,4 +1,4 @@
-"""Knows how to apply fixes until nothing is left to do, without touching a file.
+"""Apply fixes until nothing is left to do, without touching a file.
 
 Each round looks at the whole program as it would be after the round before, so that a fix never rests on text that is
 gone. A fix is taken back and named if its result does not parse, if it never comes to an end, or if a finding is there
@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from troth.analysis.edits.apply import apply, compatible
 from troth.analysis.edits.write import Change
@@ -17,12 +18,22 @@ from troth.analysis.fix.caused import Mark, caused, mark, new, suspects
 from troth.analysis.source.encoding import decode
 from troth.analysis.source.syntax import problem_in
 
-__all__ = ["Settled", "settle"]
+__all__ = ["Settled", "settle", "settle_in_stages"]
 
 _ROUNDS = 20  # a repair opens at most a few others (an await makes a dropped value visible); more is a circle
-_ATTEMPTS = 12  # ways through all rounds; hardly ever more than one, as each further one takes back a bug of ours
+_ATTEMPTS = 12  # findings that repairs have caused; hardly ever more than one, as each is a bug of ours
+_SUSPECTS = 6  # repairs that are left out one at a time to see which of them has caused a finding
+_EVERY = "\n"  # no line has this text
 
-_Key = tuple[Mark, str]
+Look = Callable[[Mapping[str, bytes]], Sequence[Finding]]
+
+
+class _Key(NamedTuple):
+    """Which repair it is, however often the same is found in one function: the text of its line tells them apart."""
+
+    mark: Mark
+    title: str
+    line: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,66 +56,152 @@ class Settled:
         return new(self.before, self.after)
 
 
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """One way through all rounds: its result, the key of each repair, and what was still being repaired at the end."""
+
+    settled: Settled
+    keys: Mapping[Finding, _Key]
+    endless: tuple[Finding, ...]
+
+    @property
+    def damage(self) -> list[Finding]:
+        return caused(self.settled.aftermath, self.settled.applied)
+
+
+def settle_in_stages(
+    root: Path,
+    look: Look,
+    stages: Sequence[Callable[[Finding], bool]],
+    overlay: Mapping[str, bytes] | None = None,
+) -> Settled:
+    """Settle what the first stage wants, and on top of it what each further one wants.
+
+    What is sure is done first and stays: no fix that is only likely can be the reason to take it back.
+    """
+    whole: Settled | None = None
+    for wanted in stages:
+        if whole is None:
+            whole = settle(root, look, wanted, overlay)
+        elif any(wanted(one) for one in whole.after):
+            whole = _on_top(root, look, wanted, overlay, whole)
+    assert whole is not None
+    return whole
+
+
+def _on_top(
+    root: Path, look: Look, wanted: Callable[[Finding], bool], overlay: Mapping[str, bytes] | None, below: Settled
+) -> Settled:
+    base = {change.path: change.after for change in below.changes}
+    above = settle(root, lambda texts: look({**base, **texts}), wanted, {**(overlay or {}), **base}, before=below.after)
+    before = {change.path: change.before for change in (*above.changes, *below.changes)}
+    after = {change.path: change.after for change in (*below.changes, *above.changes)}
+    return Settled(
+        below.before,
+        above.after,
+        (*below.applied, *above.applied),
+        tuple(dict.fromkeys((*below.refused, *above.refused))),
+        tuple(Change(path, before[path], text) for path, text in sorted(after.items()) if text != before[path]),
+    )
+
+
 def settle(
-    root: Path, look: Callable[[Mapping[str, bytes]], Sequence[Finding]], wanted: Callable[[Finding], bool]
+    root: Path,
+    look: Look,
+    wanted: Callable[[Finding], bool],
+    overlay: Mapping[str, bytes] | None = None,
+    *,
+    before: tuple[Finding, ...] | None = None,
 ) -> Settled:
     """Apply the fixes of all `wanted` findings until none is left, but for those that do damage.
 
-    `look` finds what is to be found with the given files in place of those on disk.
+    `look` finds what is to be found with the given files in place of those on disk. `overlay` are files that do not
+    come from the disk to begin with; `before` is what is found there, if that is known.
     """
-    before = tuple(look({}))
+
+    def read(path: str) -> bytes:
+        return overlay[path] if overlay is not None and path in overlay else (root / path).read_bytes()
+
+    start = tuple(look({})) if before is None else before
     barred: dict[_Key, str] = {}
-    for attempt in range(_ATTEMPTS):
-        settled, last = _settle(root, look, wanted, before, barred)
-        damage = caused(settled.aftermath, settled.applied)
-        if last:  # still at it: two fixes that undo each other, or one that does not repair what it is for
-            barred |= {_key(one): "repairing it never comes to an end" for one in last}
-        elif damage:
-            one = damage[0]
-            why = f"with it, {one.code} would be found at {one.span.path}:{one.span.line}: {one.message}"
-            likeliest = suspects(one, settled.applied)
-            # One after the other, as few as possible; when that takes too long, whoever may have done it.
-            barred |= {_key(suspect): why for suspect in likeliest[: 1 if attempt < _ATTEMPTS // 2 else None]}
+
+    def attempt(more: Mapping[_Key, str]) -> _Trial:
+        return _settle(read, look, wanted, start, {**barred, **more})
+
+    trial = attempt({})
+    for _ in range(_ATTEMPTS):
+        if trial.endless:  # two fixes that undo each other, or one that does not repair what it is for
+            keys = (trial.keys[one]._replace(line=_EVERY) for one in trial.endless)  # each round its line is another
+            barred |= dict.fromkeys(keys, "repairing it never comes to an end")
+            trial = attempt({})
+        elif trial.damage:
+            blamed, trial = _without(trial, attempt)
+            barred |= blamed
         else:
-            return settled
-    return _settle(root, look, lambda _: False, before, barred)[0]
+            return trial.settled
+    return _settle(read, look, lambda _: False, start, barred).settled
 
 
-def _key(finding: Finding) -> _Key:
+def _without(trial: _Trial, attempt: Callable[[Mapping[_Key, str]], _Trial]) -> tuple[dict[_Key, str], _Trial]:
+    """The repairs without which the first finding that they caused is gone, as few as possible, and what is then."""
+    damage = trial.damage[0]
+    why = f"with it, {damage.code} would be found at {damage.span.path}:{damage.span.line}: {damage.message}"
+    likeliest = suspects(damage, trial.settled.applied)
+    nearest = [one for one in likeliest if (one.span.path, one.symbol) == (damage.span.path, damage.symbol)]
+    there = [one for one in likeliest if one.span.path == damage.span.path]
+    groups = [*([one] for one in likeliest[:_SUSPECTS]), nearest, there, likeliest]
+    for group in (one for one in groups if one):
+        blamed = {trial.keys[one]: why for one in group}
+        without = attempt(blamed)
+        if len(without.damage) < len(trial.damage):
+            return blamed, without
+    return {trial.keys[one]: why for one in likeliest}, attempt({trial.keys[one]: why for one in likeliest})
+
+
+def _key(finding: Finding, text: str) -> _Key:
     assert finding.fix is not None
-    return mark(finding), finding.fix.title
+    lines = text.splitlines()
+    inside = finding.span.cell is None and finding.span.line <= len(lines)
+    return _Key(mark(finding), finding.fix.title, lines[finding.span.line - 1].strip() if inside else "")
 
 
 def _settle(
-    root: Path,
-    look: Callable[[Mapping[str, bytes]], Sequence[Finding]],
+    read: Callable[[str], bytes],
+    look: Look,
     wanted: Callable[[Finding], bool],
     before: tuple[Finding, ...],
     barred: Mapping[_Key, str],
-) -> tuple[Settled, list[Finding]]:
-    """One way through all rounds, and what was still being repaired when the rounds were over."""
+) -> _Trial:
+    """One way through all rounds."""
     original: dict[str, bytes] = {}
     now: dict[str, bytes] = {}
     after = before
     applied: list[Finding] = []
     refused: dict[Fix, tuple[Finding, str]] = {}
+    keys: dict[Finding, _Key] = {}
     done: list[Finding] = []
     for _ in range(_ROUNDS):
         offered: dict[Fix, list[Finding]] = {}
+        texts: dict[str, str] = {}
         for finding in after:
-            if finding.fix is None or finding.fix in refused:
+            if finding.fix is None or finding.fix in refused or not wanted(finding):
                 continue
-            if (why := barred.get(_key(finding))) is not None:
+            path = finding.span.path
+            if path not in texts:
+                texts[path] = _text(path, now.get(path) or read(path))
+            key = keys[finding] = _key(finding, texts[path])
+            if (why := barred.get(key, barred.get(key._replace(line=_EVERY)))) is not None:
                 refused[finding.fix] = (finding, why)
-            elif wanted(finding):
+            else:
                 offered.setdefault(finding.fix, []).append(finding)
+        offered = {fix: found for fix, found in offered.items() if fix not in refused}
         chosen = compatible(list(offered))
         if not chosen:
             done = []
             break
         for fix in chosen:
             for path in {edit.path for edit in fix.edits} - original.keys():
-                original[path] = now[path] = (root / path).read_bytes()
+                original[path] = now[path] = read(path)
         now, bad = _apply(now, chosen)
         for fix, reason in bad.items():
             refused[fix] = (offered[fix][0], reason)
@@ -119,7 +216,11 @@ def _settle(
                 applied.append(finding)
     changes = tuple(Change(path, original[path], data) for path, data in sorted(now.items()) if data != original[path])
     named = {(mark(finding), why): (finding, why) for finding, why in refused.values()}
-    return Settled(before, after, tuple(applied), tuple(named.values()), changes), done
+    return _Trial(Settled(before, after, tuple(applied), tuple(named.values()), changes), keys, tuple(done))
+
+
+def _text(path: str, data: bytes) -> str:
+    return "" if path.endswith(".ipynb") else decode(data, path).text
 
 
 def _apply(files: Mapping[str, bytes], fixes: list[Fix]) -> tuple[dict[str, bytes], dict[Fix, str]]:

@@ -1,23 +1,31 @@
-"""Knows whether a project's git work tree has changes that a repair would be mixed up with."""
+"""Decide whether a project's git work tree has changes that a repair would be mixed up with."""
 
+import os
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 
 __all__ = ["uncommitted"]
 
 
-def uncommitted(root: Path) -> list[str]:
-    """The tracked files under `root` with changes not committed; none where there is no git or no repository."""
+def uncommitted(root: Path, paths: Collection[str]) -> list[str]:
+    """Which of these files under `root` git tracks and has changes of that are not committed.
+
+    None of them, where there is no git or no repository.
+    """
+    top = _git(root, "rev-parse", "--show-toplevel")
+    rows = _git(root, "status", "--porcelain", "--untracked-files=no", "--no-renames", "-z", "--", ".")
+    if top is None or rows is None:
+        return []
+    repository = Path(os.fsdecode(top.removesuffix(b"\n")))
+    dirty = {repository / os.fsdecode(row[3:]) for row in rows.split(b"\0") if len(row) > 3}
+    whole = root.resolve()
+    return [path for path in paths if (whole / path).resolve() in dirty]
+
+
+def _git(folder: Path, *words: str) -> bytes | None:
     try:
-        done = subprocess.run(
-            ["git", "status", "--porcelain", "--untracked-files=no", "-z", "--", "."],
-            cwd=root,
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, timeout=60, check=False)
     except (FileNotFoundError, subprocess.TimeoutExpired):
-        return []
-    if done.returncode != 0:
-        return []
-    return [row[3:].decode("utf-8", "replace") for row in done.stdout.split(b"\0") if len(row) > 3]
+        return None
+    return done.stdout if done.returncode == 0 else None

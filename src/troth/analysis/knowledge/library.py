@@ -1,4 +1,4 @@
-"""Knows what the table of one top-level package holds, and reads it when it is asked for.
+"""What the table of one top-level package holds, and reads it when it is asked for.
 
 A type is written as an expression with fully qualified names: `aiohttp.client.ClientSession`, `list[x.Y]`,
 `x.Y | None`, `collections.abc.Callable[..., x.Y]`; builtins stand bare (`str`, `None`), `typing.Self` is the class of

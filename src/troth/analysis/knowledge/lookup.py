@@ -1,4 +1,4 @@
-"""Knows how to find a dotted name in the tables, through re-exports and bases and across packages."""
+"""Find a dotted name in the tables, through re-exports and bases and across packages."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Knows what no signature says: what blocks, what spawns, which slot wants which color, what frameworks await.
+"""What no signature says: what blocks, what spawns, which slot wants which color, what frameworks await.
 
 Each name stands under every spelling it has in its package: as users write it (`requests.Session.get`) and as it is
 defined (`requests.sessions.Session.get`). For a method of an object, ask for each class in its lineage. The file is
@@ -65,7 +65,7 @@ _Positions: TypeAlias = tuple[str, ...]
 class Blocking:
     """A call that holds up its thread."""
 
-    waits_for: Literal["sleep", "network", "subprocess", "lock", "queue", "future", "database", "file"]
+    waits_for: Literal["sleep", "network", "subprocess", "lock", "queue", "future", "database", "file", "person"]
     twin: str
     """What an async program says instead: a fully qualified name, or words."""
     unless: tuple[str, ...] = ()

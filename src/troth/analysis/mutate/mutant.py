@@ -1,4 +1,4 @@
-"""Knows what a mutant is: one planted mismatch, as text edits to an otherwise untouched project."""
+"""What a mutant is: one planted mismatch, as text edits to an otherwise untouched project."""
 
 import hashlib
 from dataclasses import dataclass

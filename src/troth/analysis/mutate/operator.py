@@ -1,12 +1,12 @@
-"""Knows what an operator is: one way of planting a mismatch, with its cases and the findings that see it."""
+"""What an operator is: one way of planting a mismatch, with its cases and the findings that see it."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from troth.analysis.mutate.module import Module
 from troth.analysis.mutate.mutant import Mutant
-from troth.analysis.mutate.project import Project
+from troth.analysis.mutate.source.module import Module
+from troth.analysis.mutate.source.project import Project
 
 __all__ = ["Case", "Kind", "Operator"]
 

@@ -1,15 +1,15 @@
-"""Knows how to get from paths and a seed to the mutants of a project."""
+"""Get from paths and a seed to the mutants of a project."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from troth.analysis.mutate.discover import Layout, find_root, lay_out
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Operator
 from troth.analysis.mutate.operators import all_operators
-from troth.analysis.mutate.project import Project, read_project
 from troth.analysis.mutate.select import candidates, select
+from troth.analysis.mutate.source.discover import Layout, find_root, lay_out
+from troth.analysis.mutate.source.project import Project, read_project
 from troth.errors import MisuseError
 
 __all__ = ["Plan", "make_plan"]

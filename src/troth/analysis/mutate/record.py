@@ -1,15 +1,15 @@
-"""Knows how a run is kept as JSON, so that others can read it and an interrupted run can go on."""
+"""How a run is kept as JSON, so that others can read it and an interrupted run can go on."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from troth.analysis.mutate.excerpt import excerpt
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.plan import Plan
 from troth.analysis.mutate.result import Result, Verdict
 from troth.analysis.mutate.score import Tally, tally, tally_by
+from troth.analysis.mutate.source.excerpt import excerpt
 from troth.errors import MisuseError
 
 __all__ = ["identity_of", "read_record", "write_record"]

@@ -1,13 +1,13 @@
-"""Knows how to tell a run in plain text that reads well at 80 columns; survivors are the product and come last."""
+"""Tell a run in plain text that reads well at 80 columns; survivors are the product and come last."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from troth.analysis.mutate.excerpt import excerpt
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.plan import Plan
 from troth.analysis.mutate.result import Result, Verdict
 from troth.analysis.mutate.score import Tally, tally, tally_by
+from troth.analysis.mutate.source.excerpt import excerpt
 
 __all__ = ["render", "render_list"]
 
@@ -61,9 +61,9 @@ def render_list(plan: Plan) -> str:
 
 
 def _head(plan: Plan, mutants: Sequence[Mutant], label: str) -> Iterator[str]:
-    files = len({mutant.path for mutant in mutants})
+    files = f"{len({mutant.path for mutant in mutants})} of {_files(len(plan.layout.chosen))}"
     yield _fit(
-        f"{len(mutants)} {'mutant' if len(mutants) == 1 else 'mutants'} in {files} of {len(plan.layout.chosen)} files, "
+        f"{len(mutants)} {'mutant' if len(mutants) == 1 else 'mutants'} in {files}, "
         f"of {plan.possible} possible (seed {plan.seed})"
     )
     if len(mutants) < len(plan.mutants):
@@ -73,6 +73,10 @@ def _head(plan: Plan, mutants: Sequence[Mutant], label: str) -> Iterator[str]:
     if plan.left_out:
         yield f"left out, because they cannot be read: {len(plan.left_out)}"
         yield from (_fit(f"  {path}: {why}") for path, why in plan.left_out.items())
+
+
+def _files(count: int) -> str:
+    return f"{count} file" if count == 1 else f"{count} files"
 
 
 def _summary(whole: Tally, by: str) -> Iterator[str]:

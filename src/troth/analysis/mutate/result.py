@@ -1,4 +1,4 @@
-"""Knows what became of a mutant."""
+"""What became of a mutant."""
 
 from dataclasses import dataclass
 from enum import StrEnum

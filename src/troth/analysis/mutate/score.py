@@ -1,4 +1,4 @@
-"""Knows how to count verdicts: in all, by operator, by shape."""
+"""Count verdicts: in all, by operator, by shape."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

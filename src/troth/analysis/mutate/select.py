@@ -1,4 +1,4 @@
-"""Knows which of all possible mutants are taken: seeded, at most one per outermost function, fair to every shape.
+"""Find which of all possible mutants are taken: seeded, at most one per outermost function, fair to every shape.
 
 Nothing here depends on hash order, on the random module or on line numbers: candidates are ordered by a digest of the
 seed and the place, so the same seed on the same tree takes the same mutants on every system and Python version.
@@ -8,11 +8,11 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from troth.analysis.mutate.module import read_module
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Operator
-from troth.analysis.mutate.project import Project
-from troth.analysis.mutate.text import UnreadableError
+from troth.analysis.mutate.source.module import read_module
+from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.text import UnreadableError
 
 __all__ = ["candidates", "select"]
 

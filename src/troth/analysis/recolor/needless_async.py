@@ -1,4 +1,4 @@
-"""Knows how to plan that everything becomes plain which is async without need, as far as that goes by rule.
+"""Plan that everything becomes plain which is async without need, as far as that goes by rule.
 
 Handlers that are async only because a dispatcher awaits whatever it picks go too: the dispatcher is taught first to
 await only what can be awaited.
@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from troth.analysis.findings import Edit
-from troth.analysis.program import Program
-from troth.analysis.program.dispatch import Dispatcher, dispatchers
-from troth.analysis.program.entities import Function
-from troth.analysis.program.needless import handed_over, needless
-from troth.analysis.recolor.follow import Cascade, is_test_file
 from troth.analysis.recolor.plan import Listed, Plan
+from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.reach.callers import Cascade, is_test_file
 from troth.analysis.recolor.to_sync import plan_sync
-from troth.analysis.recolor.workspace import Workspace
-from troth.analysis.rules.both_colors import both_colors
-from troth.analysis.rules.standing import standing
+from troth.analysis.rules._fixes.maybe_await import both_colors
+from troth.analysis.rules._syntax_position import standing
+from troth.analysis.semantics import Program
+from troth.analysis.semantics.queries.dispatch import Dispatcher, dispatchers
+from troth.analysis.semantics.queries.needless_async import handed_over, needless
+from troth.analysis.semantics.symbols import Function
 
 __all__ = ["needless_functions", "plan_needless"]
 

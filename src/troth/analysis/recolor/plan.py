@@ -1,13 +1,14 @@
-"""Knows what a recolor comes to: what changes, what stays and why, and what somebody has to decide first."""
+"""What a recolor comes to: what changes, what stays and why, and what somebody has to decide first."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from troth.analysis.crash import Crash
 from troth.analysis.findings import Edit
-from troth.analysis.program.entities import Function
 from troth.analysis.recolor.problem import Problem
-from troth.analysis.recolor.sites import Mention, Site
+from troth.analysis.recolor.project.sites import Mention, Site
+from troth.analysis.semantics.symbols import Function
 
 __all__ = ["Color", "Listed", "Plan", "Waits", "outside", "split_by_kind"]
 
@@ -54,6 +55,7 @@ class Plan:
     notes: tuple[Listed, ...] = field(default=())
     concerned: frozenset[str] = frozenset()  # the files that say a name of what changes
     taught: tuple[Listed, ...] = ()  # dispatchers that take both colors from now on
+    crashes: tuple[Crash, ...] = ()  # exceptions of our own: then nobody knows what else would have to change
 
     @property
     def is_clear(self) -> bool:

@@ -1,29 +1,33 @@
-"""Knows how to get from targets to a plan: read the project, find the functions, plan one direction or both."""
+"""Get from targets to a plan: read the project, find the functions, plan one direction or both."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from troth.analysis.mutate.coverage import read_coverage
-from troth.analysis.program import Program
-from troth.analysis.program.entities import Function
-from troth.analysis.recolor.boundary import find_boundary
-from troth.analysis.recolor.follow import Cascade
+from troth.analysis.crash import grouped
+from troth.analysis.mutate.measure.coverage import read_coverage
+from troth.analysis.project.project import Project
+from troth.analysis.recolor.decisions import NOTHING_DECIDED, Decisions
 from troth.analysis.recolor.needless_async import needless_functions, plan_needless
 from troth.analysis.recolor.plan import Color, Plan
-from troth.analysis.recolor.sites import Site
+from troth.analysis.recolor.project.prose import left_in_text
+from troth.analysis.recolor.project.sites import Site
+from troth.analysis.recolor.project.workspace import Subject, Workspace, read_workspace
+from troth.analysis.recolor.reach.boundary import find_boundary
+from troth.analysis.recolor.reach.callers import Cascade, is_test_file
+from troth.analysis.recolor.reach.wrong_color import wrong_colors
+from troth.analysis.recolor.rewrite.test_marks import Marking
 from troth.analysis.recolor.surface import Surface, surface
 from troth.analysis.recolor.target import Target, find_target
-from troth.analysis.recolor.texts import left_in_text
 from troth.analysis.recolor.to_async import plan_async
 from troth.analysis.recolor.to_sync import plan_sync
-from troth.analysis.recolor.workspace import Subject, Workspace, read_workspace
-from troth.analysis.recolor.wrong_color import wrong_colors
-from troth.analysis.source.project import Project
+from troth.analysis.semantics import Program
+from troth.analysis.semantics.symbols import Function
 from troth.errors import MisuseError
 
-__all__ = ["Wish", "plan_recolor", "plan_surface"]
+__all__ = ["Wish", "marking_of", "plan_recolor", "plan_surface"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class Wish:
     runner: str = "asyncio.run"
     coverage: Path | None = None
     scope: tuple[str, ...] = ()
+    decisions: Decisions = NOTHING_DECIDED
     needless: bool = False  # the targets are folders and files, and what is async there without need is meant
 
     def means(self, path: str) -> bool:
@@ -52,9 +57,9 @@ def _named(wish: Wish) -> str:
     return ", ".join(one or "." for one in wish.targets)
 
 
-def plan_recolor(project: Project, wish: Wish, to: Color) -> Plan:
-    """What making the targets `to` comes to."""
-    workspace, functions = _read(project, wish)
+def plan_recolor(project: Project, wish: Wish, to: Color, overlay: Mapping[str, bytes] | None = None) -> Plan:
+    """What making the targets `to` comes to; `overlay` are texts that differ from the disk."""
+    workspace, functions = _read(project, wish, overlay)
     if wish.needless:
         if to != "sync":
             raise MisuseError("`--needless` goes with `--to sync`.\nNothing was changed.\nLeave one of them out.")
@@ -79,7 +84,9 @@ def plan_surface(project: Project, wish: Wish) -> Surface:
     )
 
 
-def _read(project: Project, wish: Wish) -> tuple[Workspace, tuple[Function, ...]]:
+def _read(
+    project: Project, wish: Wish, overlay: Mapping[str, bytes] | None = None
+) -> tuple[Workspace, tuple[Function, ...]]:
     def about(program: Program) -> Subject:
         if wish.needless:
             return Subject(frozenset(one.name for one in needless_functions(program, wish.means)), {})
@@ -87,7 +94,7 @@ def _read(project: Project, wish: Wish) -> tuple[Workspace, tuple[Function, ...]
         names = frozenset(one.name for target in targets for one in target.functions)
         return Subject(names, {name: module for target in targets for module, name in _tops(target)})
 
-    workspace = read_workspace(project, about, within=wish.covers)
+    workspace = read_workspace(project, about, within=wish.covers, overlay=overlay)
     if wish.needless:
         return workspace, ()
     functions = [one for text in wish.targets for one in find_target(workspace.program, text).functions]
@@ -136,11 +143,19 @@ def _plan(workspace: Workspace, wish: Wish, functions: Sequence[Function], to: C
     target = _named(wish)
     within: Callable[[str], bool] = wish.covers
     if to == "sync":
-        plan = plan_sync(workspace, target, functions, wish.cascade, within)
+        plan = plan_sync(workspace, target, functions, wish.cascade, within, decisions=wish.decisions)
     else:
         boundary = find_boundary(workspace.program, wish.boundary, wish.runner)
-        mode = "auto" if _asyncio_mode_is_auto(workspace.root) else "strict"
-        plan = plan_async(workspace, target, functions, wish.cascade, boundary, asyncio_mode=mode, within=within)
+        plan = plan_async(
+            workspace,
+            target,
+            functions,
+            wish.cascade,
+            boundary,
+            marking=marking_of(workspace),
+            within=within,
+            decisions=wish.decisions,
+        )
     return _told(plan, workspace, wish)
 
 
@@ -158,6 +173,7 @@ def _told(plan: Plan, workspace: Workspace, wish: Wish) -> Plan:
         wrong_colors=tuple(sorted(set(wrong_colors(workspace.program, callers)))),
         untested=_untested(plan, wish, workspace.root),
         concerned=frozenset(_concerned(workspace, plan)),
+        crashes=grouped([*workspace.crashes, *workspace.program.crashes]),
     )
 
 
@@ -184,13 +200,20 @@ def _untested(plan: Plan, wish: Wish, root: Path) -> tuple[Site, ...] | None:
     )
 
 
-def _asyncio_mode_is_auto(root: Path) -> bool:
-    """Whether pytest-asyncio takes every async test by itself, so that a test needs no mark."""
+def marking_of(workspace: Workspace) -> Marking:
+    """How the tests of the project say that a loop runs them; a plugin may take every async test by itself."""
+    marks = Counter(
+        mark
+        for path, view in workspace.views.items()
+        if is_test_file(path)
+        for mark in re.findall(r"\bmark\.(asyncio|anyio|trio)\b", view.text)
+    )
+    usual = marks.most_common(1)[0][0] if marks else "asyncio"
     for name in ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini"):
         try:
-            text = (root / name).read_text(encoding="utf-8", errors="replace")
+            text = (workspace.root / name).read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
-        if re.search(r"""asyncio_mode\s*=\s*["']?auto""", text):
-            return True
-    return False
+        if re.search(r"""\b(asyncio_mode|anyio_mode)\s*=\s*["']?auto|\btrio_mode\s*=\s*["']?true""", text):
+            return Marking(usual, is_auto=True)
+    return Marking(usual)

@@ -1,14 +1,15 @@
-"""Knows how to tell a plan to people and to machines."""
+"""Tell a plan to people and to machines."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from troth.analysis.program.entities import Function
-from troth.analysis.program.testing import is_test
+from troth.analysis.recolor.decisions import place_of
 from troth.analysis.recolor.plan import Listed, Plan
-from troth.analysis.recolor.sites import Site
+from troth.analysis.recolor.project.sites import Site
 from troth.analysis.recolor.surface import Surface
+from troth.analysis.semantics.resolve.test_files import is_test
+from troth.analysis.semantics.symbols import Function
 
 __all__ = ["as_json", "surface_as_json", "surface_lines", "text_lines", "upgrade_note"]
 
@@ -40,7 +41,10 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
             yield f"  {unable.function.place[0]}:{unable.line}  {unable.function.qualname} {unable.why}"
     if plan.problems:
         yield f"{_count(len(plan.problems), 'place')} that somebody has to decide"
-        yield from (f"  {one.path}:{one.line}  `{one.text}`: {one.why}" for one in plan.problems)
+        for problem in plan.problems:
+            yield f"  {problem.path}:{problem.line}  `{problem.text}`: {problem.why}"
+            if problem.settled_by:
+                yield f"    decided by  {_answers(problem.settled_by)}"
     yield from _unknown(plan)
     if plan.stays:
         yield f"{_count(len(plan.stays), 'function')} left as before"
@@ -59,12 +63,20 @@ def text_lines(plan: Plan, *, everything: bool = False) -> Iterator[str]:
     yield from (f"  {line}" for line in upgrade_note(plan))
 
 
+def _answers(lines: tuple[str, ...]) -> str:
+    """The lines that would settle a place, with its name said once."""
+    place = lines[0].rpartition(":")[0]
+    return f"{place}: {' | '.join(one.rpartition(': ')[2] for one in lines)}"
+
+
 def _unknown(plan: Plan) -> Iterator[str]:
     in_code = [one for one in plan.unknown if one.tree.view.kind in {"code", "notebook"}]
     if in_code:
         calls = _count(len(in_code), "call")
         yield f"{calls} of a namesake on something unknown; `--leave-unknown` leaves them as they are"
-        yield from (f"  {one.path}:{one.line}  {one.text}, {one.use.words}" for one in in_code)
+        for one in in_code:
+            yield f"  {one.path}:{one.line}  {one.text}, {one.use.words}"
+            yield f"    decided by  {place_of(one.caller, one.path)}: recolor | leave"
 
 
 def _in_text(plan: Plan) -> list[Site]:
@@ -122,7 +134,16 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "calls": [_site(one) for one in plan.sites],
         "unknown": [_site(one) for one in plan.unknown],
         "unable": [{**_function(one.function), "why": one.why, "at": one.line} for one in plan.unable],
-        "problems": [{"path": one.path, "line": one.line, "text": one.text, "why": one.why} for one in plan.problems],
+        "problems": [
+            {
+                "path": one.path,
+                "line": one.line,
+                "text": one.text,
+                "why": one.why,
+                "settled_by": list(one.settled_by),
+            }
+            for one in plan.problems
+        ],
         "stays": [_item(one) for one in plan.stays],
         "taught": [_item(one) for one in plan.taught],
         "wrong_colors": [_item(one) for one in plan.wrong_colors],

@@ -1,9 +1,9 @@
-"""Knows the colors of a surface: which side is consistent, and what each direction would cost."""
+"""The colors of a surface: which side is consistent, and what each direction would cost."""
 
 from dataclasses import dataclass
 
-from troth.analysis.program.entities import Function
 from troth.analysis.recolor.plan import Color, Plan
+from troth.analysis.semantics.symbols import Function
 
 __all__ = ["Surface", "surface"]
 

@@ -1,11 +1,11 @@
-"""Knows what a target names: `package.module:Class`, `:function`, `:Class.method`, or a file and the same."""
+"""What a target names: `package.module:Class`, `:function`, `:Class.method`, or a file and the same."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from troth.analysis.program import Program
-from troth.analysis.program.entities import Class, Function, Module
-from troth.analysis.program.values import ClassObject, FunctionValue, members_of
+from troth.analysis.semantics import Program
+from troth.analysis.semantics.symbols import Class, Function, Module
+from troth.analysis.semantics.values import ClassObject, FunctionValue, members_of
 from troth.errors import MisuseError
 
 __all__ = ["Target", "find_target"]

@@ -1,38 +1,43 @@
-"""Knows how to plan that functions become async: definitions, an `await` at each call, and callers that follow."""
+"""Plan that functions become async: definitions, an `await` at each call, and callers that follow."""
 
 import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from troth.analysis.findings import Edit
-from troth.analysis.program import Program
-from troth.analysis.program.entities import Function
-from troth.analysis.program.mentions import mentioned
-from troth.analysis.program.results import gives_no_promise
-from troth.analysis.recolor.boundary import Boundary
-from troth.analysis.recolor.family import family
-from troth.analysis.recolor.follow import Cascade, bound_in, in_scope, is_test_file, kept_by
-from troth.analysis.recolor.isolated import is_unittest, isolated
-from troth.analysis.recolor.mocks import mocks_recolored
+from troth.analysis.recolor.decisions import NOTHING_DECIDED, Answer, Decisions, place_of
 from troth.analysis.recolor.plan import Listed, Plan, Waits, outside, split_by_kind
 from troth.analysis.recolor.problem import Problem
-from troth.analysis.recolor.required import required_by
-from troth.analysis.recolor.rewrite_async import (
+from troth.analysis.recolor.project.sites import Site, Sites, find_sites
+from troth.analysis.recolor.project.tree import Definition, Tree
+from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.reach.boundary import Boundary
+from troth.analysis.recolor.reach.callback_takers import lambda_taken, mention_taken
+from troth.analysis.recolor.reach.callers import Cascade, in_scope, is_test_file, kept_by
+from troth.analysis.recolor.reach.color_requirements import required_by
+from troth.analysis.recolor.reach.decided import decided
+from troth.analysis.recolor.reach.family import family, may_fulfil
+from troth.analysis.recolor.reach.handed_around import handed_around
+from troth.analysis.recolor.rewrite.generators import generator_made_async, keeps_generator, site_looped
+from troth.analysis.recolor.rewrite.mocks import mocks_recolored
+from troth.analysis.recolor.rewrite.rewrite_async import (
     definition_made_async,
     import_added,
-    marked_for_asyncio,
+    onto_loop,
     out_of_thread,
     site_awaited,
     site_run,
 )
-from troth.analysis.recolor.sites import Site, Sites, find_sites
-from troth.analysis.recolor.takers import lambda_taken, mention_taken
-from troth.analysis.recolor.tree import Definition, Tree
-from troth.analysis.recolor.use import CONSUMES
-from troth.analysis.recolor.workspace import Workspace
+from troth.analysis.recolor.rewrite.test_marks import ASYNCIO, Marking, marked
+from troth.analysis.recolor.rewrite.unittest_base import is_unittest, isolated
+from troth.analysis.recolor.rewrite.value_use import CONSUMES
+from troth.analysis.semantics import Program
+from troth.analysis.semantics.infer.never_awaitable import gives_no_promise
+from troth.analysis.semantics.symbols import Function
 
 __all__ = ["plan_async"]
 
-_AWAITS = frozenset({"awaited", "run", "gathered", "timed", "spawned"})
+_AWAITS = frozenset({"awaited", "run", "gathered", "timed", "spawned", "other thread"})
 _UNABLE = frozenset({"property", "cached_property", "setter", "deleter", "contextmanager", "overload"})
 
 
@@ -43,18 +48,28 @@ def plan_async(
     cascade: Cascade,
     boundary: Boundary,
     *,
-    asyncio_mode: str = "strict",
+    marking: Marking = ASYNCIO,
     within: Callable[[str], bool] = lambda _path: True,
+    decisions: Decisions = NOTHING_DECIDED,
 ) -> Plan:
-    """The plan for `functions`, and for the plain callers that `cascade` lets follow up to `boundary`."""
+    """The plan for `functions`, and for the plain callers that `cascade` lets follow up to `boundary`.
+
+    What people have decided counts for more than any reason that is found here.
+    """
     program = workspace.program
-    definitions = tuple(one for one in family(program, functions) if not one.is_async and _is_written(workspace, one))
-    unable = _unable(workspace, definitions)
+    definitions = tuple(
+        one
+        for one in family(program, functions)
+        if not one.is_async
+        and _is_written(workspace, one)
+        and (one in functions or decisions.about(one, one.module.path) != "leave")
+    )
+    unable = _unable(workspace, definitions, decisions)
     first, changed = set(definitions), set(definitions)
     stays: dict[Function, str] = {}
-    sites = find_sites(workspace, changed)
+    sites = decided(find_sites(workspace, changed), changed, decisions)
     unable += _awaited_already(program, definitions, sites)
-    while cascade != "none":
+    while True:
         waiting = {
             site.caller
             for site in _plain(sites, within)
@@ -63,25 +78,25 @@ def plan_async(
             and site.caller not in stays
             and not site.caller.is_async
             and not boundary.holds(site.caller)
-            and in_scope(site.caller, cascade)
+            and _follows(site.caller, cascade, decisions)
         }
         if not waiting:
             break
-        handed = mentioned(program, {one.name for one in waiting})
+        handed = handed_around(workspace, waiting, "async", within, decisions)
         for function in waiting:
-            why = kept_by(program, function, handed)
-            if is_unittest(program, function):
-                base = isolated(workspace, function)
-                why = base if isinstance(base, str) else None
+            kin = [one for one in family(program, [function]) if not one.is_async and _is_written(workspace, one)]
+            why = None
+            if decisions.about(function, function.module.path) != "recolor":
+                whys = (_kept(workspace, one, handed, kin) for one in (function, *kin))
+                why = next((one for one in whys if one is not None), None)
             if why is None:
-                changed |= {
-                    one for one in family(program, [function]) if not one.is_async and _is_written(workspace, one)
-                }
+                changed |= {function, *kin}
             else:
                 stays[function] = why
-        sites = find_sites(workspace, changed)
+        sites = decided(find_sites(workspace, changed), changed, decisions)
     mocked, odd_mocks = mocks_recolored(workspace, definitions, "async")
-    edits, problems, in_text = _edits(program, sites, changed, boundary, stays, within)
+    edits, problems, in_text = _edits(program, sites, changed, boundary, stays, within, decisions)
+    problems += _perhaps_fulfilling(program, definitions, changed, decisions)
     for function in changed:
         where = workspace.definition(function)
         if where is not None:
@@ -89,9 +104,10 @@ def plan_async(
             if is_unittest(program, function):
                 base = isolated(workspace, function)
                 edits += base if isinstance(base, list) else []
-            elif is_test_file(tree.view.path) and node.name.startswith("test") and asyncio_mode != "auto":
-                edits += marked_for_asyncio(tree, node)
-                edits += [] if "pytest" in bound_in(tree) else import_added(tree, "import pytest", "pytest")
+            elif is_test_file(tree.view.path) and node.name.startswith("test"):
+                edits += marked(tree, node, marking)
+            if function.is_generator:
+                edits += generator_made_async(tree, node)
             edits += definition_made_async(tree, node)  # after the mark, which may go to the same place
     return Plan(
         target,
@@ -106,6 +122,7 @@ def plan_async(
             one
             for one in sites.unknown
             if one.use.kind not in CONSUMES and within(one.path) and one.tree.view.kind in {"code", "notebook"}
+            if decisions.about(one.caller, one.path, one.line) != "leave"
         ),
         sites.mentions,
         tuple(sorted(Listed(*one.place, one.qualname, why) for one, why in stays.items())),
@@ -125,6 +142,7 @@ def _edits(
     boundary: Boundary,
     stays: dict[Function, str],
     within: Callable[[str], bool],
+    decisions: Decisions,
 ) -> tuple[list[Edit], list[Problem], list[Listed]]:
     edits: list[Edit] = []
     found_at: dict[Site, Problem] = {}
@@ -133,9 +151,12 @@ def _edits(
         why = "it is entered by `async with` or `async for`, which would get a coroutine"
         found_at[site] = Problem(site.path, site.line, site.text, why, site.functions)
     for site in _plain(sites, within):
-        found = _rewritten(program, site, changed, boundary, stays)
+        answer = decisions.about(site.caller, site.path, site.line)
+        if answer == "leave" and site.caller not in changed:
+            continue
+        found = _rewritten(program, site, changed, _with(boundary, site, answer), stays)
         if isinstance(found, Problem):
-            found_at[site] = found
+            found_at[site] = replace(found, settled_by=_settled_by(site))
             continue
         edits += found[0]
         if found[1]:
@@ -145,13 +166,16 @@ def _edits(
     for site in sites.mixed:
         if within(site.path) and site.use.kind not in CONSUMES:
             why = "its receiver may be of another class too, whose method keeps its color"
-            found_at[site] = Problem(site.path, site.line, site.text, why, site.functions)
+            lines = tuple(f"{place_of(site.caller, site.path)}: {one}" for one in ("recolor", "leave"))
+            found_at[site] = Problem(site.path, site.line, site.text, why, site.functions, lines)
     problems, in_text = split_by_kind(found_at)
     for mention in sites.mentions:
         if mention.is_known and within(mention.path):
-            taken = out_of_thread(mention) or mention_taken(program, mention, "async")
+            taken = out_of_thread(mention) or onto_loop(mention) or mention_taken(program, mention, "async")
             if isinstance(taken, Problem):
-                problems.append(taken)
+                if decisions.about(mention.caller, mention.path, mention.line) is None:
+                    lines = tuple(f"{place_of(mention.caller, mention.path)}: {one}" for one in ("recolor", "leave"))
+                    problems.append(replace(taken, settled_by=lines))
             else:
                 edits += taken
     return edits, problems, in_text
@@ -166,9 +190,12 @@ def _rewritten(
     if site.use.kind == "lambda":
         taken = lambda_taken(program, site, "async")
         return taken if isinstance(taken, Problem) else (taken, False)
+    is_generator = any(one.is_generator for one in site.functions)
     if isinstance(around, ast.AsyncFunctionDef) or (isinstance(around, Definition) and site.caller in changed):
-        found = site_awaited(site)
+        found = site_looped(site) if is_generator else site_awaited(site)
         return found if isinstance(found, Problem) else (found, False)
+    if is_generator and boundary.holds(site.caller, site.tree.view.name):
+        return Problem(site.path, site.line, site.text, "an async generator cannot be run to its end at a boundary")
     if isinstance(around, ast.Module) and kind != "code":
         found = site_awaited(site)
         return found if isinstance(found, Problem) else (found, False)
@@ -188,6 +215,53 @@ def _rewritten(
     return Problem(site.path, site.line, site.text, why)
 
 
+def _follows(caller: Function, cascade: Cascade, decisions: Decisions) -> bool:
+    """Whether a caller is to become async as well: as somebody has decided, else as the cascade says."""
+    answer = decisions.about(caller, caller.module.path)
+    return answer == "recolor" if answer is not None else in_scope(caller, cascade)
+
+
+def _kept(workspace: Workspace, function: Function, handed: Mapping[Function, str], kin: list[Function]) -> str | None:
+    where = workspace.definition(function) if function.is_generator else None
+    if where is not None and not function.name.startswith("__"):
+        return keeps_generator(where[1]) or handed.get(function)
+    if is_unittest(workspace.program, function):
+        base = isolated(workspace, function)
+        return base if isinstance(base, str) else None
+    return kept_by(workspace.program, function, handed, kin)
+
+
+def _with(boundary: Boundary, site: Site, answer: Answer | None) -> Boundary:
+    if answer != "boundary":
+        return boundary
+    if site.caller is None:
+        return replace(boundary, modules=boundary.modules | {site.tree.view.name})
+    return replace(boundary, functions=boundary.functions | {site.caller})
+
+
+def _settled_by(site: Site) -> tuple[str, ...]:
+    around = site.tree.around(site.node)
+    answers = ["boundary", "leave"] if isinstance(around, ast.Module) else ["recolor", "boundary", "leave"]
+    if isinstance(around, ast.Lambda | ast.ClassDef):
+        answers = ["leave"]
+    return tuple(f"{place_of(site.caller, site.path)}: {one}" for one in answers)
+
+
+def _perhaps_fulfilling(
+    program: Program, functions: Sequence[Function], changed: Collection[Function], decisions: Decisions
+) -> list[Problem]:
+    """The classes that may stand in for a protocol with one method: whether they do is for somebody to say."""
+    problems = []
+    for function in functions:
+        for one in may_fulfil(program, function, changed):
+            if decisions.about(one, one.module.path) is None:
+                path, line = one.place
+                why = f"it may stand in for `{function.qualname}`, which becomes async"
+                lines = tuple(f"{place_of(one, path)}: {answer}" for answer in ("recolor", "leave"))
+                problems.append(Problem(path, line, one.qualname, why, (function,), lines))
+    return problems
+
+
 def _is_written(workspace: Workspace, function: Function) -> bool:
     return workspace.definition(function) is not None
 
@@ -203,14 +277,17 @@ def _awaited_already(program: Program, functions: Sequence[Function], sites: Sit
     return found
 
 
-def _unable(workspace: Workspace, functions: Sequence[Function]) -> list[Waits]:
+def _unable(workspace: Workspace, functions: Sequence[Function], decisions: Decisions) -> list[Waits]:
     program = workspace.program
     found = []
     for function in functions:
+        is_decided = decisions.about(function, function.module.path) == "recolor"
         if function.name.startswith("__") and function.name.endswith("__"):
             found.append(Waits(function, "is called by Python itself, which would not await it", function.place[1]))
         elif function.is_generator:
-            found.append(Waits(function, "is a generator", function.place[1]))
+            where = workspace.definition(function)
+            why = keeps_generator(where[1]) if where is not None else "it is a generator"
+            found += [] if why is None else [Waits(function, why.removeprefix("it "), function.place[1])]
         elif any(one.is_async and one.is_generator for one in family(program, [function])):
             found.append(Waits(function, "has namesakes in its family that are async generators", function.place[1]))
         elif function.decorated_with(*_UNABLE):
@@ -218,6 +295,6 @@ def _unable(workspace: Workspace, functions: Sequence[Function]) -> list[Waits]:
         elif is_unittest(program, function):
             base = isolated(workspace, function)
             found += [Waits(function, base, function.place[1])] if isinstance(base, str) else []
-        elif why := required_by(program, function, functions):
+        elif not is_decided and (why := required_by(program, function, functions)):
             found.append(Waits(function, why, function.place[1]))
     return found

@@ -1,29 +1,31 @@
-"""Knows how to plan that functions become plain: their definitions, their calls, and callers that wait no more."""
+"""Plan that functions become plain: their definitions, their calls, and callers that wait no more."""
 
 import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from troth.analysis.facts.expressions import at
+from troth.analysis.facts.from_ast.expressions import at
 from troth.analysis.findings import Edit
-from troth.analysis.program import Program
-from troth.analysis.program.dispatch import Dispatcher
-from troth.analysis.program.entities import Function
-from troth.analysis.program.mentions import mentioned
-from troth.analysis.recolor.family import family
-from troth.analysis.recolor.follow import Cascade, in_scope, kept_by
-from troth.analysis.recolor.mocks import mocks_recolored
+from troth.analysis.recolor.decisions import NOTHING_DECIDED, Decisions, place_of
 from troth.analysis.recolor.plan import Listed, Plan, Waits, outside, split_by_kind
 from troth.analysis.recolor.problem import Problem
-from troth.analysis.recolor.required import required_by
-from troth.analysis.recolor.rewrite_sync import PassedOn, Rewritten, definition_made_plain, site_made_plain
-from troth.analysis.recolor.sites import Site, Sites, find_sites
-from troth.analysis.recolor.takers import lambda_taken, mention_taken
-from troth.analysis.recolor.test_marks import marks_dropped
-from troth.analysis.recolor.tree import Definition, Tree, Waiting, waiting_in
-from troth.analysis.recolor.use import CONSUMES
-from troth.analysis.recolor.workspace import Workspace
+from troth.analysis.recolor.project.sites import Site, Sites, find_sites
+from troth.analysis.recolor.project.tree import Definition, Tree, Waiting, waiting_in
+from troth.analysis.recolor.project.workspace import Workspace
+from troth.analysis.recolor.reach.callback_takers import lambda_taken, mention_taken
+from troth.analysis.recolor.reach.callers import Cascade, in_scope, kept_by
+from troth.analysis.recolor.reach.color_requirements import required_by
+from troth.analysis.recolor.reach.decided import decided
+from troth.analysis.recolor.reach.family import family
+from troth.analysis.recolor.reach.handed_around import handed_around
+from troth.analysis.recolor.rewrite.mocks import mocks_recolored
+from troth.analysis.recolor.rewrite.rewrite_sync import PassedOn, Rewritten, definition_made_plain, site_made_plain
+from troth.analysis.recolor.rewrite.test_marks import marks_dropped
+from troth.analysis.recolor.rewrite.value_use import CONSUMES
+from troth.analysis.semantics import Program
+from troth.analysis.semantics.queries.dispatch import Dispatcher
+from troth.analysis.semantics.symbols import Function
 
 __all__ = ["plan_sync"]
 
@@ -106,6 +108,7 @@ def plan_sync(
     cascade: Cascade,
     within: Callable[[str], bool] = lambda _path: True,
     dispatched: Dispatched = MappingProxyType({}),
+    decisions: Decisions = NOTHING_DECIDED,
 ) -> Plan:
     """The plan for `functions`, and for those that `cascade` lets follow.
 
@@ -116,21 +119,21 @@ def plan_sync(
     first = set(definitions)
     changed: set[Function] = set(definitions)
     stays: dict[Function, str] = {}
-    current = _settled(workspace, changed, dispatched)
+    current = _settled(workspace, changed, dispatched, decisions)
     unable = tuple(_unable(workspace, definitions, current.gone))
     while cascade != "none":
-        new = _ready(workspace, current, changed, stays, cascade)
+        new = _ready(workspace, current, changed, stays, cascade, decisions)
         if not new:
             break
         wider = changed | set(new)
-        trial = _settled(workspace, wider, dispatched)
+        trial = _settled(workspace, wider, dispatched, decisions)
         bad = _spoiled(trial, set(new))
         stays |= bad
         good = set(new) - bad.keys()
         if good:
             if bad:
                 changed |= good
-                current = _settled(workspace, changed, dispatched)
+                current = _settled(workspace, changed, dispatched, decisions)
             else:
                 changed |= wider
                 current = trial
@@ -144,7 +147,13 @@ def plan_sync(
     for tree, nodes in by_tree.items():
         edits += marks_dropped(tree, nodes)
     mocked, odd_mocks = mocks_recolored(workspace, definitions, "sync")
-    in_code, in_text = split_by_kind(current.problems)
+    in_code, in_text = split_by_kind(
+        {
+            site: replace(problem, settled_by=(f"{place_of(site.caller, site.path)}: leave",))
+            for site, problem in current.problems.items()
+            if decisions.about(site.caller, site.path, site.line) != "leave"
+        }
+    )
     problems = [*in_code, *current.handed_problems]
     return Plan(
         target,
@@ -162,10 +171,10 @@ def plan_sync(
     )
 
 
-def _settled(workspace: Workspace, changed: set[Function], dispatched: Dispatched) -> _Round:
+def _settled(workspace: Workspace, changed: set[Function], dispatched: Dispatched, decisions: Decisions) -> _Round:
     """What changing the functions does; those that only pass on what these give are added to `changed`."""
     while True:
-        current = _Round(workspace, find_sites(workspace, changed), dispatched)
+        current = _Round(workspace, decided(find_sites(workspace, changed), changed, decisions), dispatched)
         if changed >= current.passing.keys():
             return current
         changed.update(current.passing)
@@ -211,6 +220,7 @@ def _ready(
     changed: Collection[Function],
     stays: dict[Function, str],
     cascade: Cascade,
+    decisions: Decisions,
 ) -> list[Function]:
     """The functions that wait no more and are free to follow."""
     callers = {site.caller for site in current.edits if site.caller is not None and site.tree.view.kind == "code"}
@@ -221,7 +231,7 @@ def _ready(
         if not _left(workspace, function, current.gone):
             free.append(function)
     program = workspace.program
-    handed = mentioned(program, {one.name for one in free})
+    handed = handed_around(workspace, free, "sync", lambda _path: True, decisions)
     ready = []
     for function in free:
         why = kept_by(program, function, handed)

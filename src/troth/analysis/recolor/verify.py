@@ -1,4 +1,4 @@
-"""Knows how to try a change with the user's own command and to take all of it back if that fails."""
+"""Try a change with the user's own command and to take all of it back if that fails."""
 
 import subprocess
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def carried_out(root: Path, changes: Sequence[Change], command: str | None, cwd:
         pending.undo()
         raise RunError(
             f"`{command}` failed with exit code {code} after the change.\n"
-            f"All {len(changes)} files were put back as they were.\n"
+            f"{'The changed file was' if len(changes) == 1 else f'All {len(changes)} files were'} put back.\n"
             "Run it before the change too: if it fails there already, the recolor is not the cause."
         )
     pending.keep()

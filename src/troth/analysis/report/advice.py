@@ -1,4 +1,4 @@
-"""Knows what to say about repair where a finding brings no fix of its own."""
+"""What to say about repair where a finding brings no fix of its own."""
 
 import re
 

@@ -1,15 +1,17 @@
-"""Knows what a report is about: findings, and all that has to be said beside them."""
+"""What a report is about: findings, and all that has to be said beside them."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Finding
+from troth.analysis.old_codes import OldCode
 from troth.analysis.source.lines import Lines
 
 if TYPE_CHECKING:
-    from troth.analysis.fingerprint import Mark
-    from troth.analysis.program import Program
+    from troth.analysis.check.fingerprint import Mark
+    from troth.analysis.crash import Crash
     from troth.analysis.report.rulebook import RulePage
+    from troth.analysis.semantics import Program
 
 __all__ = ["Report", "plural"]
 
@@ -27,14 +29,18 @@ class Report(NamedTuple):
     lines: Lines
     rules: "Mapping[str, RulePage]"
     shown: Callable[[str], str] = str
+    root: str = ""  # of the project, absolute
     silenced: int = 0
     acknowledged: int = 0  # in a comment for another linter
     known: int = 0  # by the baseline
     baseline: str | None = None
     repaired: "tuple[Mark, ...]" = ()
     newer_syntax: tuple[str, ...] = ()
+    folders: frozenset[str] = frozenset()  # that could not be looked into
     since: str | None = None
     program: "Program | None" = None  # answers what is asked beyond the findings
+    crashes: "tuple[Crash, ...]" = ()  # one of each kind; what they cost is missing among the findings
+    old_codes: tuple[OldCode, ...] = ()  # in options, settings, comments and the baseline
 
 
 def plural(count: int, word: str) -> str:

@@ -1,4 +1,4 @@
-"""Knows when one rule has so much to say that the others would not be heard, and how it is told in short."""
+"""Decide when one rule has so much to say that the others would not be heard, and how it is told in short."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

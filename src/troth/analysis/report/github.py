@@ -1,12 +1,13 @@
-"""Knows how to write findings as annotations of GitHub Actions."""
+"""Write findings as annotations of GitHub Actions."""
 
 from collections.abc import Iterator
 
+from troth.analysis.crash import sentence
 from troth.analysis.findings import Finding
 from troth.analysis.report.advice import advice
 from troth.analysis.report.content import Report
 
-__all__ = ["render"]
+__all__ = ["details", "render"]
 
 
 def render(report: Report) -> Iterator[str]:
@@ -22,10 +23,16 @@ def render(report: Report) -> Iterator[str]:
                 where |= {"endColumn": str(span.end_column)}
         where["title"] = f"{finding.code} {finding.rule}"
         properties = ",".join(f"{name}={_property(value)}" for name, value in where.items())
-        yield f"::{level} {properties}::{_data(_message(finding, report))}"
+        yield f"::{level} {properties}::{_data(details(finding, report))}"
+    for crash in report.crashes:
+        where = {"file": crash.path, "line": str(crash.line)} if crash.path else {}
+        where["title"] = "TR000 internal-error"
+        properties = ",".join(f"{name}={_property(value)}" for name, value in where.items())
+        yield f"::error {properties}::{_data(sentence(crash))}"
 
 
-def _message(finding: Finding, report: Report) -> str:
+def details(finding: Finding, report: Report) -> str:
+    """All that is known about a finding, as lines of plain text with paths from the root of the project."""
     cell = "" if finding.span.cell is None else f" (cell {finding.span.cell}, line {finding.span.line})"
     lines = [finding.message + cell]
     for reason in finding.reasons:

@@ -1,17 +1,30 @@
-"""Knows how to write findings as JSON: an array of objects, described in `docs/reference/check.md`."""
+"""Write findings as JSON; `schemas/check-v1.json` describes it, and so does `docs/reference/check.md`."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from troth.analysis.crash import Crash, sentence
 from troth.analysis.findings import Finding, Fix
+from troth.analysis.report.content import Report
 
-__all__ = ["as_object", "render"]
+__all__ = ["VERSION", "as_object", "crash_as_object", "render"]
+
+VERSION = 1  # of the schema
 
 
-def render(findings: Iterable[Finding]) -> str:
-    """One object per line, so that the output can be compared by line; in ASCII, which no pipe or locale spoils."""
-    rows = [json.dumps(as_object(one)) for one in findings]
-    return "[\n" + ",\n".join(f"  {row}" for row in rows) + "\n]" if rows else "[]"
+def render(report: Report) -> str:
+    """One finding per line, so that the output can be compared by line; in ASCII, which no pipe or locale spoils."""
+    head = {"version": VERSION, "root": report.root, "checked": report.checked}
+    lists = {
+        "findings": _rows([as_object(one) for one in report.findings]),
+        "errors": _rows([crash_as_object(one) for one in report.crashes]),
+    }
+    keys = [f'  "{key}": {json.dumps(value)}' for key, value in head.items()]
+    return "{\n" + ",\n".join([*keys, *(f'  "{key}": {rows}' for key, rows in lists.items())]) + "\n}"
+
+
+def _rows(objects: Sequence[dict[str, object]]) -> str:
+    return "[\n" + ",\n".join(f"    {json.dumps(one)}" for one in objects) + "\n  ]" if objects else "[]"
 
 
 def as_object(finding: Finding) -> dict[str, object]:
@@ -31,6 +44,30 @@ def as_object(finding: Finding) -> dict[str, object]:
         "confidence": finding.confidence,
         "reason": [{"text": one.text, "path": one.path, "line": one.line} for one in finding.reasons],
         "fix": None if finding.fix is None else _fix(finding.fix),
+    }
+
+
+def crash_as_object(crash: Crash) -> dict[str, object]:
+    """The object for an exception of our own: that of a finding, and what a report of the bug needs."""
+    return {
+        "code": "TR000",
+        "rule": "internal-error",
+        "path": crash.path,
+        "line": crash.line,
+        "column": 1,
+        "end_line": crash.line,
+        "end_column": 1,
+        "message": sentence(crash),
+        "confidence": "certain",
+        "reason": [],
+        "fix": None,
+        "error": {
+            "rule": crash.rule or None,
+            "type": crash.error,
+            "message": crash.message,
+            "place": crash.place,
+            "others": crash.others,
+        },
     }
 
 

@@ -1,4 +1,4 @@
-"""Knows how a path of the project is shown to somebody in the working folder, so that it can be clicked there."""
+"""How a path of the project is shown to somebody in the working folder, so that it can be clicked there."""
 
 from collections.abc import Callable
 from pathlib import Path

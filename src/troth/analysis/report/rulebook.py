@@ -1,4 +1,4 @@
-"""Knows what each rule says about itself: its page, in parts that reports, `troth explain` and the docs share."""
+"""What each rule says about itself: its page, in parts that reports, `troth explain` and the docs share."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,15 +14,16 @@ __all__ = ["DOCS", "FAMILIES", "Example", "RulePage", "Rulebook", "page_of", "ru
 DOCS = "https://troth.readthedocs.io"
 
 FAMILIES = {
-    "T0": "upkeep",
-    "T1": "lost calls",
-    "T2": "left behind",
-    "T3": "needless async",
-    "T4": "wrong color handed over",
-    "T5": "hidden shims",
-    "T6": "loop misuse",
-    "T7": "promises to nobody",
-    "T8": "aftermath",
+    "TR0": "upkeep",
+    "TR1": "lost calls",
+    "TR2": "left behind",
+    "TR3": "needless async",
+    "TR4": "wrong color handed over",
+    "TR5": "hidden shims",
+    "TR6": "loop misuse",
+    "TR7": "promises to nobody",
+    "TR8": "aftermath",
+    "TR9": "migration",
 }
 
 _HEADING = r"(?m)^([A-Z][\w' -]{2,40}):(?:\s+|$)"
@@ -54,7 +55,7 @@ class RulePage(NamedTuple):
     @property
     def family(self) -> str:
         """The family its code belongs to."""
-        return FAMILIES.get(self.code[:2], "")
+        return FAMILIES.get(self.code[:3], "")
 
     def part(self, *headings: str) -> str:
         """The text under the first of the headings that the page has; empty if it has none of them."""
@@ -140,22 +141,35 @@ def _one_text(sources: "str | Mapping[str, str]") -> str:
 # What is found about the checking itself, without a program being asked.
 _UPKEEP = (
     (
-        "T001",
-        "unreadable-file",
-        """Unreadable file.
+        "TR000",
+        "internal-error",
+        """Internal error.
 
-What it finds: a file that cannot be decoded, or that is not Python.
-Why it matters: nothing in it is checked, and what other files use of it is unknown.
-How to repair: repair the file; if it is not meant to be Python, put it into `exclude` of the settings.
+What it finds: a bug in Troth itself. A rule, the reading of a file or the following of a function has failed.
+Why it matters: what the rule would have found in that file is missing. Everything else is reported as usual, and the
+exit code is 4, so that the run does not pass for a complete one.
+How to repair: report it, with the line that Troth printed and the traceback in the file that it names; the code at that
+place helps most. Until it is repaired, `--ignore` or `per-file-ignores` with the code of the rule that failed leaves
+that rule out, and `exclude` leaves out a file that cannot be read.
 """,
     ),
     (
-        "T002",
+        "TR001",
+        "unreadable-file",
+        """Unreadable file.
+
+What it finds: a file that cannot be opened or decoded, or that is not Python; a folder that cannot be opened.
+Why it matters: nothing in it is checked, and what other files use of it is unknown.
+How to repair: repair the file, or make it readable; if it is not Python, add it to `exclude` in the settings.
+""",
+    ),
+    (
+        "TR002",
         "unused-allow",
         """Unused allow.
 
-What it finds: a comment `# troth: allow <rule>` that silences nothing, because nothing of the kind is found on its
-line any more, or because there is no rule of that name.
+What it finds: a comment `# troth: allow <rule>`, in any of its forms, that silences nothing, because nothing of the
+kind is found there any more, or because there is no rule of that name.
 Why it matters: it would silence the next real one without anybody having looked at it.
 How to repair: take the comment, or the name in it, away.
 How sure the fix is: it changes a comment and nothing else; `troth fix` applies it.
@@ -163,8 +177,8 @@ How sure the fix is: it changes a comment and nothing else; `troth fix` applies 
     ),
 )
 _UPKEEP_EXAMPLES = {
-    "T001": [Example("half a function", "def half(:\n", is_bad=True)],
-    "T002": [
+    "TR001": [Example("half a function", "def half(:\n", is_bad=True)],
+    "TR002": [
         Example("left standing", "total = 1  # troth: allow unawaited-coroutine\n", is_bad=True, fixed="total = 1\n")
     ],
 }

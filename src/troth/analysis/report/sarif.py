@@ -1,4 +1,4 @@
-"""Knows how to write findings as SARIF 2.1.0, as code scanning services read it.
+"""Write findings as SARIF 2.1.0, as code scanning services read it.
 
 Paths are relative to `%SRCROOT%`, so that the file means the same in every checkout and tells nobody where it was made.
 """
@@ -8,8 +8,9 @@ import os
 from urllib.parse import quote
 
 from troth import __version__
+from troth.analysis.check.fingerprint import fingerprints
+from troth.analysis.crash import Crash, sentence
 from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
-from troth.analysis.fingerprint import fingerprints
 from troth.analysis.report.content import Report
 from troth.analysis.report.rulebook import DOCS, RulePage
 from troth.analysis.source.lines import decode
@@ -32,7 +33,7 @@ def render(report: Report) -> str:
         "informationUri": DOCS,
         "rules": [_rule(page) for page in pages],
     }
-    run = {
+    run: dict[str, object] = {
         "tool": {"driver": driver},
         "automationDetails": {"id": "troth/check/"},
         "columnKind": "unicodeCodePoints",
@@ -41,7 +42,27 @@ def render(report: Report) -> str:
             _result(finding, report, places, mark) for finding, mark in zip(report.findings, prints, strict=True)
         ],
     }
+    if report.crashes:
+        notes = [_notification(one) for one in report.crashes]
+        run["invocations"] = [{"executionSuccessful": False, "toolExecutionNotifications": notes}]
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def _notification(crash: Crash) -> dict[str, object]:
+    """An exception of our own: what it cost, and what a report of the bug needs."""
+    note: dict[str, object] = {
+        "descriptor": {"id": "TR000"},
+        "level": "error",
+        "message": {"text": sentence(crash)},
+        "exception": {"kind": crash.error, "message": crash.message},
+        "properties": {"place": crash.place},
+    }
+    if crash.rule:
+        note["associatedRule"] = {"id": crash.rule}
+    if crash.path:
+        physical = {"artifactLocation": _artifact(crash.path), "region": {"startLine": crash.line}}
+        note["locations"] = [{"physicalLocation": physical}]
+    return note
 
 
 def _rule(page: RulePage) -> dict[str, object]:

@@ -1,16 +1,16 @@
-"""Knows how to count findings by rule."""
+"""Count findings by rule."""
 
 from collections import Counter
 from collections.abc import Iterator
 
 from troth.analysis.report.content import Report, plural
-from troth.analysis.report.text import verdict
+from troth.analysis.report.text import crash_lines, verdict
 
 __all__ = ["render"]
 
 
-def render(report: Report) -> Iterator[str]:
-    """A row per rule, most frequent first, and how many of them a fix repairs; then what it comes to."""
+def render(report: Report, *, quiet: bool = False) -> Iterator[str]:
+    """A row per rule, most frequent first, and how many a fix repairs; then what it comes to, unless `quiet`."""
     counts = Counter((one.code, one.rule) for one in report.findings)
     files = {key: len({one.span.path for one in report.findings if (one.code, one.rule) == key}) for key in counts}
     fixes = Counter((one.code, one.rule) for one in report.findings if one.fix is not None)
@@ -18,4 +18,6 @@ def render(report: Report) -> Iterator[str]:
     for (code, rule), count in sorted(counts.items(), key=lambda row: (-row[1], row[0])):
         repair = f", {fixes[code, rule]:,} with a fix" if fixes[code, rule] else ""
         yield f"{count:>{width}}  {code} {rule}  in {plural(files[code, rule], 'file')}{repair}"
-    yield verdict(report)
+    yield from crash_lines(report)
+    if not quiet:
+        yield verdict(report)

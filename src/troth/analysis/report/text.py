@@ -1,25 +1,34 @@
-"""Knows how to tell a person what was found: what is lost, why we know, how to repair it, where to read on."""
+"""Tell a person what was found: what is lost, why we know, how to repair it, where to read on."""
 
 from collections.abc import Callable, Iterator
 
+from troth.analysis.crash import line_of
 from troth.analysis.findings import Finding, Reason, Span
 from troth.analysis.report.advice import advice
 from troth.analysis.report.content import Report, plural
 from troth.analysis.report.flood import flood
+from troth.analysis.report.printable import one_column_each, printable
+from troth.analysis.report.wrapping import wrapped
 
-__all__ = ["Paint", "newer_syntax", "render", "stale", "verdict"]
+__all__ = ["Paint", "closing", "crash_lines", "newer_syntax", "no_paint", "render", "shown_place", "stale", "verdict"]
 
 Paint = Callable[..., str]
 _TAB = 4
 _MOST_REASONS = 6
 
 
-def _plain(text: str, *_names: str) -> str:
+def no_paint(text: str, *_names: str) -> str:
+    """The text as it is."""
     return text
 
 
-def render(report: Report, *, paint: Paint = _plain, frames: bool = False) -> Iterator[str]:
-    """Lines of text. On a terminal (`frames`) each place is shown with its code."""
+def render(
+    report: Report, *, paint: Paint = no_paint, frames: bool = False, quiet: bool = False, width: int | None = None
+) -> Iterator[str]:
+    """Lines of text. On a terminal (`frames`) each place is shown with its code, and lines end at its `width`.
+
+    `quiet` leaves findings alone.
+    """
     much = flood(report.findings)
     was_short = False
     for finding in report.findings:
@@ -28,32 +37,44 @@ def render(report: Report, *, paint: Paint = _plain, frames: bool = False) -> It
             yield ""
         was_short = is_short
         if is_short:
-            yield f"{_heading(finding, report, paint)}  {finding.message}"
+            yield f"{_heading(finding, report, paint)}  {printable(finding.message)}"
         else:
-            yield from _finding(finding, report, paint, frames=frames)
+            yield from _finding(finding, report, paint, frames=frames, width=width)
             yield ""
+    if quiet:
+        yield from crash_lines(report, paint)
+        return
     if was_short:
         yield ""
     if much is not None:
         yield from much.closing()
-    yield from closing(report, paint)
+    for line in closing(report, paint):
+        yield from wrapped(line, width, rest="  ")
 
 
-def closing(report: Report, paint: Paint = _plain) -> Iterator[str]:
+def closing(report: Report, paint: Paint = no_paint) -> Iterator[str]:
     """What is said at the end: what is repaired, what could not be read, and what it comes to."""
     if report.repaired:
         yield from stale(report)
         yield ""
     if report.newer_syntax:
         yield newer_syntax(report)
+    yield from crash_lines(report, paint)
     yield verdict(report, paint)
+
+
+def crash_lines(report: Report, paint: Paint = no_paint) -> Iterator[str]:
+    """A line for each kind of exception of our own."""
+    for one in report.crashes:
+        yield paint(line_of(one, report.shown), "red")
 
 
 def stale(report: Report) -> Iterator[str]:
     """The entries of the baseline that are repaired, one by one, and how to be rid of them."""
     for one in report.repaired:
         where = f" in {one.symbol}" if one.symbol else ""
-        yield f"{report.shown(one.path)}  {one.code} {one.subject}{where}: repaired, but still in the baseline"
+        path = printable(report.shown(one.path))
+        yield f"{path}  {one.code} {one.subject}{where}: repaired, but still in the baseline"
     if report.repaired:
         count = len(report.repaired)
         entries = "1 entry is" if count == 1 else f"{count:,} entries are"
@@ -74,7 +95,7 @@ def newer_syntax(report: Report) -> str:
     )
 
 
-def verdict(report: Report, paint: Paint = _plain) -> str:
+def verdict(report: Report, paint: Paint = no_paint) -> str:
     """The last line: how many, how many can be repaired by what, in how many files."""
     files = plural(report.checked, "file")
     asides = []
@@ -83,19 +104,24 @@ def verdict(report: Report, paint: Paint = _plain) -> str:
     if report.silenced:
         asides.append(f"{report.silenced:,} silenced by `# troth: allow`")
     if report.acknowledged:
-        asides.append(f"{report.acknowledged:,} silenced by `# noqa` with a code that says the same")
+        asides.append(f"{report.acknowledged:,} silenced by comments for other linters")
     aside = f" ({', '.join(asides)})" if asides else ""
     new = f" since {report.since}" if report.since else ""
     if not report.findings and not report.checked:
-        return paint("Nothing could be checked, and nothing is not the same as clean", "yellow", "bold")
+        return paint("No file could be checked, so this is not reported as clean", "yellow", "bold")
+    if not report.findings and report.crashes:
+        said = paint("Nothing was found, but the check is not complete", "yellow", "bold")
+        return f"{said}: {plural(len(report.crashes), 'internal error')}, {files} checked{aside}"
     if not report.findings:
         said = f"Nothing new{new}" if new or report.known else "All clear"
         return f"{paint(said, 'green', 'bold')}: {files} checked{aside}"
     certain = sum(one.confidence == "certain" for one in report.findings)
     likely = len(report.findings) - certain
     split = f"{certain:,} certain, {likely:,} likely" if certain and likely else "certain" if certain else "likely"
-    places = len({one.span.path for one in report.findings})
+    places = len({one.span.path for one in report.findings} - report.folders)
     found = f"Found {plural(len(report.findings), 'problem')}"
+    if report.crashes:
+        aside += f", and the check is not complete ({plural(len(report.crashes), 'internal error')})"
     line = f"{paint(found, 'red' if certain else 'yellow', 'bold')}{new} ({split}) in {places:,} of {files}{aside}"
     return f"{line}; {_next_step(report)}"
 
@@ -103,36 +129,44 @@ def verdict(report: Report, paint: Paint = _plain) -> str:
 def _next_step(report: Report) -> str:
     """What to run next: the fixes that are sure, those that want a look, else the page of the first rule."""
     fixes = [one.fix.safety for one in report.findings if one.fix is not None]
-    sure, likely = fixes.count("sure"), fixes.count("likely")
-    if sure and likely:
-        return f"`troth fix` repairs {sure:,}, `troth fix --all` {likely:,} more; `--diff` shows how"
-    if fixes:
-        return f"`troth fix{' --all' if likely else ''}` repairs {len(fixes):,}, `--diff` shows how"
+    flags = {"": fixes.count("sure"), " --all": fixes.count("likely"), " --guesses": fixes.count("guess")}
+    offered = [(flag, count) for flag, count in flags.items() if count]
+    if len(offered) > 1:
+        (first, count), *others = offered
+        more = ", ".join(f"`troth fix{flag}` {number:,} more" for flag, number in others)
+        return f"`troth fix{first}` repairs {count:,}, {more}; `--diff` shows how"
+    if offered:
+        return f"`troth fix{offered[0][0]}` repairs {offered[0][1]:,}, `--diff` shows how"
     return f"`troth explain {report.findings[0].code}` tells more"
 
 
 def _heading(finding: Finding, report: Report, paint: Paint) -> str:
-    place = paint(_place(report, finding.span), "bold")
+    place = paint(shown_place(report, finding.span), "bold")
     name = paint(f"{finding.code} {finding.rule}", "red" if finding.confidence == "certain" else "yellow", "bold")
     return f"{place}  {name}{'' if finding.confidence == 'certain' else '  (likely)'}"
 
 
-def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool) -> Iterator[str]:
+def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool, width: int | None) -> Iterator[str]:
+    def labelled(label: str, color: str, text: str) -> Iterator[str]:
+        return wrapped(printable(text), width, first=f"  {paint(label, color)}  ", rest=" " * (len(label) + 4))
+
     yield _heading(finding, report, paint)
-    yield f"  {finding.message}"
+    yield from wrapped(printable(finding.message), width, first="  ", rest="  ")
     if frames:
         yield from _frame(finding.span, report, paint)
     chain = _told([_reason(one, report) for one in finding.reasons])
     for number, text in enumerate(chain):
-        yield f"  {paint('because' if number == 0 else '    and', 'cyan')}  {text}"
+        yield from labelled("because" if number == 0 else "    and", "cyan", text)
     if frames and (second := _second_place(finding)) is not None:
         yield from _frame(second, report, paint)
     page = report.rules.get(finding.code)
     if finding.fix is not None:
-        sure = "" if finding.fix.safety == "sure" else "; likely, so look at it first"
-        yield f"  {paint('fix', 'green')}  {finding.fix.title}{sure}"
+        sure = {"sure": "", "likely": " (review before applying)", "guess": " (a guess: review before applying)"}[
+            finding.fix.safety
+        ]
+        yield from labelled("fix", "green", f"{finding.fix.title}{sure}")
     else:
-        yield f"  {paint('repair', 'green')}  {advice(finding, report)}"
+        yield from labelled("repair", "green", advice(finding, report))
     if page is not None:
         yield f"  {paint('see', 'dim')}  {paint(page.url, 'dim')}"
 
@@ -145,10 +179,11 @@ def _told(chain: list[str]) -> list[str]:
     return [*chain[: _MOST_REASONS - 2], f"{left:,} more, which `--output-format json` lists", chain[-1]]
 
 
-def _place(report: Report, span: Span) -> str:
+def shown_place(report: Report, span: Span) -> str:
+    """Where it is, so that an editor or a terminal can open it: `path:line:column`, `path#cell:line:column`."""
     path = report.shown(span.path)
     cell = f"#{span.cell}" if span.cell is not None else ""
-    return f"{path}{cell}:{span.line}:{span.column}"
+    return f"{printable(path)}{cell}:{span.line}:{span.column}"
 
 
 def _reason(reason: Reason, report: Report) -> str:
@@ -172,11 +207,11 @@ def _frame(span: Span, report: Report, paint: Paint) -> Iterator[str]:
     source = report.lines.at(span.path, span.line, span.cell)
     if not source.strip():
         return
-    text = source.expandtabs(_TAB).rstrip()
+    text = one_column_each(source.expandtabs(_TAB).rstrip())
     number = str(span.line)
     blank = " " * len(number)
     if span.column == 0:  # a whole line
-        yield f"    {paint(f'{report.shown(span.path)}:{number}', 'dim')}"
+        yield f"    {paint(f'{printable(report.shown(span.path))}:{number}', 'dim')}"
         yield f"    {paint(f'{number} |', 'blue')} {text}"
         return
     start = len(source[: span.column - 1].expandtabs(_TAB))

@@ -1,4 +1,4 @@
-"""Knows which rules there are, and what each says of itself, from the text of their files: none of them is imported.
+"""Find which rules there are, and what each says of itself, from the text of their files: none of them is imported.
 
 A rule brings with it the whole program that it asks, which takes as long to import as a small project to check; and
 most runs only want to know which rules there are, because nothing has changed since the last one.
@@ -12,11 +12,11 @@ from typing import NamedTuple
 __all__ = ["Entry", "catalog", "documentation_of"]
 
 _MARK = b"\n@rule("  # found in no time; an expression over all the text would take longer than reading it
-_DECLARED = re.compile(rb'\n@rule\(\s*"(T\d+)",\s*"([\w-]+)"([^\n]*(?:\n    [^\n]*)*)')
+_DECLARED = re.compile(rb'\n@rule\(\s*"(TR\d+)",\s*"([\w-]+)"([^\n]*(?:\n    [^\n]*)*)')
 
 
 class Entry(NamedTuple):
-    """A rule as it is declared: `@rule("T101", "unawaited-coroutine", cases=CASES)`."""
+    """A rule as it is declared: `@rule("TR101", "unawaited-coroutine", cases=CASES)`."""
 
     code: str
     name: str

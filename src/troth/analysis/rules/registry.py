@@ -1,4 +1,4 @@
-"""Knows which rules there are: every module below this package that has one."""
+"""Find which rules there are: every module below this package that has one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 __all__ = ["Case", "Check", "Rule", "all_rules", "rule", "rules_in"]
 
@@ -46,7 +46,7 @@ class Rule(NamedTuple):
     @property
     def family(self) -> int:
         """The hundred its code belongs to."""
-        return int(self.code[1:]) // 100
+        return int(self.code.removeprefix("TR")) // 100
 
 
 _declared: dict[str, list[Rule]] = {}  # by the modules that declare them
@@ -64,19 +64,18 @@ def rule(code: str, name: str, *, cases: Sequence[Case], default: bool = True) -
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, by code."""
+    """Every rule, by code; also those that somebody else has declared before this is asked for the first time."""
     import pkgutil  # late: most runs need no rule
 
     import troth.analysis.rules as package
 
-    found: list[Rule] = []
     for family in pkgutil.iter_modules(package.__path__):
         if not family.ispkg:
             continue
         home = importlib.import_module(f"{package.__name__}.{family.name}")
         for entry in pkgutil.iter_modules(home.__path__):
-            found += rules_in(importlib.import_module(f"{home.__name__}.{entry.name}"))
-    return tuple(sorted(found, key=lambda r: r.code))
+            importlib.import_module(f"{home.__name__}.{entry.name}")
+    return tuple(sorted((one for rules in _declared.values() for one in rules), key=lambda r: r.code))
 
 
 def rules_in(module: ModuleType) -> list[Rule]:

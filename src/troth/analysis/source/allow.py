@@ -1,19 +1,32 @@
-"""Knows where `# troth: allow <rule>`, or a code in a `# noqa`, stands in a file, and which lines it speaks for."""
+"""Find the comments in a file that silence rules, and the lines they speak for.
+
+`# troth: allow <rule>` is our own form, and `# troth: ignore[<rule>]` that of other tools; with `-file` behind the word
+either speaks for the whole file. A code in a comment for another linter (`# noqa: …`, `# type: ignore[…]`) may say the
+same as a rule.
+"""
 
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from troth.analysis.findings import Finding, Span
+from troth.analysis.old_codes import current
 from troth.analysis.source.lines import BOM, decode, split
 
-__all__ = ["Allow", "allows_in"]
+__all__ = ["Allow", "allows_in", "line_starts", "statement_lines", "string_lines"]
 
-_TRACES = (b"troth:", b"ASYNC", b"RUF0")  # in hardly any file, so that hardly any has to be tokenized
-_COMMENT = re.compile(r"#\s*troth:\s*allow\b[ \t]*(?P<rest>[^#]*)", re.IGNORECASE)
+_TRACES = (
+    b"troth:",
+    b"ASYNC",
+    b"RUF0",
+    b"unused-",
+    b"reportUnused",
+)  # in hardly any file, so that hardly any has to be tokenized
+_COMMENT = re.compile(r"#\s*troth:\s*(?P<word>(?:allow|ignore)\b(?:-file\b)?)[ \t]*(?P<rest>[^#]*)", re.IGNORECASE)
 _NOQA = re.compile(r"#\s*noqa\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*)", re.IGNORECASE)
-_RUFF = re.compile(r"#\s*ruff\s*:\s*ignore\[(?P<codes>[^\]]*)\]")
-_NAMES = re.compile(r"[A-Za-z][\w-]*(?:\s*,\s*[A-Za-z][\w-]*)*")
+_IGNORE = re.compile(r"#\s*(?:ruff|type|pyright|ty|pyrefly)\s*:\s*ignore\s*\[(?P<codes>[^\]]*)\]")
+_FOREIGN = re.compile(r"(?:ASYNC|RUF0)\d+|reportUnusedCoroutine|unused-(?:coroutine|awaitable)")
+_NAMES = re.compile(r"(?P<bracket>\[\s*)?(?P<names>[A-Za-z][\w-]*(?:\s*,\s*[A-Za-z][\w-]*)*)(?(bracket),?\s*\])")
 
 
 class Allow(NamedTuple):
@@ -24,16 +37,32 @@ class Allow(NamedTuple):
 
     span: Span
     names: tuple[str, ...]
-    first: int  # of the statement that starts on its line; its own line otherwise
-    last: int
+    first: int  # its own line; where a string of several lines ends there, the first of them
+    last: int  # of the statement that starts on its line; its own line otherwise
     statement: int  # the first line of the statement around it
     start: int | None = None  # of the comment and the blanks before it, in the decoded file; None in a notebook
     end: int | None = None
     codes: tuple[str, ...] = ()
+    word: str = "allow"  # as it is written: `allow`, `ignore`, `allow-file`, `ignore-file`
+    is_bracketed: bool = False
+    names_start: int | None = None  # of the names, in the decoded file; None in a notebook, and where there are none
+    names_end: int | None = None
+
+    @property
+    def is_for_file(self) -> bool:
+        """Whether it speaks for the whole file."""
+        return self.word.endswith("-file")
+
+    def written(self, names: Sequence[str] = ()) -> str:
+        """The comment with these names."""
+        rules = ", ".join(names)
+        return f"# troth: {self.word}" + (f"[{rules}]" if self.is_bracketed else f" {rules}" if rules else "")
 
     def covers(self, finding: Finding) -> bool:
-        """Whether it speaks for the place of `finding`: its own line, its end, or the start of its statement."""
+        """Whether it speaks for the place of `finding`: its own line, its end, the start of its statement, its file."""
         place = finding.span
+        if self.is_for_file:
+            return place.path == self.span.path
         if (place.path, place.cell) != (self.span.path, self.span.cell):
             return False
         if self.first <= place.line <= self.last:
@@ -42,7 +71,7 @@ class Allow(NamedTuple):
 
     def names_rule(self, finding: Finding) -> bool:
         """Whether it names the rule of `finding`, by code or by name."""
-        return any(name in (finding.code, finding.rule) for name in self.names)
+        return any(current(name) in (finding.code, finding.rule) for name in self.names)
 
 
 def allows_in(path: str, data: bytes) -> list[Allow]:
@@ -58,18 +87,21 @@ def allows_in(path: str, data: bytes) -> list[Allow]:
 
 
 def _allows_in_text(path: str, text: str, cell: int | None) -> list[Allow]:
-    if not any(one.search(text) for one in (_COMMENT, _NOQA, _RUFF)):
+    if not any(one.search(text) for one in (_COMMENT, _NOQA, _IGNORE)):
         return []
     found = []
     before_text = len(BOM) if text.startswith(BOM) else 0
     text = text.removeprefix(BOM)
     lines = split(text)
-    ranges = _statements(text)
-    starts = [before_text + start for start in _line_starts(text)] if cell is None else []
+    ranges = statement_lines(text)
+    strings = string_lines(text)
+    starts = [before_text + start for start in line_starts(text)] if cell is None else []
     for line, column, comment in _comments(lines):
         first, last = ranges.get(line, (line, line))
         end = column + len(comment.rstrip())
-        if codes := tuple(code for one in (_NOQA, _RUFF) for match in one.finditer(comment) for code in _codes(match)):
+        if codes := tuple(
+            code for one in (_NOQA, _IGNORE) for match in one.finditer(comment) for code in _codes(match)
+        ):
             span = Span(path, line, column + 1, line, end + 1, cell)
             found.append(Allow(span, (), line, last if first == line else line, first, codes=codes))
         match = _COMMENT.search(comment)
@@ -77,24 +109,32 @@ def _allows_in_text(path: str, text: str, cell: int | None) -> list[Allow]:
             continue
         begin = column + match.start()
         named = _NAMES.match(match["rest"])
-        names = tuple(part.strip() for part in named[0].split(",")) if named else ()
+        names = tuple(part.strip() for part in named["names"].split(",")) if named else ()
+        rest = starts[line - 1] + column + match.start("rest") if starts else None
         before = len(lines[line - 1][:begin].rstrip())
         found.append(
             Allow(
                 span=Span(path, line, begin + 1, line, end + 1, cell),
                 names=names,
-                first=line,
+                first=strings.get(line, line),
                 last=last if first == line else line,
                 statement=first,
                 start=starts[line - 1] + before if starts else None,
                 end=starts[line - 1] + end if starts else None,
+                word=match["word"].lower(),
+                is_bracketed=bool(named and named["bracket"]),
+                names_start=rest + named.start("names") if named and rest is not None else None,
+                names_end=rest + named.end("names") if named and rest is not None else None,
             )
         )
     return found
 
 
 def _codes(match: re.Match[str]) -> list[str]:
-    return [code for code in re.split(r"[\s,]+", match["codes"].upper()) if code.startswith(("ASYNC", "RUF0"))]
+    """The codes that may say the same as a rule. Those of ruff are also written in small letters behind `# noqa`."""
+    words = re.split(r"[\s,]+", match["codes"].strip())
+    codes = [word.upper() if word.isalnum() and not word.startswith("report") else word for word in words]
+    return [code for code in codes if _FOREIGN.fullmatch(code)]
 
 
 def _comments(lines: Sequence[str]) -> list[tuple[int, int, str]]:
@@ -116,7 +156,7 @@ def _comments(lines: Sequence[str]) -> list[tuple[int, int, str]]:
         ]
 
 
-def _statements(text: str) -> dict[int, tuple[int, int]]:
+def statement_lines(text: str) -> dict[int, tuple[int, int]]:
     """For each line the first and last line of its statement; of a compound statement only the header counts."""
     import ast  # late: hardly any file has such a comment
 
@@ -140,7 +180,23 @@ def _statements(text: str) -> dict[int, tuple[int, int]]:
     return ranges
 
 
-def _line_starts(text: str) -> list[int]:
+def string_lines(text: str) -> dict[int, int]:
+    """For each line on which a string of several lines ends, the first of them: no comment can stand inside it."""
+    import ast
+
+    from troth.analysis.source.tree import tree_of
+
+    tree = tree_of(text)
+    lines: dict[int, int] = {}
+    for node in () if tree is None else ast.walk(tree):
+        is_string = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+        if is_string and isinstance(node, ast.expr) and node.end_lineno is not None and node.end_lineno > node.lineno:
+            lines[node.end_lineno] = min(node.lineno, lines.get(node.end_lineno, node.lineno))
+    return lines
+
+
+def line_starts(text: str) -> list[int]:
+    """Where each line begins, in characters; lines end as Python's own tokenizer ends them."""
     starts = [0]
     at = 0
     while at < len(text):

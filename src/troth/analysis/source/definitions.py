@@ -1,4 +1,4 @@
-"""Knows the functions and classes of one file by their qualified names, from its text alone."""
+"""The functions and classes of one file by their qualified names, from its text alone."""
 
 from typing import NamedTuple
 

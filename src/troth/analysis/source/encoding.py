@@ -1,4 +1,4 @@
-"""Knows how to turn the bytes of a source file into text and back, byte for byte."""
+"""Turn the bytes of a source file into text and back, byte for byte."""
 
 import codecs
 import io

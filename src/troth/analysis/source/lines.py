@@ -1,4 +1,4 @@
-"""Knows the lines of a file as findings count them: per code cell in a notebook, through the file elsewhere."""
+"""The lines of a file as findings count them: per code cell in a notebook, through the file elsewhere."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,9 +1,12 @@
-"""Knows how to read a notebook's code cells as one Python file, and which cell a line of it came from."""
+"""Read a notebook's code cells as one Python file, and which cell a line of it came from."""
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+
+from troth.analysis.source.read import Problem, parse
 
 __all__ = ["Notebook", "code_cells", "read_notebook"]
 
@@ -32,28 +35,35 @@ class Notebook:
         return index + 1, self.starts[index] - 1 if index >= 0 else 0
 
 
+@lru_cache(maxsize=8)  # a notebook with findings is asked for again: for the cell, for the place of an edit
 def read_notebook(data: bytes) -> Notebook:
     """The code of a notebook; one in another language has no cells for us. Raises ValueError where it is no notebook.
 
-    Magics and shell lines become `pass`, cells in another language become nothing; line numbers stay as they are.
+    Magics and shell lines become `pass`, cells in another language and cells that are no Python become nothing; line
+    numbers stay as they are.
     """
     document = _document(data)
     if document is None:
-        raise ValueError("this is not a notebook: it has no list of cells")
+        raise ValueError("not a valid notebook: it has no list of cells")
     if not _is_python(document):
         return Notebook("", ())
-    lines: list[str] = []
+    cells = [_code_of(cell) for cell in _code_cells(document)]
+    source = "\n".join(line for cell in cells for line in cell) + "\n"
+    if cells and _is_broken(source):
+        cells = [[""] * len(cell) if _is_broken("\n".join(cell)) else cell for cell in cells]
+        source = "\n".join(line for cell in cells for line in cell) + "\n"
     starts: list[int] = []
-    for text in _texts(document):
-        starts.append(len(lines) + 1)
-        lines += _without_magics(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
-    return Notebook("\n".join(lines) + "\n", tuple(starts))
+    line = 1
+    for cell in cells:
+        starts.append(line)
+        line += len(cell)
+    return Notebook(source, tuple(starts))
 
 
 def code_cells(data: bytes) -> list[str]:
     """The texts of a notebook's code cells as they are, in order; none if it is no notebook."""
     document = _document(data)
-    return [] if document is None else list(_texts(document))
+    return [] if document is None else [_text_of(cell) for cell in _code_cells(document)]
 
 
 def _document(data: bytes) -> dict[str, object] | None:
@@ -68,15 +78,39 @@ def _document(data: bytes) -> dict[str, object] | None:
     return None
 
 
-def _texts(document: dict[str, object]) -> Iterator[str]:
+def _code_cells(document: dict[str, object]) -> Iterator[dict[str, object]]:
     """The code cells of the present format, and of the one before it, which kept them in worksheets."""
     sheets = document.get("worksheets")
     cells = [document.get("cells")]
     cells += [one.get("cells") for one in sheets if isinstance(one, dict)] if isinstance(sheets, list) else []
     for cell in (cell for group in cells if isinstance(group, list) for cell in group):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
-            source = cell.get("source", cell.get("input", ""))
-            yield "".join(map(str, source)) if isinstance(source, list) else str(source)
+            yield cell
+
+
+def _text_of(cell: dict[str, object]) -> str:
+    source = cell.get("source", cell.get("input", ""))
+    return "".join(map(str, source)) if isinstance(source, list) else str(source)
+
+
+def _code_of(cell: dict[str, object]) -> list[str]:
+    """The lines of a cell as Python; empty ones where it declares another language."""
+    lines = _text_of(cell).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return _without_magics(lines) if _says_python(cell) else [""] * len(lines)
+
+
+def _says_python(cell: dict[str, object]) -> bool:
+    """What editors note down for a cell in another language: `{"vscode": {"languageId": "sql"}}`."""
+    metadata = cell.get("metadata")
+    notes = metadata.get("vscode") if isinstance(metadata, dict) else None
+    language = notes.get("languageId") if isinstance(notes, dict) else None
+    return not isinstance(language, str) or "python" in language.lower()
+
+
+def _is_broken(source: str) -> bool:
+    """Whether it is Python of no version."""
+    tree = parse(source.encode(errors="surrogatepass"), top_level_await=True)
+    return isinstance(tree, Problem) and not tree.newer_syntax
 
 
 def _is_python(document: dict[str, object]) -> bool:
@@ -96,9 +130,14 @@ def _without_magics(lines: list[str]) -> list[str]:
         return [""] * len(lines)
     code = []
     goes_on = False  # a command for the shell, after a backslash
+    quotes = ""  # of a string that an earlier line has begun
     for line in lines:
         if goes_on:
             code.append("")
+        elif quotes:
+            code.append(line)
+            quotes = _quotes_after(line, quotes)
+            continue
         elif line.startswith("%%"):
             code.append("")
             continue
@@ -108,6 +147,27 @@ def _without_magics(lines: list[str]) -> list[str]:
             code.append(f"{magic['head']}None")
         else:
             code.append(line)
+            quotes = _quotes_after(line, "")
             continue
         goes_on = line.rstrip().endswith("\\")
     return code
+
+
+_IN_A_LINE = re.compile(r"""#.*|\\.|\"\"\"|'''|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
+
+
+def _quotes_after(line: str, quotes: str) -> str:
+    """The quotes of the string of several lines that is open behind a line, if one is; `quotes` was before it."""
+    at = 0
+    while True:
+        if quotes:
+            end = re.compile(rf"\\.|{quotes}").search(line, at)
+            if end is None:
+                return quotes
+            quotes = "" if end[0] == quotes else quotes
+        else:
+            end = _IN_A_LINE.search(line, at)
+            if end is None:
+                return ""
+            quotes = end[0] if end[0] in {'"""', "'''"} else ""
+        at = end.end()

@@ -1,4 +1,4 @@
-"""Knows where in a notebook's JSON text a character of its code stands, so that it can be changed and no other byte."""
+"""Find where in a notebook's JSON text a character of its code stands, so that it can be changed and no other byte."""
 
 import json
 import re

@@ -1,8 +1,10 @@
-"""Knows what is said of a file that cannot be read."""
+"""What is said of a file that cannot be read."""
 
 from typing import NamedTuple
 
-__all__ = ["Problem"]
+from troth.analysis.crash import Crash
+
+__all__ = ["Problem", "is_unopened"]
 
 
 class Problem(NamedTuple):
@@ -14,3 +16,10 @@ class Problem(NamedTuple):
     newer_syntax: bool = False
     is_template: bool = False
     is_syntax: bool = False
+    is_unopened: bool = False  # and may be opened the next time, although it looks the same
+    crash: Crash | None = None  # our own fault, not that of the file
+
+
+def is_unopened(facts: object) -> bool:
+    """Whether what is known of a file is that it could not be opened."""
+    return isinstance(facts, Problem) and facts.is_unopened

@@ -1,4 +1,4 @@
-"""Knows how to parse a file, and what to say when it cannot be parsed."""
+"""Parse a file, and what to say when it cannot be parsed."""
 
 import ast
 import io
@@ -6,7 +6,7 @@ import re
 import tokenize
 import warnings
 
-from troth.analysis.source.older import in_older_syntax
+from troth.analysis.source.backport_syntax import in_older_syntax
 from troth.analysis.source.problem import Problem
 
 __all__ = ["Problem", "parse"]

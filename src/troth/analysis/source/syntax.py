@@ -1,10 +1,10 @@
-"""Knows whether a file still holds a program, without keeping anything of it."""
+"""Decide whether a file still holds a program, without keeping anything of it."""
 
 import ast
 import warnings
 
+from troth.analysis.source.backport_syntax import in_older_syntax
 from troth.analysis.source.notebook import read_notebook
-from troth.analysis.source.older import in_older_syntax
 
 __all__ = ["problem_in"]
 

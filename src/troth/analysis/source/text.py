@@ -1,4 +1,4 @@
-"""Knows a file's text: how it is decoded, and where in it a line and column of the syntax tree are."""
+"""A file's text: how it is decoded, and where in it a line and column of the syntax tree are."""
 
 import io
 from itertools import accumulate

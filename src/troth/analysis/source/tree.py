@@ -1,9 +1,9 @@
-"""Knows how to parse what may not be Python, without a word on stderr."""
+"""Parse what may not be Python, without a word on stderr."""
 
 import ast
 import warnings
 
-from troth.analysis.source.older import in_older_syntax
+from troth.analysis.source.backport_syntax import in_older_syntax
 
 __all__ = ["tree_of"]
 

@@ -1,4 +1,4 @@
-"""Knows what a checker is to the one who scores it: a command line, and how to read what it prints."""
+"""What a checker is to the one who scores it: a command line, and how to read what it prints."""
 
 import json
 import shutil
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from troth.analysis.mutate.process import Finished
-from troth.analysis.mutate.sighting import Sighting
+from troth.analysis.mutate.measure.diagnostic import Sighting
+from troth.analysis.mutate.measure.process import Finished
 from troth.errors import MisuseError
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Knows how to score any command that names the lines it objects to, as `path:line` or as JSON."""
+"""Score any command that names the lines it objects to, as `path:line` or as JSON."""
 
 import json
 import re
@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from troth.analysis.mutate.checkers.checker import Checker, CheckerError, Scope, Sightings, end_of, relative_to
-from troth.analysis.mutate.process import Finished
-from troth.analysis.mutate.sighting import Sighting
+from troth.analysis.mutate.measure.diagnostic import Sighting
+from troth.analysis.mutate.measure.process import Finished
 from troth.errors import MisuseError
 
 __all__ = ["DEFAULT_PATTERN", "command_checker"]
@@ -70,13 +70,18 @@ def _quoted(words: Sequence[str]) -> str:
 
 
 def _from_json(text: str, scope: Scope) -> Sightings | None:
-    """The findings of a JSON array of objects with a path and a line, or None if the text is no such thing."""
-    if not text.lstrip().startswith("["):
+    """The findings of a JSON array of objects with a path and a line, or None if the text is no such thing.
+
+    The array may also stand under `findings` in an object, as `troth check` prints it.
+    """
+    if not text.lstrip().startswith(("[", "{")):
         return None
     try:
         rows = json.loads(text)
     except ValueError:
         return None
+    if isinstance(rows, dict):
+        rows = rows.get("findings")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         return None
     found: Sightings = []

@@ -7,8 +7,8 @@ give your own command with `--checker`.
 from collections.abc import Sequence
 
 from troth.analysis.mutate.checkers.checker import Checker, Scope, Sightings, executable, relative_to, rows_of
-from troth.analysis.mutate.process import Finished
-from troth.analysis.mutate.sighting import Sighting
+from troth.analysis.mutate.measure.diagnostic import Sighting
+from troth.analysis.mutate.measure.process import Finished
 
 __all__ = ["ruff"]
 

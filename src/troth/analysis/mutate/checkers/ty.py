@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from troth.analysis.mutate.checkers.checker import Checker, Scope, Sightings, executable, relative_to, rows_of
-from troth.analysis.mutate.process import Finished
-from troth.analysis.mutate.sighting import Sighting
+from troth.analysis.mutate.measure.diagnostic import Sighting
+from troth.analysis.mutate.measure.process import Finished
 
 __all__ = ["ty"]
 

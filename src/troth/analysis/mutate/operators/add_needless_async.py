@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from troth.analysis.findings import Edit
-from troth.analysis.mutate.module import Module
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Case, Kind, Operator
-from troth.analysis.mutate.place import Places
-from troth.analysis.mutate.project import Project
+from troth.analysis.mutate.source.module import Module
+from troth.analysis.mutate.source.place import Places
+from troth.analysis.mutate.source.project import Project
 
 __all__ = ["OPERATOR"]
 

@@ -10,11 +10,11 @@ import ast
 from collections.abc import Iterator
 
 from troth.analysis.findings import Edit
-from troth.analysis.mutate.module import Module
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Case, Kind, Operator
-from troth.analysis.mutate.place import Places
-from troth.analysis.mutate.project import Project
+from troth.analysis.mutate.source.module import Module
+from troth.analysis.mutate.source.place import Places
+from troth.analysis.mutate.source.project import Project
 
 __all__ = ["OPERATOR"]
 
@@ -104,7 +104,7 @@ OPERATOR = Operator(
     find=find,
     kinds={
         "ruff": Kind(codes=r"ASYNC(?:1[01]\d|2\d\d)"),
-        "troth": Kind(codes=r"T\d+", never=r"^T\d+ needless"),
+        "troth": Kind(codes=r"TR\d+", never=r"^TR\d+ needless"),
     },
     cures={
         _SLEEP: "a test in which something else has to happen meanwhile; a watch on the loop, such as `troth.guard`",

@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterator
 
 from troth.analysis.findings import Edit
-from troth.analysis.mutate import shape as shapes
-from troth.analysis.mutate.module import Module
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Case, Kind, Operator
-from troth.analysis.mutate.place import Places
-from troth.analysis.mutate.project import Project
-from troth.analysis.mutate.shape import shape_of
+from troth.analysis.mutate.source import shape as shapes
+from troth.analysis.mutate.source.module import Module
+from troth.analysis.mutate.source.place import Places
+from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.shape import shape_of
 
 __all__ = ["KINDS", "NEEDS", "OPERATOR", "await_token"]
 
@@ -49,7 +49,7 @@ KINDS = {
     "pyright": Kind(codes=r"reportUnusedCoroutine|reportUnnecessaryComparison", words=_ABOUT),
     "ty": Kind(codes=r"unused-awaitable|redundant-condition\S*", words=_ABOUT),
     "pyrefly": Kind(codes=r"unused-coroutine|implicit-bool|redundant-condition|unnecessary-comparison", words=_ABOUT),
-    "troth": Kind(codes=r"T\d+", never=r"^T\d+ needless"),
+    "troth": Kind(codes=r"TR\d+", never=r"^TR\d+ needless"),
 }
 
 NEEDS = {

@@ -10,12 +10,12 @@ import ast
 from collections.abc import Iterator
 
 from troth.analysis.findings import Edit
-from troth.analysis.mutate.module import Module
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Case, Kind, Operator
 from troth.analysis.mutate.operators.drop_await import await_token
-from troth.analysis.mutate.place import Places
-from troth.analysis.mutate.project import Project
+from troth.analysis.mutate.source.module import Module
+from troth.analysis.mutate.source.place import Places
+from troth.analysis.mutate.source.project import Project
 
 __all__ = ["OPERATOR"]
 
@@ -124,7 +124,7 @@ OPERATOR = Operator(
         "pyright": Kind(codes=r"reportUnusedCoroutine|reportUnusedCallResult", words=_ABOUT),
         "ty": Kind(codes=r"unused-awaitable", words=_ABOUT),
         "pyrefly": Kind(codes=r"unused-coroutine|unused-call-result", words=_ABOUT),
-        "troth": Kind(codes=r"T\d+"),
+        "troth": Kind(codes=r"TR\d+"),
     },
     cures={
         _NAME: "a test that waits for what the task does, and one in which the task fails",

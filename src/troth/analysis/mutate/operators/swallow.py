@@ -12,14 +12,14 @@ import re
 from collections.abc import Iterator
 
 from troth.analysis.findings import Edit
-from troth.analysis.mutate import shape as shapes
-from troth.analysis.mutate.module import Module
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Case, Operator
 from troth.analysis.mutate.operators.drop_await import KINDS, NEEDS, await_token
-from troth.analysis.mutate.place import Places
-from troth.analysis.mutate.project import Project
-from troth.analysis.mutate.shape import shape_of
+from troth.analysis.mutate.source import shape as shapes
+from troth.analysis.mutate.source.module import Module
+from troth.analysis.mutate.source.place import Places
+from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.shape import shape_of
 
 __all__ = ["OPERATOR"]
 

@@ -9,11 +9,11 @@ import ast
 from collections.abc import Iterator
 
 from troth.analysis.findings import Edit
-from troth.analysis.mutate.module import Module
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operator import Case, Kind, Operator
-from troth.analysis.mutate.place import Places
-from troth.analysis.mutate.project import Project
+from troth.analysis.mutate.source.module import Module
+from troth.analysis.mutate.source.place import Places
+from troth.analysis.mutate.source.project import Project
 
 __all__ = ["OPERATOR"]
 
@@ -74,7 +74,7 @@ OPERATOR = Operator(
         "pyright": Kind(codes=r"reportArgumentType|reportCallIssue", words=_ABOUT),
         "ty": Kind(codes=r"invalid-argument-type|no-matching-overload", words=_ABOUT),
         "pyrefly": Kind(codes=r"bad-argument-type|no-matching-overload", words=_ABOUT),
-        "troth": Kind(codes=r"T\d+"),
+        "troth": Kind(codes=r"TR\d+"),
     },
     cures={
         _POSITION: "a test in which the callback is called, and that looks at what it did",

@@ -11,20 +11,21 @@ How sure the fix is: none is offered; which color the override should have is fo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.testing import is_test
-from troth.analysis.program.values import ClassObject, FunctionValue, Instance, members_of
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.resolve.test_files import is_test
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import ClassObject, FunctionValue, Instance, members_of
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_graph import Call
 
 _BASE = "class Tool:\n    def run(self, x):\n        return x\n    async def arun(self, x):\n        return await self.wait(x)\n    async def wait(self, x): ...\n"
 _PLAIN = "class Search(Tool):\n    def run(self, x):{mark}\n        return find(x)\n"
@@ -132,7 +133,7 @@ CASES = [
 ]
 
 
-@rule("T502", "override-of-uncalled-side", cases=CASES)
+@rule("TR502", "override-of-uncalled-side", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Overrides that the callers pass by."""
     for path in program.asked:
@@ -181,7 +182,7 @@ def _judge(program: Program, cls: Class, override: Function, name: str) -> Itera
             continue
         calls = (call for call in _calls(program, cls, twin) if call.caller.name != name and call.callee is not None)
         seen = [call for call in calls if not is_test(call.caller.module.path)]
-        if seen and not any(name in set(_attributes(call.caller.body())) for call in seen):
+        if seen and not any(node[2] == name for call in seen for node in of_kind(call.caller.body(), "attr")):
             yield _told(program, override, other, seen[0])  # nobody chooses between the two
 
 
@@ -237,30 +238,12 @@ def _is_used_within(program: Program, cls: Class, name: str) -> bool:
     )
 
 
-def _attributes(node: Any) -> Iterator[str]:
-    """The names of all attributes that are read, called or handed over."""
-    if isinstance(node, tuple) and node:
-        if node[0] == "attr" and len(node) == 4:
-            yield node[2]
-        for part in node:
-            yield from _attributes(part)
-
-
 def _used_by(program: Program, function: Function) -> frozenset[str]:
     """The attributes of `self` that a method uses; a base is asked for each class that derives from it."""
     known: MutableMapping[Function, frozenset[str]] = program.answers_to("attributes of self")
     if function not in known:
-        known[function] = frozenset(_own_attributes(function.body()))
+        known[function] = frozenset(node[2] for node in of_kind(function.body(), "attr") if node[1] == ("name", "self"))
     return known[function]
-
-
-def _own_attributes(node: Any) -> Iterator[str]:
-    """The attributes of `self` that are used."""
-    if isinstance(node, tuple) and node:
-        if node[0] == "attr" and len(node) == 4 and node[1] == ("name", "self"):
-            yield node[2]
-        for part in node:
-            yield from _own_attributes(part)
 
 
 def _calls(program: Program, cls: Class, name: str) -> Iterator[Call]:
@@ -306,6 +289,6 @@ def _told(program: Program, override: Function, called: Function, seen: Call) ->
         Reason(f"nobody calls `{override.name}` on such an object"),
     )
     return tell_at(
-        program, "T502", "override-of-uncalled-side", override, (line, column, line, column + len(kind)), message,
+        program, "TR502", "override-of-uncalled-side", override, (line, column, line, column + len(kind)), message,
         sure=False, reasons=reasons, subject=override.name,
     )  # fmt: skip

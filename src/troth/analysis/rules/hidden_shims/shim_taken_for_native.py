@@ -12,22 +12,23 @@ How sure the fix is: none is offered; the base has to be imported where the ques
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import ASYNC, body_of
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.program.entities import Class
-from troth.analysis.program.parts import part
-from troth.analysis.program.testing import is_test
-from troth.analysis.program.values import ClassObject, Instance
+from troth.analysis.incremental.project_queries import part
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.resolve.test_files import is_test
+from troth.analysis.semantics.symbols import Class
+from troth.analysis.semantics.values import ClassObject, Instance
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FileFacts, FunctionFacts
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
-    from troth.analysis.program.entities import Function
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.symbols import Function
 
 _BASE = "import asyncio\nclass Agent:\n    def step(self):\n        return 1\n    async def astep(self):\n        return await asyncio.to_thread(self.step)\n"
 CASES = [
@@ -56,7 +57,7 @@ _OFFLOADING = frozenset({"to_thread", "run_in_executor", "run_sync", "run_in_thr
 _QUESTIONS = frozenset({"hasattr", "getattr", "iscoroutinefunction"})
 
 
-@rule("T501", "shim-taken-for-native", cases=CASES)
+@rule("TR501", "shim-taken-for-native", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Questions that every object answers with yes."""
     shims: dict[str, list[Function]] | None = None
@@ -93,7 +94,7 @@ def _shims_in(file: FileFacts) -> list[int]:
 
 def _only_offloads(file: FileFacts, function: FunctionFacts) -> bool:
     body = [s for s in body_of(function) if s[0] != "import" and not (s[0] == "expr" and s[1][0] == "const")]
-    waiting = list(_awaits(tuple(body)))
+    waiting = list(of_kind(body, "await"))
     if len(waiting) != 1 or waiting[0][1][0] != "call" or len(body) > 3:
         return False
     receiver = function.params[0][0] if function.params else ""
@@ -106,14 +107,6 @@ def _only_offloads(file: FileFacts, function: FunctionFacts) -> bool:
         and not file.functions[methods[node[2]][-1]].flags & ASYNC
         for node in given
     )
-
-
-def _awaits(node: Any) -> Iterator[Any]:
-    if isinstance(node, tuple) and node:
-        if node[0] == "await":
-            yield node
-        for part in node:
-            yield from _awaits(part)
 
 
 def _judge(program: Program, call: Call, shims: dict[str, list[Function]]) -> Iterator[Finding]:
@@ -132,6 +125,6 @@ def _judge(program: Program, call: Call, shims: dict[str, list[Function]]) -> It
         if shim.owner is not None and shim.owner is program.classes.holder(cls, name):
             message = f"every `{cls.name}` says yes to `{call.text}(…)` here: its `{name}` is a shim that runs the plain twin in a thread"
             yield tell_at(
-                program, "T501", "shim-taken-for-native", call.caller, call.at, message, sure=False,
+                program, "TR501", "shim-taken-for-native", call.caller, call.at, message, sure=False,
                 reasons=(Reason(f"`{shim.qualname}` does nothing but hand its twin to a thread", *shim.place),), subject=name,
             )  # fmt: skip

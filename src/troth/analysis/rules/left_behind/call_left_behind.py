@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_by_siblings, returned_on_purpose
+from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import await_fix, call_text, tell
+from troth.analysis.semantics.walk.incident_queries import incidents_by_siblings, returned_on_purpose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
-    from troth.analysis.program.sites import Incident
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.walk.incident import Incident
 
 _TWO = "from unknown import db\nasync def one():\n    await db.commit()\nasync def two():\n    await db.commit()\n"
 CASES = [
@@ -59,7 +59,7 @@ def _is_meant(program: Program, incident: Incident) -> bool:
     return incident.kind in _SILENT
 
 
-@rule("T201", "call-left-behind", cases=CASES)
+@rule("TR201", "call-left-behind", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Calls whose siblings are awaited."""
     for incident in incidents_by_siblings(program):
@@ -70,4 +70,4 @@ def check(program: Program) -> Iterator[Finding]:
             f"`{call}` is not awaited although its siblings are: if it makes a coroutine as they do, it never runs"
         )
         fix = await_fix(program, incident)
-        yield tell(program, "T201", "call-left-behind", incident, message, fix=fix)
+        yield tell(program, "TR201", "call-left-behind", incident, message, fix=fix)

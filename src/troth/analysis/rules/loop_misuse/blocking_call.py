@@ -17,25 +17,25 @@ import re
 from collections.abc import Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.facts.model import assignments
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.incremental.project_queries import question
 from troth.analysis.knowledge.semantics import Blocking, semantics
-from troth.analysis.program.calling import names_of
-from troth.analysis.program.chains import Chains, Link, chains_of
-from troth.analysis.program.library import LibraryClass
-from troth.analysis.program.parts import question
-from troth.analysis.program.testing import is_test
-from troth.analysis.rules.importing import imported, is_imported, may_use_asyncio, waits_otherwise
-from troth.analysis.rules.loop_misuse.without_waiting import is_perhaps_done, takes_no_time
+from troth.analysis.rules._finding import span
+from troth.analysis.rules._fixes.imports import imported, is_imported, may_use_asyncio, waits_otherwise
+from troth.analysis.rules._syntax_position import standing
+from troth.analysis.rules.loop_misuse._nonblocking import is_perhaps_done, takes_no_time
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.standing import standing
-from troth.analysis.rules.telling import span
+from troth.analysis.semantics.queries.call_chains import Chains, Link, chains_of
+from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.resolve.library import LibraryClass
+from troth.analysis.semantics.resolve.test_files import is_test
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
-    from troth.analysis.program.entities import Function
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.symbols import Function
 
 CASES = [
     Case(
@@ -95,6 +95,16 @@ CASES = [
         fixed="import asyncio\nimport requests\nasync def main():\n    return await asyncio.to_thread(requests.get)  # here\n",
     ),
     Case("network", bad="import requests\nasync def main():\n    return requests.get('http://x')  # here\n"),
+    Case("somebody types", bad="async def ask(bot):\n    return await bot.reply(input('?'))  # here\n"),
+    Case(
+        "somebody types, and nobody else waits",
+        good="import asyncio\nasync def main(bot):\n    while True:\n        await bot.reply(input('?'))\nasyncio.run(main(None))\n",
+    ),
+    Case(
+        "somebody types, in a thread or for a function of that name",
+        good="import asyncio\ndef ask():\n    return input('?')\nasync def main(bot):\n    await bot.reply(await asyncio.to_thread(input, '?'))\n"
+        "async def other(bot, input):\n    await bot.reply(input('?'))\n",
+    ),
     Case("subprocess", bad="import subprocess\nasync def main():\n    subprocess.run(['ls'])  # here\n"),
     Case(
         "down a chain",
@@ -270,7 +280,7 @@ CASES = [
     ),
 ]
 
-_DIRECT = frozenset({"sleep", "network", "subprocess", "lock", "queue", "future", "database", "file"})
+_DIRECT = frozenset({"sleep", "network", "subprocess", "lock", "queue", "future", "database", "file", "person"})
 _FOR_A_THREAD = frozenset({"network", "subprocess", "file"})
 _DOWN_A_CHAIN = frozenset({"sleep", "network", "subprocess"})
 _FILES = ("read_text", "write_text", "read_bytes", "write_bytes")  # a whole file at once; `open` and `exists` are quick
@@ -284,7 +294,7 @@ _ASYNC_WORD = re.compile(r"async_|_async")
 _RUNNING = frozenset({"run_until_complete", "run_forever", "run"})
 
 
-@rule("T602", "blocking-call", cases=CASES)
+@rule("TR602", "blocking-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Calls that hold the loop up."""
     for call, found, others in _told_once(program):
@@ -375,16 +385,8 @@ def _is_entered_async(call: Call) -> bool:
     """`async with client.stream(…)`: whatever the table knows, the author has a client that is entered so."""
     if not any(taken.startswith("with ") for taken in call.caller.facts.awaited):
         return False
-    return any(item[0] == call.node for item in _async_items(call.caller.body()))
-
-
-def _async_items(node: Any) -> Iterator[Any]:
-    if not isinstance(node, tuple) or not node:
-        return
-    if node[0] == "with" and len(node) == 5 and node[1]:
-        yield from node[2]
-    for part in node:
-        yield from _async_items(part)
+    entered = (node for node in of_kind(call.caller.body(), "with") if node[1])
+    return any(item[0] == call.node for node in entered for item in node[2])
 
 
 def _is_told_not_to_wait(program: Program, link: Link) -> bool:
@@ -436,6 +438,8 @@ def _look(program: Program, call: Call) -> Blocking | None:
         return None
     if found.waits_for == "database" and is_test(call.caller.module.path):
         return None  # a test that makes its own small database has nobody waiting meanwhile
+    if found.waits_for == "person" and (_runs_alone(program, call.caller) or is_test(call.caller.module.path)):
+        return None
     if found.waits_for == "file" and (call.text.rpartition(".")[2] not in _FILES or _runs_alone(program, call.caller)):
         return None
     if found.waits_for == "future" and is_perhaps_done(call):
@@ -453,7 +457,7 @@ def _direct(program: Program) -> Chains:
             names,
             lambda call: _kind(program, call) is not None,
             stops=lambda _: True,
-            whoever=_FILES,
+            whoever=(*_FILES, "input"),
         )
 
     return chains_of(program, "blocking", make)
@@ -497,11 +501,11 @@ def _told(
     sure = not way and is_plain and found.waits_for in {"sleep", "network", "subprocess"}
     speaks_asyncio = not (found.twin.startswith("asyncio.") and waits_otherwise(caller.module))
     if found.twin and not way and speaks_asyncio:
-        said = f"say `{found.twin.replace(' or ', '` or `')}`" if "." in found.twin else f"use {found.twin}"
-        reasons = (*reasons, Reason(f"async programs {said}"))
+        twin = f"`{found.twin.replace(' or ', '` or `')}`" if "." in found.twin else found.twin
+        reasons = (*reasons, Reason(f"in async code, use {twin}"))
     fix = None if way else _fix_of_all(program, [call, *others])
     return Finding(
-        "T602", "blocking-call", span(program, caller, call.at), message, "certain" if sure else "likely",
+        "TR602", "blocking-call", span(program, caller, call.at), message, "certain" if sure else "likely",
         reasons, fix, caller.qualname, call.text,
     )  # fmt: skip
 
@@ -530,6 +534,7 @@ def _words(found: Blocking) -> str:
         "future": "the result of another thread",
         "database": "a database",
         "file": "a file",
+        "person": "somebody to type",
     }[found.waits_for]
 
 
@@ -538,6 +543,8 @@ def _also(program: Program, call: Call) -> Blocking | None:
     if "subprocess.Popen" in set(names_of(call.callee)):
         return Blocking("subprocess", "asyncio.create_subprocess_exec")
     name = call.text.rpartition(".")[2]
+    if call.text == "input" and "builtins.input" in set(names_of(call.callee)):
+        return Blocking("person", "asyncio.to_thread(input)")
     if name in {"result", "exception"} and call.callee is None and _is_of_a_pool(program, call):
         return Blocking("future", "asyncio.wrap_future")
     if name not in _FILES or call.is_awaited or "test" in call.caller.module.path or _has_async_paths(call.caller):
@@ -558,7 +565,7 @@ def _is_of_a_pool(program: Program, call: Call) -> bool:
     """Whether a result is asked of what a pool of threads or processes gave for a job: `pool.submit(job).result()`."""
     future: Any = call.node[1][1] if call.node[1][0] == "attr" else ()
     if future[:1] == ("name",):
-        given = [one[2] for one in assignments(call.caller.body()) if one[1] == (future,)]
+        given = [one[2] for one in of_kind(call.caller.body(), "assign") if one[1] == (future,)]
         future = given[0] if len(given) == 1 else ()
     if future[:1] != ("call",):
         return False
@@ -575,6 +582,9 @@ def _has_async_paths(function: Function) -> bool:
 def _is_for_a_thread(function: Function) -> bool:
     """Whether the name says that the function is meant to be run in a thread."""
     return any(word in function.name.lower() for word in ("sync", "blocking", "thread", "worker"))
+
+
+_TO_THREAD = 9  # the minor version of Python 3 that brought `asyncio.to_thread`
 
 
 def _fix_of_all(program: Program, calls: Sequence[Call]) -> Fix | None:
@@ -615,6 +625,8 @@ def _fix(program: Program, call: Call, found: Blocking) -> Fix | None:
         return None
     if library != "asyncio" and here.node.keywords:
         return None  # these threads take no keywords
+    if library == "asyncio" and program.oldest_python < _TO_THREAD:
+        return None
     thread = f"{library}.to_thread" if library == "asyncio" else f"{library}.to_thread.run_sync"
     has_arguments = here.node.args or here.node.keywords
     comma = "" if not has_arguments else "," if here.text[callee + 1].isspace() else ", "

@@ -10,20 +10,23 @@ How sure the fix is: none is offered; the lock may guard against real threads as
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from troth.analysis.facts.model import ASYNC, WAITS, assignments, body_of
+from troth.analysis.facts.model import ASYNC, WAITS, body_of
 from troth.analysis.facts.names import last_name
+from troth.analysis.facts.nodes import of_kind, walk
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.program.values import ClassObject, External, FunctionValue, Instance
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.queries.await_points import awaits_in
+from troth.analysis.semantics.queries.call_target import called_body
+from troth.analysis.semantics.values import ClassObject, External, FunctionValue, Instance
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program import Program
-    from troth.analysis.program.entities import Function, Module
-    from troth.analysis.program.values import Value
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.symbols import Function, Module
+    from troth.analysis.semantics.values import Value
 
 CASES = [
     Case(
@@ -61,7 +64,7 @@ _LOCKS = frozenset({"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition
 _HOMES = ("threading", "_thread", "multiprocessing")
 
 
-@rule("T605", "lock-held-over-await", cases=CASES)
+@rule("TR605", "lock-held-over-await", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Locks of threads that are held while something else runs on the loop."""
     for path in program.asked:
@@ -71,37 +74,40 @@ def check(program: Program) -> Iterator[Finding]:
         for index, facts in enumerate(module.facts.functions):
             if not (facts.flags & ASYNC and facts.flags & WAITS) or not facts.taken or facts.name.startswith("test"):
                 continue  # a test has its loop for itself
-            for entered, at in _held(body_of(facts)):
+            for entered, body, at in _held(body_of(facts)):
                 made = _maker(program, module, module.function(index), entered)
-                if made:
+                if made and not _never_suspends(program, module.function(index), body):
                     yield _told(program, module.function(index), entered, at, made)
 
 
-def _held(node: Any) -> Iterator[tuple[Node, At]]:
-    """What a plain `with` enters around an `await`, where it is a name or an attribute."""
-    if not isinstance(node, tuple) or not node:
-        return
-    if node[0] == "with" and node[1] is False and _waits(node[3]):
-        for entered, _ in node[2]:
-            if entered[0] in {"name", "attr"}:
-                yield entered, node[4]
-    if node[0] != "lambda":
-        for part in node:
-            yield from _held(part)
+def _held(body: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node, ...], At]]:
+    """What a plain `with` enters around an `await`, where it is a name or an attribute, and its body."""
+    for node in of_kind(body, "with"):
+        if not node[1] and _waits(node[3]):
+            for entered, _ in node[2]:
+                if entered[0] in {"name", "attr"}:
+                    yield entered, node[3], node[4]
 
 
-def _waits(node: Any) -> bool:
-    if not isinstance(node, tuple) or not node:
-        return False
-    if node[0] == "await" or (node[0] in ("for", "with") and node[1] is True):
-        return True
-    return node[0] != "lambda" and any(_waits(part) for part in node)
+def _never_suspends(program: Program, function: Function, body: tuple[Node, ...]) -> bool:
+    """Whether all that is awaited are methods of the project without a single `await`: no other task comes between."""
+    places = awaits_in(body)
+    callees = {call.at: call.callee for call in program.calling.of(function)} if places else {}
+    for at in places:
+        target = called_body(program, callees.get(at))
+        if target is None or not target[0].is_async or target[0].facts.flags & WAITS or target[0].facts.decorators:
+            return False
+    return bool(places)
+
+
+def _waits(body: tuple[Node, ...]) -> bool:
+    return any(node[0] == "await" or (node[0] in ("for", "with") and node[1]) for node in walk(body))
 
 
 def _maker(program: Program, module: Module, function: Function, entered: Node) -> str:
     """What made the lock, by its full name; empty where that is no lock of threads."""
     if entered[0] == "name":
-        for statement in assignments(function.body()):
+        for statement in of_kind(function.body(), "assign"):
             if entered in statement[1]:
                 made = statement[2]
                 value = program.static(module, function).value(made[1]) if made[0] == "call" else None
@@ -142,7 +148,7 @@ def _told(program: Program, function: Function, entered: Node, at: At, made: str
     else:
         what = "another task of the loop that wants it stops them all, and this one never goes on to let go"
     return tell_at(
-        program, "T605", "lock-held-over-await", function, (line, column, line, column + len("with")),
+        program, "TR605", "lock-held-over-await", function, (line, column, line, column + len("with")),
         f"`{written}` is held while this function waits: {what}", sure=False,
         reasons=(Reason(f"`{written}` is a `{made}`, which knows threads and no tasks"), Reason(f"`{function.qualname}` is `async def`", *function.place)),
         subject=written,

@@ -1,7 +1,7 @@
 """Loop in a running loop.
 
-What it finds: `asyncio.run`, `run_until_complete` and their like where a loop is running already: in an `async def`, or
-in a plain function that an `async def` calls.
+What it finds: `asyncio.run`, `run_until_complete` and their like where a loop is running already: in an `async def`, in
+a plain function that an `async def` calls, or in a cell of a notebook.
 Why it matters: it raises "cannot be called from a running event loop", and the coroutine it was given never runs. In a
 script it works; inside FastAPI, Jupyter or another coroutine it does not.
 How to repair: await the coroutine in the async function itself. Where the plain function has to stay plain, cross with
@@ -18,20 +18,21 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.incremental.project_queries import part, question
 from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.program.calling import names_of
-from troth.analysis.program.chains import Chains, chains_of
-from troth.analysis.program.parts import part, question
-from troth.analysis.program.testing import is_test
+from troth.analysis.rules._finding import span
+from troth.analysis.rules._syntax_position import standing
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.standing import standing
-from troth.analysis.rules.telling import span
+from troth.analysis.semantics.queries.call_chains import Chains, chains_of
+from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.resolve.test_files import is_test
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FileFacts
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
-    from troth.analysis.program.entities import Function
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_chains import Link
+    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.symbols import Function
 
 CASES = [
     Case(
@@ -93,33 +94,53 @@ CASES = [
 
 # A test that puts something else in the place of the loop: `monkeypatch.setattr(server.asyncio, "run", Mock())`.
 _REPLACED = re.compile(r"""["'](?:[\w.]+\.)?(?:run|run_until_complete|run_forever)["']""")
+NESTING = frozenset({"nest_asyncio", "nest_asyncio2"})  # packages that patch asyncio
 _ASKING = frozenset({"get_running_loop", "_get_running_loop", "is_running", "new_event_loop", "current_task"})
 
 
-@rule("T601", "loop-in-running-loop", cases=CASES)
+@rule("TR601", "loop-in-running-loop", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Loops started where one runs."""
     if _allows_nesting(program):
         return
-    chains = _chains(program)
-    for call in chains.direct():
+    for call in nested_starts(program):
+        message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"
+        yield Finding(
+            "TR601", "loop-in-running-loop", span(program, call.caller, call.at), message, "certain",
+            (why_a_loop_runs(call.caller, call),),
+            await_instead(program, call), call.caller.qualname, call.text,
+        )  # fmt: skip
+    for link in ways_to_nested_starts(program):
+        caller = link.call.caller
+        message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which raises because a loop is running already"
+        yield Finding(
+            "TR601", "loop-in-running-loop", span(program, caller, link.call.at), message, "likely",
+            (why_a_loop_runs(caller, link.call), *(link.rest or link).reasons()),
+            None, caller.qualname, link.call.text,
+        )  # fmt: skip
+
+
+def nested_starts(program: Program) -> Iterator[Call]:
+    """The calls that start a loop in an async function itself."""
+    for call in _chains(program).direct():
         if not _looks_whether_one_runs(call.caller) and not _is_of_another_kind(call):
-            message = f"`{call.text}(…)` is called while a loop is running: it raises, and the coroutine never runs"
-            yield Finding(
-                "T601", "loop-in-running-loop", span(program, call.caller, call.at), message, "certain",
-                (Reason(f"`{call.caller.qualname}` is `async def`, so a loop runs it", *call.caller.place),),
-                _await_instead(program, call), call.caller.qualname, call.text,
-            )  # fmt: skip
-    for link in chains.indirect():
+            yield call
+
+
+def ways_to_nested_starts(program: Program) -> Iterator[Link]:
+    """The calls in async functions that lead to a plain one that starts a loop."""
+    for link in _chains(program).indirect():
         caller = link.call.caller
         if is_test(caller.module.path) and _REPLACED.search(program.text(caller.module.path).cut(*caller.facts.at)):
             continue
-        message = f"`{link.call.text}(…)` leads to `{link.end.text}(…)`, which raises because a loop is running already"
-        yield Finding(
-            "T601", "loop-in-running-loop", span(program, caller, link.call.at), message, "likely",
-            (Reason(f"`{caller.qualname}` is `async def`, so a loop runs it", *caller.place), *(link.rest or link).reasons()),
-            None, caller.qualname, link.call.text,
-        )  # fmt: skip
+        yield link
+
+
+def why_a_loop_runs(function: Function, call: Call) -> Reason:
+    """The reason why there is a loop around a call."""
+    if function.index == 0:
+        return Reason("Jupyter runs the cells of a notebook in a loop", function.module.path, call.at[0])
+    return Reason(f"`{function.qualname}` is `async def`, so a loop runs it", *function.place)
 
 
 def _chains(program: Program) -> Chains:
@@ -129,7 +150,7 @@ def _chains(program: Program) -> Chains:
         return any(name in starters for name in names_of(call.callee))
 
     def make() -> Chains:
-        return Chains(program, "loops", starters, starts, stops=_asks, up_to=("return", "raise"))
+        return Chains(program, "loops", starters, starts, stops=_asks, up_to=("return", "raise"), cells=True)
 
     return chains_of(program, "loops", make)
 
@@ -140,8 +161,12 @@ def _reaching(program: Program) -> set[str]:
 
 
 def _looks_whether_one_runs(function: Function) -> bool:
-    """In `async def` a loop runs whatever loop is made or fetched; only a branch on `is_running` is never taken."""
-    return any(callee.rpartition(".")[2] == "is_running" for callee in function.facts.calls)
+    """In `async def` a loop runs whatever loop is made or fetched; only a branch on `is_running` is never taken.
+
+    A notebook whose cells ask for the running loop may be meant to run as a script, too.
+    """
+    asking = {"is_running"} if function.index else {"is_running", "get_running_loop", "_get_running_loop"}
+    return any(callee.rpartition(".")[2] in asking for callee in function.facts.calls)
 
 
 def _is_of_another_kind(call: Call) -> bool:
@@ -157,7 +182,7 @@ def _allows_nesting(program: Program) -> bool:
 
 @part("nested loops")
 def _nests(file: FileFacts) -> bool:
-    return any(one.module == "nest_asyncio" for one in file.imports)
+    return any(one.module in NESTING for one in file.imports)
 
 
 def _asks(function: Function) -> bool:
@@ -165,7 +190,8 @@ def _asks(function: Function) -> bool:
     return any(callee.rpartition(".")[2] in _ASKING for callee in function.facts.calls)
 
 
-def _await_instead(program: Program, call: Call) -> Fix | None:
+def await_instead(program: Program, call: Call) -> Fix | None:
+    """The fix that awaits the coroutine in the place of the call that starts a loop for it."""
     if call.text not in {"asyncio.run", "run"} and not call.text.endswith(".run_until_complete"):
         return None
     here = standing(program, call.caller.module.path, call.at)

@@ -14,15 +14,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.program.calling import names_of
-from troth.analysis.program.threads import tasks_in_threads
-from troth.analysis.program.values import Coroutine
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.queries.thread_targets import tasks_in_threads
+from troth.analysis.semantics.values import Coroutine
 
 if TYPE_CHECKING:
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_graph import Call
 
 CASES = [
     Case(
@@ -69,7 +69,7 @@ _NEEDING = frozenset(
 )
 
 
-@rule("T604", "task-from-thread", cases=CASES)
+@rule("TR604", "task-from-thread", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Tasks made where no loop runs."""
     asked = frozenset(program.asked)
@@ -93,5 +93,5 @@ def _told(program: Program, call: Call, start: Call) -> Finding:
     message = f"`{call.text}(…)` needs a running loop, and `{call.caller.qualname}` runs in a thread that has none: it raises RuntimeError"
     reason = Reason(f"`{start.text}(…)` starts the thread that leads here", start.caller.module.path, start.at[0])
     return tell_at(
-        program, "T604", "task-from-thread", call.caller, call.at, message, sure=False, reasons=(reason,), subject=call.text,
+        program, "TR604", "task-from-thread", call.caller, call.at, message, sure=False, reasons=(reason,), subject=call.text,
     )  # fmt: skip

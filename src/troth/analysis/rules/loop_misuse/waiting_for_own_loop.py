@@ -10,20 +10,21 @@ How sure the fix is: `await` does what was meant; it is sure where the loop is f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import body_of
 from troth.analysis.facts.names import last_name
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.program.chains import plain_target
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.queries.call_chains import plain_target
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FunctionFacts, Node
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
-    from troth.analysis.program.entities import Function
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.symbols import Function
 
 CASES = [
     Case(
@@ -64,7 +65,7 @@ CASES = [
 _OWN = frozenset({"get_running_loop", "get_event_loop"})
 
 
-@rule("T603", "waiting-for-own-loop", cases=CASES)
+@rule("TR603", "waiting-for-own-loop", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Results that wait for the loop that waits for them."""
     for path in program.asked:
@@ -86,10 +87,10 @@ def _waits(facts: FunctionFacts) -> Iterator[tuple[Node, Node, Node]]:
     body = body_of(facts)
     bound = {
         _written(statement[1][0]): statement[2]
-        for statement in _nodes(body, "assign")
+        for statement in of_kind(body, "assign")
         if statement[2][0] == "call" and _written(statement[1][0])
     }
-    for node in _nodes(body, "call"):
+    for node in of_kind(body, "call", skip=("lambda",)):
         callee = node[1]
         if callee[0] == "attr" and callee[2] == "result":
             base = bound.get(_written(callee[1]), callee[1])
@@ -128,24 +129,13 @@ def _given(call: Call, target: Function, wanted: str) -> Iterator[Node]:
     """What a call gives to a parameter, by way of a variable or not."""
     shift = 1 if target.owner is not None and not target.decorated_with("staticmethod") else 0
     places = [param[0] for param in target.facts.params if param[3] in {"", "/"}][shift:]
-    bound = {_written(statement[1][0]): statement[2] for statement in _nodes(call.caller.body(), "assign")}
+    bound = {_written(statement[1][0]): statement[2] for statement in of_kind(call.caller.body(), "assign")}
     for position, node in enumerate(call.node[2]):
         if position < len(places) and places[position] == wanted:
             yield bound.get(_written(node), node)
     for keyword, node in call.node[3]:
         if keyword == wanted:
             yield bound.get(_written(node), node)
-
-
-def _nodes(node: Any, tag: str) -> Iterator[Node]:
-    if not isinstance(node, tuple) or not node:
-        return
-    if node[0] == tag and len(node) > 2:
-        yield node
-    if node[0] == "lambda":
-        return
-    for part in node:
-        yield from _nodes(part, tag)
 
 
 def _told(program: Program, function: Function, node: Node, start: Node, helper: Function | None = None) -> Finding:
@@ -158,7 +148,7 @@ def _told(program: Program, function: Function, node: Node, start: Node, helper:
         Reason("the coroutine is given to the loop here", (helper or function).module.path, start[-1][0]),
     )
     return tell_at(
-        program, "T603", "waiting-for-own-loop", function, node[-1], message, sure=True, reasons=reasons,
+        program, "TR603", "waiting-for-own-loop", function, node[-1], message, sure=True, reasons=reasons,
         fix=_fix(program, function, node, start) if helper is None else None, subject="result",
     )  # fmt: skip
 

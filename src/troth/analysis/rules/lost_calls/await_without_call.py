@@ -12,18 +12,18 @@ import ast
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Fix
-from troth.analysis.program.entities import Function
-from troth.analysis.program.incidents import incidents_of
+from troth.analysis.rules._finding import tell
+from troth.analysis.rules._syntax_position import standing
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.standing import standing
-from troth.analysis.rules.telling import tell
+from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
-    from troth.analysis.program.sites import Incident
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.walk.incident import Incident
 
 CASES = [
     Case(
@@ -53,7 +53,7 @@ CASES = [
 ]
 
 
-@rule("T118", "await-without-call", cases=CASES)
+@rule("TR118", "await-without-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine functions under `await`."""
     for incident in incidents_of(program, "not called"):
@@ -61,7 +61,7 @@ def check(program: Program) -> Iterator[Finding]:
         message = f"`{name}` is awaited without being called: `await` raises TypeError here and `{name}` never runs"
         if incident.detail:
             message = f"`{incident.detail}` wants a coroutine and gets the function `{name}`, which was not called: it raises TypeError here and `{name}` never runs"
-        yield tell(program, "T118", "await-without-call", incident, message, fix=_called(program, incident))
+        yield tell(program, "TR118", "await-without-call", incident, message, fix=_called(program, incident))
 
 
 def _called(program: Program, incident: Incident) -> Fix | None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.program.incidents import lost_by_decorators
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.semantics.walk.incident_queries import lost_by_decorators
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case(
@@ -42,7 +42,7 @@ CASES = [
 ]
 
 
-@rule("T120", "call-lost-by-decorator", cases=CASES)
+@rule("TR120", "call-lost-by-decorator", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async functions whose decorator drops their coroutine."""
     for function, decorator in lost_by_decorators(program):
@@ -50,7 +50,7 @@ def check(program: Program) -> Iterator[Finding]:
         path, at = decorator.place
         width = len("async def ") + len(function.name)
         yield Finding(
-            "T120",
+            "TR120",
             "call-lost-by-decorator",
             program.span(function.module.path, (line, column, line, column + width)),
             f"the wrapper of `{decorator.name}` calls `{function.name}` and drops its coroutine, so its body never runs",

@@ -14,20 +14,33 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Fix
 from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.program.entities import Function
-from troth.analysis.program.incidents import incidents_of
-from troth.analysis.program.ledger import TAKES_A_FUNCTION
+from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import await_fix, call_text, tell
+from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.walk.awaitable_states import NEEDS_A_STAR, TAKES_A_FUNCTION
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
-    from troth.analysis.program.sites import Incident
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.walk.incident import Incident
 
 CASES = [
+    Case(
+        "a list of them for `gather`, without a star",
+        bad="import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather([f()])  # here\n",
+    ),
+    Case(
+        "a generator of them for `gather`, without a star",
+        bad="import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather(f() for _ in range(2))  # here\n",
+    ),
+    Case(
+        "collections of them for `gather`, with a star",
+        good="import asyncio\nasync def f(): ...\nasync def main():\n    await asyncio.gather(*[f(), f()])\n"
+        "    await asyncio.gather(*(f() for _ in range(2)))\n    jobs = [f()]\n    await asyncio.gather(f(), *jobs)\n",
+    ),
     Case(
         "annotated otherwise",
         bad="async def load(): ...\ndef show(name: str): ...\nasync def main():\n    show(load())  # here\n",
@@ -96,7 +109,7 @@ CASES = [
 _SEVERAL = 3  # files that do the same do so on purpose
 
 
-@rule("T108", "coroutine-as-argument", cases=CASES)
+@rule("TR108", "coroutine-as-argument", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine given to something that never awaits it."""
     for incident in incidents_of(program, "argument", "handed over", "returned inside"):
@@ -110,7 +123,9 @@ def check(program: Program) -> Iterator[Finding]:
         message = f"`{call}` is given as a coroutine to {incident.detail}: `{incident.site.target_name}` never runs"
         takes_a_function = incident.detail.endswith(TAKES_A_FUNCTION)
         fix = _uncalled(program, incident) if takes_a_function else await_fix(program, incident)
-        yield tell(program, "T108", "coroutine-as-argument", incident, message, fix=fix)
+        if incident.detail == NEEDS_A_STAR:
+            fix = None  # with results inside, it would be refused as well
+        yield tell(program, "TR108", "coroutine-as-argument", incident, message, fix=fix)
 
 
 def _is_handed_on_by_most(program: Program, incident: Incident) -> bool:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
+from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import await_fix, call_text, tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case(
@@ -55,11 +55,11 @@ CASES = [
 ]
 
 
-@rule("T104", "coroutine-as-condition", cases=CASES)
+@rule("TR104", "coroutine-as-condition", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine as a condition."""
     for incident in incidents_of(program, "condition"):
         call = call_text(program, incident)
         message = f"`{call}` is a coroutine, which is always true: the condition decides nothing and `{incident.site.target_name}` never runs"
         fix = await_fix(program, incident)
-        yield tell(program, "T104", "coroutine-as-condition", incident, message, fix=fix)
+        yield tell(program, "TR104", "coroutine-as-condition", incident, message, fix=fix)

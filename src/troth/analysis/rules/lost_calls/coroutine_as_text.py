@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
+from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import await_fix, call_text, tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case(
@@ -34,11 +34,11 @@ CASES = [
 ]
 
 
-@rule("T107", "coroutine-as-text", cases=CASES)
+@rule("TR107", "coroutine-as-text", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine turned into text."""
     for incident in incidents_of(program, "text"):
         call = call_text(program, incident)
         message = f"`{call}` is turned into text as a coroutine object ({incident.detail}): `{incident.site.target_name}` never runs"
         fix = await_fix(program, incident)
-        yield tell(program, "T107", "coroutine-as-text", incident, message, fix=fix)
+        yield tell(program, "TR107", "coroutine-as-text", incident, message, fix=fix)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
+from troth.analysis.rules._finding import call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import call_text, tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case(
@@ -35,7 +35,7 @@ CASES = [
 ]
 
 
-@rule("T103", "coroutine-awaited-on-one-path", cases=CASES)
+@rule("TR103", "coroutine-awaited-on-one-path", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines that only some paths await."""
     for incident in incidents_of(program, "sometimes awaited"):
@@ -44,4 +44,4 @@ def check(program: Program) -> Iterator[Finding]:
             f"`{incident.variable}` holds the coroutine of `{call}`, which one path awaits and another forgets: "
             f"there `{incident.site.target_name}` never runs"
         )
-        yield tell(program, "T103", "coroutine-awaited-on-one-path", incident, message)
+        yield tell(program, "TR103", "coroutine-awaited-on-one-path", incident, message)

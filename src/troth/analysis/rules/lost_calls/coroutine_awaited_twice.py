@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
+from troth.analysis.rules._finding import tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case("twice", bad="async def f(): ...\nasync def main():\n    x = f()\n    await x\n    await x  # here\n"),
@@ -31,7 +31,7 @@ CASES = [
 ]
 
 
-@rule("T111", "coroutine-awaited-twice", cases=CASES)
+@rule("TR111", "coroutine-awaited-twice", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines that are awaited again."""
     for incident in incidents_of(program, "twice"):
@@ -39,4 +39,4 @@ def check(program: Program) -> Iterator[Finding]:
             f"`{incident.variable}` was awaited before: the coroutine of `{incident.site.callee}(…)` runs once, "
             "and awaiting it again raises RuntimeError"
         )
-        yield tell(program, "T111", "coroutine-awaited-twice", incident, message)
+        yield tell(program, "TR111", "coroutine-awaited-twice", incident, message)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
+from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import await_fix, call_text, tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case(
@@ -31,7 +31,7 @@ CASES = [
 ]
 
 
-@rule("T105", "coroutine-compared", cases=CASES)
+@rule("TR105", "coroutine-compared", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine compared."""
     for incident in incidents_of(program, "comparison"):
@@ -40,4 +40,4 @@ def check(program: Program) -> Iterator[Finding]:
             f"`{call}` is compared as a coroutine object, not by its result: `{incident.site.target_name}` never runs"
         )
         fix = await_fix(program, incident)
-        yield tell(program, "T105", "coroutine-compared", incident, message, fix=fix)
+        yield tell(program, "TR105", "coroutine-compared", incident, message, fix=fix)

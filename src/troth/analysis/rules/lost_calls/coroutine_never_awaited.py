@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
+from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import await_fix, call_text, tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case(
@@ -72,7 +72,7 @@ CASES = [
 ]
 
 
-@rule("T102", "coroutine-never-awaited", cases=CASES)
+@rule("TR102", "coroutine-never-awaited", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines that variables hold to the end."""
     for incident in incidents_of(program, "never awaited"):
@@ -85,4 +85,4 @@ def check(program: Program) -> Iterator[Finding]:
             f"`{incident.variable}` holds the coroutine of `{call}` and nobody awaits it, "
             f"so `{incident.site.target_name}` never runs"
         )
-        yield tell(program, "T102", "coroutine-never-awaited", incident, message, fix=await_fix(program, incident))
+        yield tell(program, "TR102", "coroutine-never-awaited", incident, message, fix=await_fix(program, incident))

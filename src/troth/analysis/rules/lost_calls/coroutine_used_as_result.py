@@ -10,17 +10,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
+from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import await_fix, call_text, tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
+    Case(
+        "`send` that is awaited is not that of a coroutine",
+        bad="class Channel:\n    async def send(self, text): ...\nasync def channel() -> Channel: ...\n"
+        "async def main():\n    await channel().send('x')  # here\n",
+    ),
+    Case("`yield from` a coroutine", bad="async def rows(): ...\ndef main():\n    yield from rows()  # here\n"),
+    Case("an item of a coroutine is set", bad="async def load(): ...\ndef main():\n    load()['a'] = 1  # here\n"),
+    Case("spread into a dict", bad="async def load(): ...\ndef main():\n    print({**load()})  # here\n"),
+    Case(
+        "methods that coroutines have too",
+        good="async def load(): ...\ndef main():\n    made = load()\n    made.close()\n    other = load()\n    other.send(None)\n"
+        "    load().close()\n",
+    ),
+    Case(
+        "`yield from` in a coroutine of the old kind",
+        good="import types\nasync def rows(): ...\n@types.coroutine\ndef main():\n    yield from rows()\n",
+    ),
+    Case("what a dict is made of", good="async def load(): ...\nasync def main():\n    print({**await load()})\n"),
     Case(
         "an attribute",
         bad="async def load(): ...\nasync def main():\n    return load().name  # here\n",
@@ -67,7 +85,7 @@ _SAYS = {
 }
 
 
-@rule("T106", "coroutine-used-as-result", cases=CASES)
+@rule("TR106", "coroutine-used-as-result", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines taken for what they would give."""
     for incident in incidents_of(program, *_SAYS):
@@ -76,4 +94,4 @@ def check(program: Program) -> Iterator[Finding]:
         call = call_text(program, incident)
         message = f"`{call}` {_SAYS[incident.kind]} before it is awaited: `{incident.site.target_name}` never runs"
         fix = await_fix(program, incident)
-        yield tell(program, "T106", "coroutine-used-as-result", incident, message, fix=fix)
+        yield tell(program, "TR106", "coroutine-used-as-result", incident, message, fix=fix)

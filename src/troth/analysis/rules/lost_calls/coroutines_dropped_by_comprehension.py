@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
+from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import await_fix, call_text, tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case(
@@ -32,11 +32,11 @@ CASES = [
 ]
 
 
-@rule("T119", "coroutines-dropped-by-comprehension", cases=CASES)
+@rule("TR119", "coroutines-dropped-by-comprehension", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Comprehensions that make coroutines for nobody."""
     for incident in incidents_of(program, "dropped in comprehension"):
         call = call_text(program, incident)
         message = f"`{call}` makes a coroutine for every item and all are dropped, so `{incident.site.target_name}` never runs"
         fix = await_fix(program, incident)
-        yield tell(program, "T119", "coroutines-dropped-by-comprehension", incident, message, fix=fix)
+        yield tell(program, "TR119", "coroutines-dropped-by-comprehension", incident, message, fix=fix)

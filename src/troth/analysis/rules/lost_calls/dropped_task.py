@@ -4,24 +4,24 @@ What it finds: `asyncio.create_task(…)`, `ensure_future(…)` or `gather(…)`
 Why it matters: the event loop holds tasks weakly, so the work may be collected half done, and its errors reach nobody.
 How to repair: keep the task until it is done, await it, or use a task group.
 How sure the fix is: likely; it keeps the task in a set that the class or the module has for tasks, or in a new one, and
-awaits a `gather`. Whether somebody should rather wait for the work, or for its errors, only you know.
+awaits a `gather`. What a thread was given is awaited only where nothing follows: it may end only through what does. Whether somebody should rather wait for the work, or for its errors, only you know.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
-from troth.analysis.program.threads import tasks_in_threads
-from troth.analysis.rules.keeping import keep_fix
+from troth.analysis.rules._finding import call_text, tell
+from troth.analysis.rules._fixes.keep_task import keep_fix
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import call_text, tell
+from troth.analysis.semantics.queries.thread_targets import tasks_in_threads
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 _HOME = "_background_tasks: set[asyncio.Task[object]] = set()  # the loop itself holds tasks only weakly"
 CASES = [
@@ -60,6 +60,13 @@ CASES = [
         fixed="async def save(loop, path):\n    await loop.run_in_executor(None, path.touch)  # here\n",
     ),
     Case(
+        "an executor whose work only ends further down",
+        bad="import asyncio\nasync def serve(loop, ready):\n    loop.run_in_executor(None, ready.wait)  # here\n    ready.set()\n",
+        fixed="import asyncio\n\n_background_work: set[asyncio.Future[object]] = set()  # the loop itself holds futures only weakly\n\n"
+        "async def serve(loop, ready):\n    work = loop.run_in_executor(None, ready.wait)  # here\n    _background_work.add(work)\n"
+        "    work.add_done_callback(_background_work.discard)\n    ready.set()\n",
+    ),
+    Case(
         "an executor, in a plain function", good="def save(loop, path):\n    loop.run_in_executor(None, path.touch)\n"
     ),
     Case(
@@ -73,7 +80,7 @@ CASES = [
 ]
 
 
-@rule("T112", "dropped-task", cases=CASES)
+@rule("TR112", "dropped-task", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Tasks that nobody holds."""
     for incident in incidents_of(program, "dropped task"):
@@ -86,4 +93,4 @@ def check(program: Program) -> Iterator[Finding]:
             if incident.site.promise == "task" or incident.site.callee.endswith(("gather", "shield"))
             else f"nobody waits for what `{call}` returns: its result is lost, and its errors reach nobody"
         )
-        yield tell(program, "T112", "dropped-task", incident, message, fix=keep_fix(program, incident))
+        yield tell(program, "TR112", "dropped-task", incident, message, fix=keep_fix(program, incident))

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
+from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import await_fix, call_text, tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case(
@@ -33,7 +33,7 @@ CASES = [
 ]
 
 
-@rule("T113", "masked-lost-call", cases=CASES)
+@rule("TR113", "masked-lost-call", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Misused coroutines whose error nobody would see."""
     kinds = ("attribute", "subscript", "iteration", "async iteration", "arithmetic", "unpacking")
@@ -46,4 +46,4 @@ def check(program: Program) -> Iterator[Finding]:
             f"`{incident.site.target_name}` never runs and nobody notices"
         )
         fix = await_fix(program, incident)
-        yield tell(program, "T113", "masked-lost-call", incident, message, fix=fix)
+        yield tell(program, "TR113", "masked-lost-call", incident, message, fix=fix)

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
-from troth.analysis.rules.asynchronous import async_for_fix
+from troth.analysis.rules._finding import call_text, tell
+from troth.analysis.rules._fixes.async_block import async_for_fix
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import call_text, tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case(
@@ -67,13 +67,25 @@ CASES = [
         good="class Pages:\n    def __iter__(self): ...\n    def __aiter__(self):\n        return self\n    async def __anext__(self): ...\nasync def main(pages: Pages):\n    for p in pages:\n        print(p)\n",
     ),
     Case(
+        "given to a builtin that loops",
+        bad="async def pages():\n    yield 1\nasync def main():\n    return sorted(pages())  # here\n",
+    ),
+    Case(
+        "made a list of by a variable",
+        bad="async def pages():\n    yield 1\nasync def main():\n    found = pages()  # here\n    return list(found)\n",
+    ),
+    Case(
+        "builtins for async iterators",
+        good="async def pages():\n    yield 1\nasync def main():\n    found = pages()\n    async for p in aiter(found):\n        print(p)\n",
+    ),
+    Case(
         "async for",
         good="async def pages():\n    yield 1\nasync def main():\n    async for p in pages():\n        print(p)\n",
     ),
 ]
 
 
-@rule("T116", "plain-for-over-async-generator", cases=CASES)
+@rule("TR116", "plain-for-over-async-generator", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async generators under a plain `for`."""
     for incident in incidents_of(program, "plain for"):
@@ -83,5 +95,5 @@ def check(program: Program) -> Iterator[Finding]:
             what = f"`{call_text(program, incident)}` is an async generator"
         message = f"{what}: a plain loop over it raises TypeError before its first turn"
         yield tell(
-            program, "T116", "plain-for-over-async-generator", incident, message, fix=async_for_fix(program, incident)
+            program, "TR116", "plain-for-over-async-generator", incident, message, fix=async_for_fix(program, incident)
         )

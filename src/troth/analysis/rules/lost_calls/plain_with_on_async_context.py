@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
-from troth.analysis.rules.asynchronous import async_with_fix
+from troth.analysis.rules._finding import tell
+from troth.analysis.rules._fixes.async_block import async_with_fix
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case(
@@ -60,10 +60,10 @@ CASES = [
 ]
 
 
-@rule("T117", "plain-with-on-async-context", cases=CASES)
+@rule("TR117", "plain-with-on-async-context", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async contexts under a plain `with`."""
     for incident in incidents_of(program, "plain with"):
         message = f"`{incident.site.callee}` is an async context: a plain `with` raises here and enters nothing"
         fix = async_with_fix(program, incident)
-        yield tell(program, "T117", "plain-with-on-async-context", incident, message, fix=fix)
+        yield tell(program, "TR117", "plain-with-on-async-context", incident, message, fix=fix)

@@ -1,27 +1,32 @@
 """Coroutine returned from `async def` without being awaited.
 
-What it finds: `return f()` in an `async def` where `f()` makes a coroutine.
+What it finds: `return f()` in an `async def` where `f()` makes a coroutine, and in a plain `def` that is annotated with the
+result and that nobody awaits.
 Why it matters: whoever awaits this function gets a coroutine instead of the result, and mostly drops it there.
-How sure the fix is: sure where the annotation or another `return` shows that a result is meant; likely otherwise.
+How sure the fix is: sure where the annotation or another `return` shows that a result is meant, or where all who call the
+function await it once; likely otherwise.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.consumers import mentions_awaitable
-from troth.analysis.program.entities import Function
-from troth.analysis.program.incidents import incidents_of, returned_on_purpose
-from troth.analysis.program.testing import is_test
+from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import await_fix, call_text, tell
+from troth.analysis.semantics.resolve.references import mentioned
+from troth.analysis.semantics.resolve.test_files import is_test
+from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.values import FunctionValue, members_of
+from troth.analysis.semantics.walk.coroutine_sinks import mentions_awaitable
+from troth.analysis.semantics.walk.incident_queries import incidents_of, returned_on_purpose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
-    from troth.analysis.program.sites import Site
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.walk.incident import Site
 
 CASES = [
     Case(
@@ -36,6 +41,30 @@ CASES = [
     Case(
         "annotated with an awaitable",
         good="from collections.abc import Awaitable\nasync def load(): ...\nasync def main() -> Awaitable[None]:\n    return load()\n",
+    ),
+    Case(
+        "from a plain function that is annotated with the result",
+        bad="async def load() -> int: ...\ndef count() -> int:\n    return load()  # here\n",
+    ),
+    Case(
+        "from a plain function with the wrong annotation, which is awaited",
+        good="async def load() -> int: ...\ndef count() -> int:\n    return load()\nasync def main():\n    return await count()\n",
+    ),
+    Case(
+        "from a plain function under a decorator that may run it",
+        good="from somewhere import runs\nasync def load() -> int: ...\n@runs\ndef count() -> int:\n    return load()\n",
+    ),
+    Case(
+        "from a plain function that says so",
+        good="from typing import Any\nasync def load() -> int: ...\ndef count() -> object:\n    return load()\ndef other() -> Any:\n    return load()\n",
+    ),
+    Case(
+        "from a plain route of FastAPI",
+        bad="from fastapi import FastAPI\napp = FastAPI()\nasync def load(): ...\n@app.get('/')\ndef count():\n    return load()  # here\n",
+    ),
+    Case(
+        "from an async route, awaited",
+        good="from fastapi import FastAPI\napp = FastAPI()\nasync def load(): ...\n@app.get('/')\nasync def count():\n    return await load()\n",
     ),
     Case("from a plain function", good="async def load(): ...\ndef main():\n    return load()\n"),
     Case(
@@ -65,7 +94,25 @@ def _is_staged(site: Site) -> bool:
     return is_inner and is_test(site.function.module.path)
 
 
-@rule("T109", "returned-coroutine", cases=CASES)
+def _is_awaited_once(program: Program, site: Site) -> bool:
+    """Whether the function around it is called in the project, always under an `await`, and never handed around."""
+    around = site.function
+    if around.facts.decorators or mentioned(program, {around.name}):
+        return False
+    calls = [
+        call
+        for caller in program.calling.functions_naming({around.name})
+        for call in program.calling.of(caller)
+        if call.text.rpartition(".")[2] == around.name
+    ]
+    return bool(calls) and all(call.is_awaited and _is_of(call, around) for call in calls)
+
+
+def _is_of(call: Call, function: Function) -> bool:
+    return any(isinstance(one, FunctionValue) and one.function is function for one in members_of(call.callee))
+
+
+@rule("TR109", "returned-coroutine", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines that async functions return."""
     for incident in incidents_of(program, "returned"):
@@ -78,10 +125,20 @@ def check(program: Program) -> Iterator[Finding]:
             continue
         if verdict == "perhaps":
             incident.sure = False
+        fix = await_fix(program, incident)
+        if fix is not None and fix.safety == "likely" and fix.is_resolved and _is_awaited_once(program, incident.site):
+            fix = fix._replace(safety="sure")
         call = call_text(program, incident)
         around = incident.site.function.qualname
+        if not incident.site.function.is_async:
+            message = (
+                f"`{around}` is called for a result and returns the coroutine of `{call}`: "
+                f"nobody awaits it, and `{incident.site.target_name}` never runs"
+            )
+            yield tell(program, "TR109", "returned-coroutine", incident, message)
+            continue
         message = (
             f"`{around}` returns the coroutine of `{call}` instead of its result: whoever awaits `{around}` "
             f"gets a coroutine, and `{incident.site.target_name}` never runs"
         )
-        yield tell(program, "T109", "returned-coroutine", incident, message, fix=await_fix(program, incident))
+        yield tell(program, "TR109", "returned-coroutine", incident, message, fix=fix)

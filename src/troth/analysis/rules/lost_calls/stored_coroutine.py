@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import stored_incidents
+from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import await_fix, call_text, tell
+from troth.analysis.semantics.walk.incident_queries import stored_incidents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case(
@@ -40,7 +40,7 @@ CASES = [
 ]
 
 
-@rule("T110", "stored-coroutine", cases=CASES)
+@rule("TR110", "stored-coroutine", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines kept in attributes."""
     for incident in stored_incidents(program):
@@ -50,4 +50,4 @@ def check(program: Program) -> Iterator[Finding]:
             f"`{incident.site.target_name}` never runs"
         )
         fix = await_fix(program, incident, safety="likely")
-        yield tell(program, "T110", "stored-coroutine", incident, message, fix=fix)
+        yield tell(program, "TR110", "stored-coroutine", incident, message, fix=fix)

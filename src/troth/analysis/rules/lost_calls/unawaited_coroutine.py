@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
+from troth.analysis.rules._finding import await_fix, call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import await_fix, call_text, tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case(
@@ -120,10 +120,10 @@ CASES = [
 ]
 
 
-@rule("T101", "unawaited-coroutine", cases=CASES)
+@rule("TR101", "unawaited-coroutine", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutines dropped as statements."""
     for incident in incidents_of(program, "dropped"):
         call = call_text(program, incident)
         message = f"`{call}` makes a coroutine and drops it, so `{incident.site.target_name}` never runs"
-        yield tell(program, "T101", "unawaited-coroutine", incident, message, fix=await_fix(program, incident))
+        yield tell(program, "TR101", "unawaited-coroutine", incident, message, fix=await_fix(program, incident))

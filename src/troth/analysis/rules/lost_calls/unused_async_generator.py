@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from troth.analysis.program.incidents import incidents_of
+from troth.analysis.rules._finding import call_text, tell
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import call_text, tell
+from troth.analysis.semantics.walk.incident_queries import incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from troth.analysis.findings import Finding
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 CASES = [
     Case("dropped", bad="async def pages():\n    yield 1\nasync def main():\n    pages()  # here\n"),
@@ -34,7 +34,7 @@ CASES = [
 ]
 
 
-@rule("T114", "unused-async-generator", cases=CASES)
+@rule("TR114", "unused-async-generator", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async generators and contexts that are made for nothing."""
     for incident in incidents_of(program, "dropped generator", "dropped context", "never awaited"):
@@ -43,4 +43,4 @@ def check(program: Program) -> Iterator[Finding]:
         call = call_text(program, incident)
         how = "enters" if incident.site.promise == "context" else "iterates"
         message = f"nobody {how} what `{call}` makes, so the body of `{incident.site.target_name}` never runs"
-        yield tell(program, "T114", "unused-async-generator", incident, message)
+        yield tell(program, "TR114", "unused-async-generator", incident, message)

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Finding, Reason, Span
-from troth.analysis.program.entities import Class
-from troth.analysis.program.needless import of_surfaces
-from troth.analysis.program.testing import is_test
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.semantics.queries.needless_async import of_surfaces
+from troth.analysis.semantics.resolve.test_files import is_test
+from troth.analysis.semantics.symbols import Class
 
 if TYPE_CHECKING:
-    from troth.analysis.program import Program
-    from troth.analysis.program.needless import Needless
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.needless_async import Needless
 
 _MOST = 10  # calls that await for each that does not
 _FEWEST = 2
@@ -87,7 +87,7 @@ CASES = [
 ]
 
 
-@rule("T302", "async-surface-without-waiting", cases=CASES)
+@rule("TR302", "async-surface-without-waiting", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Classes that are async and never wait."""
     by_class: dict[Class, list[Needless]] = defaultdict(list)
@@ -108,7 +108,7 @@ def check(program: Program) -> Iterator[Finding]:
         names = ", ".join(f"`{one.function.name}`" for one in found)
         side = f"its {len(plain)} plain methods are the consistent side" if plain else "nothing in it needs to be async"
         yield Finding(
-            "T302",
+            "TR302",
             "async-surface-without-waiting",
             Span(path, line, 1, line, 1 + len("class")),
             f"none of the async methods of `{cls.name}` ever waits ({names}): {side}; {calls} awaits would go",

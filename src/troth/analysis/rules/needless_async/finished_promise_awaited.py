@@ -14,18 +14,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import ASYNC, GENERATOR, body_of
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.program.entities import Function
-from troth.analysis.program.generic import GENERIC
-from troth.analysis.program.parts import part
-from troth.analysis.program.values import FunctionValue, members_of
+from troth.analysis.incremental.project_queries import part
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.evidence.common_method_names import GENERIC
+from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.values import FunctionValue, members_of
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import FileFacts, FunctionFacts, Node
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
+    from troth.analysis.facts.model import FileFacts, FunctionFacts
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_graph import Call
 
 CASES = [
     Case(
@@ -52,7 +53,7 @@ CASES = [
 ]
 
 
-@rule("T304", "finished-promise-awaited", cases=CASES)
+@rule("TR304", "finished-promise-awaited", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Awaits of what is there already."""
     finished: dict[str, list[Function]] = {}
@@ -79,7 +80,7 @@ def _finished_in(file: FileFacts) -> list[int]:
 def _is_finished(facts: FunctionFacts) -> bool:
     if facts.flags & (ASYNC | GENERATOR) or facts.decorators:
         return False
-    returned = list(_returned(body_of(facts)))
+    returned = [node[1] for node in of_kind(body_of(facts), "return")]
     return bool(returned) and all(
         node is not None
         and node[0] == "call"
@@ -88,16 +89,6 @@ def _is_finished(facts: FunctionFacts) -> bool:
         and node[1][1] == ("name", "defer")
         for node in returned
     )
-
-
-def _returned(node: object) -> Iterator[Node | None]:
-    if not isinstance(node, tuple) or not node or node[0] == "lambda":
-        return
-    if node[0] == "return":
-        yield node[1]
-        return
-    for one in node:
-        yield from _returned(one)
 
 
 def _judge(program: Program, call: Call, finished: dict[str, list[Function]]) -> Iterator[Finding]:
@@ -115,7 +106,7 @@ def _told(program: Program, call: Call, function: Function) -> Finding:
     reason = Reason(f"`{function.qualname}` returns `defer.succeed(…)` and nothing else", *function.place)
     return tell_at(
         program,
-        "T304",
+        "TR304",
         "finished-promise-awaited",
         call.caller,
         call.at,

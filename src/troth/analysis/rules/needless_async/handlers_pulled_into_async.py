@@ -4,7 +4,7 @@ What it finds: a place that picks a handler at run time and awaits it (`await ha
 methods found with `getattr`), where at least three handlers are async for that reason alone and never wait.
 Why it matters: one await makes all of them async, and each is a call that can be lost.
 How to repair: await only what can be awaited, `result = handler(message)` and `if inspect.isawaitable(result): await
-result`; then the handlers that never wait can be plain functions. `troth check --select T301` lists them.
+result`; then the handlers that never wait can be plain functions. `troth check --select TR301` lists them.
 How sure the fix is: likely, because it touches many functions at once: the dispatcher takes both colors, and those of its
 handlers that nobody else mentions become plain.
 """
@@ -16,17 +16,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.program.dispatch import dispatchers_in, dispatchers_of
-from troth.analysis.program.needless import pulled
-from troth.analysis.program.testing import is_test
-from troth.analysis.rules.freeing import dispatch_fix
+from troth.analysis.rules._finding import span
+from troth.analysis.rules._fixes.make_sync import dispatch_fix
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import span
+from troth.analysis.semantics.queries.dispatch import dispatchers_in, dispatchers_of
+from troth.analysis.semantics.queries.needless_async import pulled
+from troth.analysis.semantics.resolve.test_files import is_test
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At
-    from troth.analysis.program import Program
-    from troth.analysis.program.entities import Function
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.symbols import Function
 
 _FEWEST = 3
 
@@ -69,7 +69,7 @@ CASES = [
 ]
 
 
-@rule("T303", "handlers-pulled-into-async", cases=CASES)
+@rule("TR303", "handlers-pulled-into-async", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Dispatchers whose await makes handlers async that never wait."""
     here = [one for path in program.asked for one in dispatchers_in(program, program.module(path))]
@@ -88,7 +88,7 @@ def check(program: Program) -> Iterator[Finding]:
         reasons = [Reason(f"`{one.qualname}` never waits", *one.place) for one in idle]
         fix = dispatch_fix(program, dispatcher, [one for one in idle if len(by_handler[one]) == 1])
         yield Finding(
-            "T303", "handlers-pulled-into-async", span(program, call.caller, call.at),
+            "TR303", "handlers-pulled-into-async", span(program, call.caller, call.at),
             f"`await {call.text}(…)` makes {len(idle)} of {len(dispatcher.handlers)} handlers async that never wait: {named}",
             "likely", tuple(reasons), fix, call.caller.qualname, call.text,
         )  # fmt: skip

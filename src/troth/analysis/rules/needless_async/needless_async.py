@@ -4,7 +4,7 @@ What it finds: an `async def`, function or method, that never waits: no `await`,
 nobody who needs it to be async: no base, Protocol, framework, route, fixture, table or callback.
 Why it matters: every caller has to await it and become async itself; one that forgets the await loses the call in silence.
 How to repair: drop the `async`, and the `await` at every call: `troth recolor` does both, everywhere at once.
-How sure the fix is: likely, and only asked for with `troth fix --all --select T301`; it changes the function and all of its
+How sure the fix is: likely, and only asked for with `troth fix --all --select TR301`; it changes the function and all of its
 calls, or nothing where one of them is not known for certain. Code outside the project that awaits it would break.
 """
 
@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason, Span
-from troth.analysis.program.needless import needless
-from troth.analysis.rules.freeing import free_fix, loses
+from troth.analysis.rules._fixes.make_sync import free_fix, loses
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.semantics.queries.needless_async import needless
 
 if TYPE_CHECKING:
-    from troth.analysis.program import Program
-    from troth.analysis.program.needless import Needless
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.needless_async import Needless
 
 CASES = [
     Case(
@@ -126,7 +126,7 @@ CASES = [
 ]
 
 
-@rule("T301", "needless-async", cases=CASES, default=False)
+@rule("TR301", "needless-async", cases=CASES, default=False)
 def check(program: Program) -> Iterator[Finding]:
     """Async functions that never wait."""
     for one in needless(program):
@@ -160,10 +160,10 @@ def _told(program: Program, one: Needless) -> Finding:
     else:
         idle = Reason(f"there is no `await`, `async for` or `async with` in `{function.qualname}`", path, line)
     return Finding(
-        "T301",
+        "TR301",
         "needless-async",
         Span(path, line, column, line, column + len("async def")),
-        f"`{function.qualname}` is async and never waits: {what} must be awaited for nothing, and one that is not is lost",
+        f"`{function.qualname}` is async and never waits: {what} has to be awaited for no benefit, and a forgotten `await` loses the call",
         "certain" if one.is_sure else "likely",
         (idle, asks),
         free_fix(program, one),

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason, Span
-from troth.analysis.program.overrides import idle_overrides
 from troth.analysis.rules.registry import Case, rule
+from troth.analysis.semantics.queries.idle_overrides import idle_overrides
 
 if TYPE_CHECKING:
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 _BASE = "class Step:\n    async def execute(self):{mark}\n        raise NotImplementedError\n"
 _IDLE = "class {name}(Step):\n    async def execute(self):{mark}\n        return 1\n"
@@ -52,7 +52,7 @@ CASES = [
 ]
 
 
-@rule("T305", "overrides-pulled-into-async", cases=CASES, default=False)
+@rule("TR305", "overrides-pulled-into-async", cases=CASES, default=False)
 def check(program: Program) -> Iterator[Finding]:
     """Overrides that never wait, though their base makes them async."""
     for one in idle_overrides(program):
@@ -67,7 +67,7 @@ def check(program: Program) -> Iterator[Finding]:
         else:
             message = f"`{one.function.qualname}` never waits; it is async only because `{one.base.qualname}` is"
         yield Finding(
-            "T305",
+            "TR305",
             "overrides-pulled-into-async",
             Span(path, line, column, line, column + len("async def")),
             message,

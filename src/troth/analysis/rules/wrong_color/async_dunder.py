@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.program.results import gives_no_promise, is_harmless
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.infer.never_awaitable import gives_no_promise, is_harmless
 
 if TYPE_CHECKING:
-    from troth.analysis.program import Program
-    from troth.analysis.program.entities import Function
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.symbols import Function
 
 CASES = [
     Case(
@@ -123,7 +123,7 @@ _LOSING = frozenset(
 _AWAITED = frozenset({"__aenter__", "__aexit__", "__anext__"})
 
 
-@rule("T405", "async-dunder", cases=CASES)
+@rule("TR405", "async-dunder", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Special methods of the wrong color."""
     for path in program.asked:
@@ -205,6 +205,6 @@ def _told(program: Program, function: Function, why: str, *, fix: bool = True) -
         if program.text(path).value.startswith("async def ", start):
             edit = Fix("make it plain", "sure", (Edit(path, start, start + len("async "), ""),))
     return tell_at(
-        program, "T405", "async-dunder", function, (line, column, line, column + len(word)), f"`{function.qualname}`: {why}",
+        program, "TR405", "async-dunder", function, (line, column, line, column + len(word)), f"`{function.qualname}`: {why}",
         sure=True, reasons=(Reason(f"`{function.qualname}` is `{word}`", *function.place),), fix=edit,
     )  # fmt: skip

@@ -14,28 +14,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from troth.analysis.facts.names import dotted, last_name
+from troth.analysis.facts.nodes import of_kind, walk
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.program.calling import names_of
-from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutine, definition_of
-from troth.analysis.program.consumers import looks_like_keeper
-from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.flavors import is_of_plain_flavor
-from troth.analysis.program.results import is_harmless
-from troth.analysis.program.values import ClassObject, External, FunctionValue
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.evidence.sync_variants import is_of_plain_flavor
+from troth.analysis.semantics.infer.never_awaitable import is_harmless
+from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.queries.callback_colors import arguments_of, calling_makes_a_coroutine, definition_of
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import ClassObject, External, FunctionValue
+from troth.analysis.semantics.walk.coroutine_sinks import looks_like_keeper
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
-    from troth.analysis.program.entities import Module
-    from troth.analysis.program.evaluate import Evaluator
-    from troth.analysis.program.values import Value
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.infer.evaluator import Evaluator
+    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.symbols import Module
+    from troth.analysis.semantics.values import Value
 
 CASES = [
     Case(
@@ -127,6 +128,19 @@ CASES = [
         "@click.command()\n@coro\nasync def main():\n    print(1)\n",
     ),
     Case(
+        "a context manager",
+        bad="from contextlib import contextmanager\n@contextmanager\nasync def opened():  # here\n    yield 1\n",
+    ),
+    Case(
+        "context managers of both colors",
+        good="import contextlib\nfrom contextlib import asynccontextmanager\n@asynccontextmanager\nasync def opened():\n    yield 1\n"
+        "@contextlib.contextmanager\ndef other():\n    yield 1\n",
+    ),
+    Case(
+        "a context manager of one's own",
+        good="from here import contextmanager\n@contextmanager\nasync def opened():\n    yield 1\n",
+    ),
+    Case(
         "an async property",
         good="class A:\n    @property\n    async def size(self):\n        return 1\nasync def main(a: A):\n    return await a.size\n",
     ),
@@ -150,7 +164,7 @@ _MAPPING = frozenset({"builtins.map", "itertools.starmap"})
 _TAKING_RESULTS = frozenset({"sum", "any", "all", "sorted", "min", "max", "set", "dict", "join", "Counter"})
 
 
-@rule("T402", "async-function-in-sync-slot", cases=CASES)
+@rule("TR402", "async-function-in-sync-slot", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Coroutine functions that nobody will await."""
     hands_over: dict[Module, bool] = {}
@@ -158,7 +172,7 @@ def check(program: Program) -> Iterator[Finding]:
         module = function.module
         if module not in hands_over:
             hands_over[module] = any(n == "lambda" or program.evidence.colors(n)[0] for n in module.facts.mentions)
-        if hands_over[module] and _may_hand_over(program, function, function.body()):
+        if hands_over[module] and _may_hand_over(program, function):
             for call in program.calling.of(function):
                 yield from _judge(program, call)
     for path in program.asked:
@@ -166,6 +180,26 @@ def check(program: Program) -> Iterator[Finding]:
         for index, facts in enumerate(module.facts.functions):
             if facts.decorators and facts.flags & 3 == 1:
                 yield from _decorated(program, module, module.function(index))
+            elif facts.decorators and facts.flags & 1:
+                yield from _managed(program, module.function(index))
+
+
+def _managed(program: Program, function: Function) -> Iterator[Finding]:
+    """`@contextmanager` above an async generator: `with` calls `next` on it, which it does not have."""
+    innermost = function.facts.decorators[-1]
+    if last_name(innermost) != "contextmanager":
+        return
+    if "contextlib.contextmanager" in set(names_of(program.effects.decorator(function, innermost))):
+        line, column = function.facts.at[:2]
+        message = f"`contextmanager` wants a plain generator, and `{function.qualname}` is an async one: `with` raises TypeError"
+        reasons = (
+            Reason(f"`{function.qualname}` is `async def` and yields", *function.place),
+            Reason("`contextlib.asynccontextmanager` is for async generators, which `async with` enters"),
+        )
+        yield tell_at(
+            program, "TR402", "async-function-in-sync-slot", function, (line, column, line, column + len("async def")),
+            message, sure=True, reasons=reasons,
+        )  # fmt: skip
 
 
 @cache
@@ -183,17 +217,16 @@ def _names() -> frozenset[str]:
     return frozenset(name.rpartition(".")[2] for name, wants in _slots().items() if "plain" in wants.values())
 
 
-def _may_hand_over(program: Program, function: Function, node: Any) -> bool:
+def _may_hand_over(program: Program, function: Function) -> bool:
     """Whether a call of such a name is given a lambda, or something called like an async function."""
-    if node and node[0] == "call" and len(node) == 5 and last_name(node[1]) in _names():
-        given = [*node[2], *(value for _, value in node[3])]
-        if any(_could_be_async(program, one) for one in given) and (
-            program.has_walked(function) or _may_be_slot(program, function, node[1])
-        ):
-            return True
-    for part in node:  # noqa: SIM110  a generator for every node would take twice the time
-        if part.__class__ is tuple and _may_hand_over(program, function, part):
-            return True
+    names = _names()
+    for node in of_kind(function.body(), "call"):
+        if last_name(node[1]) in names:
+            given = [*node[2], *(value for _, value in node[3])]
+            if any(_could_be_async(program, one) for one in given) and (
+                program.has_walked(function) or _may_be_slot(program, function, node[1])
+            ):
+                return True
     return False
 
 
@@ -223,7 +256,7 @@ def _judge(program: Program, call: Call) -> Iterator[Finding]:
         return
     if found in _MAPPING and not _is_taken_for_results(program, call):
         return  # a list of coroutines, which somebody may gather
-    if call.is_awaited and _is_awaited_after_all(call.caller.body(), call):
+    if call.is_awaited and _is_awaited_after_all(call):
         return  # the thread gives the coroutine back
     wants = _slots()[found]
     for slot, node, value in arguments_of(call):
@@ -255,15 +288,14 @@ def _is_taken_for_results(program: Program, call: Call) -> bool:
     )
 
 
-def _is_awaited_after_all(node: Any, call: Call) -> bool:
+def _is_awaited_after_all(call: Call) -> bool:
     """`create_task(await to_thread(work))`, `await (await to_thread(work))`: the result is taken for a coroutine."""
-    if not isinstance(node, tuple) or not node:
-        return False
-    given = node[2] if node[0] == "call" and len(node) == 5 and looks_like_keeper(last_name(node[1])) else ()
-    given = node[1:2] if node[0] == "await" else given
-    if any(one[0] == "await" and one[1][0] == "call" and one[1][-1] == call.at for one in given):
-        return True
-    return any(_is_awaited_after_all(part, call) for part in node)
+    for node in walk(call.caller.body()):
+        given = node[2] if node[0] == "call" and looks_like_keeper(last_name(node[1])) else ()
+        given = node[1:2] if node[0] == "await" else given
+        if any(one[0] == "await" and one[1][0] == "call" and one[1][-1] == call.at for one in given):
+            return True
+    return False
 
 
 def _told(program: Program, call: Call, node: Node, value: Value | None, slot: str) -> Finding:
@@ -277,7 +309,7 @@ def _told(program: Program, call: Call, node: Node, value: Value | None, slot: s
     reasons = (why, Reason(f"`{slot}` calls what it is given and never awaits"))
     message = f"`{call.text}(…)` calls {what} and throws away the coroutine it gets, so its body never runs"
     return tell_at(
-        program, "T402", "async-function-in-sync-slot", call.caller, call.at, message,
+        program, "TR402", "async-function-in-sync-slot", call.caller, call.at, message,
         sure=function is not None, reasons=reasons, subject=name,
     )  # fmt: skip
 
@@ -326,7 +358,7 @@ def _decorated(program: Program, module: Module, function: Function) -> Iterator
                 Reason(f"`{wanted}` wants a plain function"),
             )
             yield tell_at(
-                program, "T402", "async-function-in-sync-slot", function, (line, column, line, column + len("async def")),
+                program, "TR402", "async-function-in-sync-slot", function, (line, column, line, column + len("async def")),
                 message, sure=True, reasons=reasons,
             )  # fmt: skip
             return

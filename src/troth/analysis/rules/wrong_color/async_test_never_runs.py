@@ -15,15 +15,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.program.entities import Class
-from troth.analysis.program.library import LibraryClass
-from troth.analysis.program.results import is_harmless
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.infer.never_awaitable import is_harmless
+from troth.analysis.semantics.resolve.library import LibraryClass
+from troth.analysis.semantics.symbols import Class
 
 if TYPE_CHECKING:
-    from troth.analysis.program import Program
-    from troth.analysis.program.entities import Function
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.symbols import Function
 
 CASES = [
     Case(
@@ -87,7 +87,7 @@ _ISOLATED = frozenset({"unittest.IsolatedAsyncioTestCase", "unittest.async_case.
 _ASYNC_TWINS = {"setUp": "asyncSetUp", "tearDown": "asyncTearDown"}
 
 
-@rule("T408", "async-test-never-runs", cases=CASES)
+@rule("TR408", "async-test-never-runs", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async tests in plain test cases."""
     for path in program.asked:
@@ -135,7 +135,7 @@ def _told(program: Program, function: Function, owner: Class) -> Finding:
     what = "the test passes without running a line of it" if function.name.startswith("test") else "nothing of it runs"
     message = f"unittest calls `{function.qualname}`, gets a coroutine and drops it: {what}"
     return tell_at(
-        program, "T408", "async-test-never-runs", function, (line, column, line, column + len("async def")), message, sure=True,
+        program, "TR408", "async-test-never-runs", function, (line, column, line, column + len("async def")), message, sure=True,
         reasons=(
             Reason(f"`{function.qualname}` is `async def`", *function.place),
             Reason(f"`{owner.name}` is a plain `unittest.TestCase`", *owner.place),
@@ -154,7 +154,7 @@ def _told_of_set_up(program: Program, function: Function, owner: Class) -> Findi
         name = start + len("async def ")
         fix = Fix(f"call it `{twin}`", "likely", (Edit(path, name, name + len(function.name), twin),))
     return tell_at(
-        program, "T408", "async-test-never-runs", function, (line, column, line, column + len("async def")),
+        program, "TR408", "async-test-never-runs", function, (line, column, line, column + len("async def")),
         f"unittest calls `{function.qualname}` and drops its coroutine: nothing of it runs; what is awaited is `{twin}`",
         sure=True,
         reasons=(

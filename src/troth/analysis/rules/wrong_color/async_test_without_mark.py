@@ -17,15 +17,16 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from troth.analysis.facts.model import ASYNC, GENERATOR
+from troth.analysis.facts.nodes import words_of
 from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.program.parts import part
+from troth.analysis.incremental.project_queries import part
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.facts.model import FileFacts, FunctionFacts, Node
-    from troth.analysis.program import Program
-    from troth.analysis.program.entities import Function
+    from troth.analysis.facts.model import FileFacts, FunctionFacts
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.symbols import Function
 
 _MARKED = "".join(f"@pytest.mark.asyncio\nasync def test_{n}():\n    await load()\n" for n in range(10))
 _LOAD = "import pytest\nasync def load(): ...\n"
@@ -82,7 +83,7 @@ _FOR_EACH = 10  # marked ones for each that is not
 _Tests = tuple[int, tuple[int, ...], bool]
 
 
-@rule("T414", "async-test-without-mark", cases=CASES)
+@rule("TR414", "async-test-without-mark", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async tests that no plugin takes on."""
     for path in program.asked:
@@ -128,7 +129,7 @@ def _tests_in(file: FileFacts) -> _Tests | None:
 
 
 def _is_marked(facts: FunctionFacts) -> bool:
-    return bool(facts.flags & ASYNC) and any(_words(one) & _MARKS for one in facts.decorators)
+    return bool(facts.flags & ASYNC) and any(word in _MARKS for one in facts.decorators for word in words_of(one))
 
 
 def _is_of_a_case(file: FileFacts, facts: FunctionFacts) -> bool:
@@ -137,16 +138,6 @@ def _is_of_a_case(file: FileFacts, facts: FunctionFacts) -> bool:
         return any(param[0].startswith("anyio") for param in facts.params)
     cls = file.classes[facts.owner]
     return bool(cls.bases or cls.decorators) or any(name == "pytestmark" for name, _ in cls.values)
-
-
-def _words(node: Node) -> set[str]:
-    found: set[str] = set()
-    for one in node:
-        if isinstance(one, tuple):
-            found |= _words(one)
-        elif isinstance(one, str):
-            found.add(one)
-    return found
 
 
 def _told(program: Program, function: Function) -> Finding:
@@ -159,7 +150,7 @@ def _told(program: Program, function: Function) -> Finding:
         fix = Fix("mark it", "likely", (Edit(path, start, start, "@pytest.mark.asyncio\n" + " " * column),))
     marked = next(one for one in function.module.facts.functions if _is_marked(one))
     return tell_at(
-        program, "T414", "async-test-without-mark", function, (line, column, line, column + len("async def")),
+        program, "TR414", "async-test-without-mark", function, (line, column, line, column + len("async def")),
         f"pytest does not run `{function.qualname}` by itself, and it has no mark for the plugin that runs the others",
         sure=False,
         reasons=(

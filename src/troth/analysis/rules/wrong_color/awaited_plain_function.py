@@ -5,8 +5,7 @@ What it finds: `await f()` where `f` is a plain `def` whose result cannot be awa
 Why it matters: the function runs, and then the line raises `TypeError: object … can't be used in 'await' expression`:
 its effect happens, whatever follows does not, and a retry makes it happen again.
 How to repair: take the `await` away, or make the function `async def` if it was meant to wait.
-How sure the fix is: taking away an `await` that always raises is sure where the function is known, and likely where only
-its name speaks for it.
+How sure the fix is: likely, because the function may have been meant to wait; a guess where only a name speaks for it.
 """
 
 from __future__ import annotations
@@ -18,25 +17,29 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.model import ASYNC
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.program import library
-from troth.analysis.program.asking import ASKS_FOR_FUNCTION
-from troth.analysis.program.evaluate import BUILTIN_FUNCTIONS
-from troth.analysis.program.generic import GENERIC
-from troth.analysis.program.library import LibraryFunction
-from troth.analysis.program.overriding import hands_on_otherwise, overridden_otherwise
-from troth.analysis.program.parts import part
-from troth.analysis.program.results import gives_a_result_sometimes, gives_no_promise, library_gives_no_promise
-from troth.analysis.program.takers import names_of_awaiters, wants_a_promise
-from troth.analysis.program.testing import is_test
-from troth.analysis.program.values import FunctionValue, Instance, Value, members_of
+from troth.analysis.incremental.project_queries import part
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.evidence.color_checks import ASKS_FOR_FUNCTION
+from troth.analysis.semantics.evidence.common_method_names import GENERIC
+from troth.analysis.semantics.infer.evaluator import BUILTIN_FUNCTIONS
+from troth.analysis.semantics.infer.never_awaitable import (
+    gives_a_result_sometimes,
+    gives_no_promise,
+    library_gives_no_promise,
+)
+from troth.analysis.semantics.infer.virtual_dispatch import hands_on_otherwise, overridden_otherwise
+from troth.analysis.semantics.queries.library_callbacks import names_of_awaiters, wants_a_promise
+from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.library import LibraryFunction
+from troth.analysis.semantics.resolve.test_files import is_test
+from troth.analysis.semantics.values import FunctionValue, Instance, Value, members_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, FileFacts, FunctionFacts
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
-    from troth.analysis.program.entities import Function
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.symbols import Function
 
 CASES = [
     Case(
@@ -191,7 +194,7 @@ _TELLING = 4  # letters of a receiver's name that says which class is meant
 _ASKING = ASKS_FOR_FUNCTION | {"isawaitable", "iscoroutine", "maybe_await", "raises", "assertRaises"}
 
 
-@rule("T401", "awaited-plain-function", cases=CASES)
+@rule("TR401", "awaited-plain-function", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Plain functions under `await`."""
     giving = {f for f in program.calling.asked_naming(names_of_awaiters()) if f.facts.flags & ASYNC}
@@ -283,11 +286,19 @@ def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
             return  # a class of which another one has this method in async
         sure = len(plain) == 1 and not (isinstance(first.receiver, Instance) and first.receiver.guess)
         sure = sure and all(is_sure for _, is_sure in known)
-        yield _told(program, call, under, first.function.qualname, tuple(reason for reason, _ in known), sure=sure)
+        yield _told(
+            program,
+            call,
+            under,
+            first.function.qualname,
+            tuple(reason for reason, _ in known),
+            sure=sure,
+            is_guess=is_guess,
+        )
     elif call.callee is None and call.node[1][0] == "attr":
         reason = None if program.evidence.has_remote_objects else _by_name(program, call)
         if reason is not None and not _is_replaced(program, call):
-            yield _told(program, call, under, call.text, (reason,), sure=False)
+            yield _told(program, call, under, call.text, (reason,), sure=False, is_guess=True)
 
 
 def _why_plain(program: Program, value: FunctionValue) -> tuple[Reason, bool] | None:
@@ -429,7 +440,9 @@ def _is_replaced(program: Program, call: Call) -> bool:
     return re.search(rf"""\.{name}\s*=[^=]|{name}["']|\b{name}=""", text) is not None or "Mock" in text
 
 
-def _told(program: Program, call: Call, under: str, name: str, reasons: tuple[Reason, ...], *, sure: bool) -> Finding:
+def _told(
+    program: Program, call: Call, under: str, name: str, reasons: tuple[Reason, ...], *, sure: bool, is_guess: bool
+) -> Finding:
     caller = call.caller
     if under == "await":
         message = (
@@ -438,12 +451,12 @@ def _told(program: Program, call: Call, under: str, name: str, reasons: tuple[Re
     else:
         message = f"`{under}` wants a coroutine, and `{call.text}(…)` gives a result: `{name}` is a plain function"
     return tell_at(
-        program, "T401", "awaited-plain-function", caller, call.at, message,
-        sure=sure, reasons=reasons, fix=_fix(program, call, sure=sure) if under == "await" else None, subject=call.text,
+        program, "TR401", "awaited-plain-function", caller, call.at, message,
+        sure=sure, reasons=reasons, fix=_fix(program, call, is_guess=is_guess) if under == "await" else None, subject=call.text,
     )  # fmt: skip
 
 
-def _fix(program: Program, call: Call, *, sure: bool) -> Fix | None:
+def _fix(program: Program, call: Call, *, is_guess: bool) -> Fix | None:
     path = call.caller.module.path
     if path.endswith(".ipynb"):
         return None
@@ -453,4 +466,4 @@ def _fix(program: Program, call: Call, *, sure: bool) -> Fix | None:
     if found is None:
         return None
     first = start - len(found[0])
-    return Fix("take the await away", "sure" if sure else "likely", (Edit(path, first, start, ""),))
+    return Fix("take the await away", "guess" if is_guess else "likely", (Edit(path, first, start, ""),))

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.rules.mocking import mock_uses, mocking_functions
+from troth.analysis.rules._finding import tell_at
+from troth.analysis.rules._mocks import mock_uses, mocking_functions
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.program import Program
+    from troth.analysis.semantics import Program
 
 _IMPORT = "from unittest.mock import AsyncMock, MagicMock, Mock\n"
 CASES = [
@@ -62,7 +62,7 @@ CASES = [
 ]
 
 
-@rule("T411", "awaited-plain-mock", cases=CASES)
+@rule("TR411", "awaited-plain-mock", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Plain mocks under `await`."""
     for path in program.asked:
@@ -76,7 +76,7 @@ def check(program: Program) -> Iterator[Finding]:
                 text = f"`{use.written.partition('.')[0]}` is a `Mock`, and nothing makes this call of it async"
                 reason = Reason(text, path, use.line)
                 yield tell_at(
-                    program, "T411", "awaited-plain-mock", function, at, message, sure=False, reasons=(reason,),
+                    program, "TR411", "awaited-plain-mock", function, at, message, sure=False, reasons=(reason,),
                     subject=use.written,
                 )  # fmt: skip
 

@@ -16,20 +16,20 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from troth.analysis.facts.expressions import ExpressionReader
+from troth.analysis.facts.from_ast.expressions import ExpressionReader
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.program.calling import names_of
-from troth.analysis.program.colors import calling_makes_a_coroutine, definition_of
-from troth.analysis.program.results import is_harmless
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.infer.never_awaitable import is_harmless
+from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.queries.callback_colors import calling_makes_a_coroutine, definition_of
 from troth.analysis.source.tree import tree_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
-    from troth.analysis.program import Program
-    from troth.analysis.program.entities import Function
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.symbols import Function
     from troth.analysis.source.text import Text
 
 CASES = [
@@ -86,7 +86,7 @@ _BY_HAND = frozenset({"lru_cache", "cache", "()"})
 _PURE_CACHES = frozenset({"functools.lru_cache", "functools.cache"})
 
 
-@rule("T406", "cached-coroutine", cases=CASES)
+@rule("TR406", "cached-coroutine", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Caches that keep coroutines."""
     for path in program.asked:
@@ -107,7 +107,7 @@ def _decorated(program: Program, function: Function) -> Iterator[Finding]:
             line, column = function.facts.at[:2]
             message = f"`{cache}` keeps the coroutine of `{function.qualname}`, not its result: the second caller to await it gets an error"
             yield tell_at(
-                program, "T406", "cached-coroutine", function, (line, column, line, column + len("async def")), message, sure=True,
+                program, "TR406", "cached-coroutine", function, (line, column, line, column + len("async def")), message, sure=True,
                 reasons=(Reason(f"`{function.qualname}` is `async def`", *function.place), Reason(f"`{cache}` keeps what the first call gives")),
                 fix=_fix(program, function, cache, decorator),
             )  # fmt: skip
@@ -135,7 +135,7 @@ def _wrapped(program: Program, function: Function) -> Iterator[Finding]:
         if wrapped is not None:
             reasons = (Reason(f"`{name}` is `async def`", *wrapped.place), *reasons)
         yield tell_at(
-            program, "T406", "cached-coroutine", function, call.at, message, sure=wrapped is not None, reasons=reasons,
+            program, "TR406", "cached-coroutine", function, call.at, message, sure=wrapped is not None, reasons=reasons,
             subject=name,
         )  # fmt: skip
 
@@ -156,10 +156,8 @@ def _fix(program: Program, function: Function, cache: str, at: Node) -> Fix | No
         has_async_cache = any(one.local == "alru_cache" and not one.scope for one in function.module.facts.imports)
         if has_async_cache and ast.unparse(callee) == "lru_cache":
             return Fix("use the async cache", "likely", (Edit(path, start, start + len("lru_cache"), "alru_cache"),))
-    if re.search(
-        rf"\b{re.escape(function.name)}\.cache_(?:clear|info|parameters)\b", _everything(program, function.name)
-    ):
-        return None  # somebody speaks to the cache
+    if _is_cache_used(program, function.name):
+        return None
     if cache == "functools.cached_property":
         return Fix("do not cache the coroutine", "likely", (Edit(path, start, end, "property"),))
     if cache not in _PURE_CACHES or text.value[end : end + 2].lstrip(" \t\r")[:1] != "\n":
@@ -168,9 +166,11 @@ def _fix(program: Program, function: Function, cache: str, at: Node) -> Fix | No
     return Fix("do not cache the coroutine", "likely", (Edit(path, start - 1 - indent, line_end, ""),))
 
 
-def _everything(program: Program, name: str) -> str:
-    texts = (program.text(module.path).value for module in program.own_modules())
-    return "\n".join(text for text in texts if f"{name}.cache_" in text)
+def _is_cache_used(program: Program, name: str) -> bool:
+    """Whether somebody speaks to the cache of a function, or may do so out of sight."""
+    word = re.compile(rf"\b{re.escape(name)}\.cache_(?:clear|info|parameters)\b")
+    texts = (text for _, text in program.own_texts())
+    return any(text is None or (f"{name}.cache_" in text and word.search(text)) for text in texts)
 
 
 def _written(program: Program, function: Function, at: Node) -> tuple[ast.expr, int, Text] | None:

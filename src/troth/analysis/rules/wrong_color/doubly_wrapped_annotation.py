@@ -14,16 +14,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.nodes import of_kind
 from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.program.results import is_no_promise
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.infer.never_awaitable import is_no_promise
 from troth.analysis.source.tree import tree_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program import Program
-    from troth.analysis.program.entities import Function
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.symbols import Function
 
 CASES = [
     Case(
@@ -59,7 +60,7 @@ CASES = [
 ]
 
 
-@rule("T410", "doubly-wrapped-annotation", cases=CASES)
+@rule("TR410", "doubly-wrapped-annotation", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async functions annotated with what they are wrapped in."""
     for path in program.asked:
@@ -80,7 +81,7 @@ def _word(node: Node) -> str:
 
 def _gives_a_result(program: Program, function: Function) -> bool:
     """Whether everything it returns is known, and nothing of that can be awaited."""
-    returned = _returned(function.body())
+    returned = [node[1] for node in of_kind(function.body(), "return")]
     if any(
         node is not None
         and node[0]
@@ -98,16 +99,6 @@ def _gives_a_result(program: Program, function: Function) -> bool:
     return is_no_promise(program.inferred(function), program)
 
 
-def _returned(node: object) -> list[Node | None]:
-    if not isinstance(node, tuple) or not node:
-        return []
-    if node[0] == "return":
-        return [node[1]]
-    if node[0] == "lambda":
-        return []
-    return [found for part in node for found in _returned(part)]
-
-
 def _told(program: Program, function: Function) -> Finding:
     line, column = function.facts.at[:2]
     at, fix = _annotation(program, function) or ((line, column, line, column + len("async def")), None)
@@ -116,7 +107,7 @@ def _told(program: Program, function: Function) -> Finding:
         f"`{function.qualname}` returns a plain value: `async def` wraps it already, and `{word}[…]` wraps it twice"
     )
     return tell_at(
-        program, "T410", "doubly-wrapped-annotation", function, at, message, sure=True,
+        program, "TR410", "doubly-wrapped-annotation", function, at, message, sure=True,
         reasons=(Reason(f"`{function.qualname}` is `async def`, so `await` gives what stands after `return`", *function.place),), fix=fix,
     )  # fmt: skip
 

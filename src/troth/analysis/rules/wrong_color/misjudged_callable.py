@@ -12,24 +12,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.program.calling import names_of
-from troth.analysis.program.colors import arguments_of, calling_makes_a_coroutine, definition_of
-from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.parts import question
-from troth.analysis.program.required import is_protocol
-from troth.analysis.program.taking import called_body
-from troth.analysis.program.values import FunctionValue, Instance, Lambda
+from troth.analysis.incremental.project_queries import question
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.infer.identity_functions import returned
+from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.queries.call_target import called_body
+from troth.analysis.semantics.queries.callback_colors import arguments_of, calling_makes_a_coroutine, definition_of
+from troth.analysis.semantics.queries.color_requirements import is_protocol
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import FunctionValue, Instance, Lambda
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
-    from troth.analysis.program.values import Value
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.values import Value
 
 CASES = [
     Case(
@@ -82,7 +83,7 @@ _QUESTIONS = frozenset(
 )
 
 
-@rule("T409", "misjudged-callable", cases=CASES)
+@rule("TR409", "misjudged-callable", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Questions that get the wrong answer."""
     for caller in program.calling.asked_naming({"iscoroutinefunction"}):
@@ -92,7 +93,7 @@ def check(program: Program) -> Iterator[Finding]:
             if what:
                 message = f"`{call.text}(…)` says False of {what}, although calling it gives a coroutine"
                 yield tell_at(
-                    program, "T409", "misjudged-callable", caller, call.at, message, sure=False,
+                    program, "TR409", "misjudged-callable", caller, call.at, message, sure=False,
                     reasons=(_reason(value, caller),), subject=call.text,
                 )  # fmt: skip
     names = program.names_found("functions that ask for a color")
@@ -162,7 +163,7 @@ def _given(program: Program, asking: dict[Function, Call], names: set[str]) -> I
                         Reason("the question is asked here", function.module.path, question.at[0]),
                     )
                     yield tell_at(
-                        program, "T409", "misjudged-callable", caller, call.at, message, sure=False, reasons=reasons,
+                        program, "TR409", "misjudged-callable", caller, call.at, message, sure=False, reasons=reasons,
                         subject=call.text,
                     )  # fmt: skip
 
@@ -203,7 +204,7 @@ def _wraps_plainly(program: Program, function: Function, decorator: Node) -> boo
     if made is None or made.is_async:
         return False
     for _ in range(2 if decorator[0] == "call" else 1):  # `@retry(3)`: what it returns is the decorator
-        given = [node[1] for node in _returned(made.body()) if node[0] == "name"]
+        given = [node[1] for node in returned(made.body()) if node[0] == "name"]
         inner = [one for name in given for one in made.module.inner(made.index).get(name, ())]
         if len(inner) != 1 or not isinstance(inner[0], Function):
             return False
@@ -211,16 +212,6 @@ def _wraps_plainly(program: Program, function: Function, decorator: Node) -> boo
     if made.is_async or made.is_generator:
         return False
     return "markcoroutinefunction" not in program.text(made.module.path).value
-
-
-def _returned(node: Any) -> Iterator[Node]:
-    if not isinstance(node, tuple) or not node or node[0] == "lambda":
-        return
-    if node[0] == "return" and node[1] is not None:
-        yield node[1]
-        return
-    for part in node:
-        yield from _returned(part)
 
 
 def _reason(value: Value | None, caller: Function) -> Reason:

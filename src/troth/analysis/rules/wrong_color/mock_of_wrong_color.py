@@ -17,21 +17,21 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.objects import objects_set
-from troth.analysis.program.results import gives_no_promise
-from troth.analysis.program.values import ClassObject, FunctionValue, Instance, ModuleValue
-from troth.analysis.rules.mocking import imports_mocks
+from troth.analysis.rules._finding import tell_at
+from troth.analysis.rules._mocks import imports_mocks
+from troth.analysis.rules._syntax import syntax_of
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.syntax import syntax_of
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.infer.never_awaitable import gives_no_promise
+from troth.analysis.semantics.queries.attribute_writes import objects_set
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import ClassObject, FunctionValue, Instance, ModuleValue
 from troth.analysis.source.tree import tree_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program import Program
-    from troth.analysis.program.entities import Module
-    from troth.analysis.program.values import Value
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.symbols import Module
+    from troth.analysis.semantics.values import Value
 
 _STORE = "class Store:\n    async def load(self):\n        return await self.get()\n    async def fetch(self):\n        return await self.load()\n    def size(self) -> int:\n        return 1\n"
 CASES = [
@@ -164,7 +164,7 @@ _REPLACED_SPAWNER = re.compile(
 )
 
 
-@rule("T407", "mock-of-wrong-color", cases=CASES)
+@rule("TR407", "mock-of-wrong-color", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Mocks that cannot stand for the method they replace."""
     for path in program.asked:
@@ -403,7 +403,7 @@ def _told(program: Program, around: Function, mocked: _Mocked, method: Function,
         message = f"`AsyncMock` stands for `{method.qualname}`, which is plain: whoever calls it gets a coroutine for a result"
     reason = Reason(f"`{method.qualname}` is `{'async def' if method.is_async else 'def'}`", *method.place)
     return tell_at(
-        program, "T407", "mock-of-wrong-color", around, at, message, sure=False, reasons=(reason,),
+        program, "TR407", "mock-of-wrong-color", around, at, message, sure=False, reasons=(reason,),
         fix=_fix(program, around.module.path, call, other, text), subject=mocked.name,
     )  # fmt: skip
 

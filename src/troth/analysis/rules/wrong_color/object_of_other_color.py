@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.model import ASYNC
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Finding, Reason
-from troth.analysis.program.colors import arguments_of
-from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.parts import part, question
-from troth.analysis.program.required import is_protocol, says_protocol
-from troth.analysis.program.results import gives_no_promise
-from troth.analysis.program.taking import called_body
-from troth.analysis.program.values import Instance
+from troth.analysis.incremental.project_queries import part, question
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.infer.never_awaitable import gives_no_promise
+from troth.analysis.semantics.queries.call_target import called_body
+from troth.analysis.semantics.queries.callback_colors import arguments_of
+from troth.analysis.semantics.queries.color_requirements import is_protocol, says_protocol
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import Instance
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import FileFacts
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_graph import Call
 
 _SINK = "from typing import Protocol\nclass Sink(Protocol):\n    async def put(self, item) -> None: ...\n    def close(self) -> None: ...\n"
 _FILL = "async def fill(sink: Sink):\n    await sink.put(1)\n    sink.close()\n"
@@ -72,7 +72,7 @@ CASES = [
 ]
 
 
-@rule("T413", "object-of-other-color", cases=CASES)
+@rule("TR413", "object-of-other-color", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Objects that do not do what a protocol asks for."""
     names = program.names_found("functions that take async protocols")
@@ -211,6 +211,6 @@ def _told(program: Program, call: Call, protocol: Class, asked: Function, mine: 
         Reason(f"`{protocol.name}` asks for `{'async def' if asked.is_async else 'def'} {asked.name}`", *asked.place),
     )
     return tell_at(
-        program, "T413", "object-of-other-color", call.caller, call.at, f"`{call.text}` {what}", sure=False,
+        program, "TR413", "object-of-other-color", call.caller, call.at, f"`{call.text}` {what}", sure=False,
         reasons=reasons, subject=mine.name,
     )  # fmt: skip

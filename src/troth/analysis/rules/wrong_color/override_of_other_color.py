@@ -15,26 +15,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from troth.analysis.facts.nodes import children, of_kind, walk
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.program.consumers import mentions_awaitable
-from troth.analysis.program.entities import Class, Function
-from troth.analysis.program.library import LibraryClass
-from troth.analysis.program.mentions import mentioned
-from troth.analysis.program.overriding import async_implementations
-from troth.analysis.program.required import is_protocol
-from troth.analysis.program.results import gives_no_promise, is_harmless
-from troth.analysis.program.testing import is_test
-from troth.analysis.program.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
+from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.infer.never_awaitable import gives_no_promise, is_harmless
+from troth.analysis.semantics.infer.virtual_dispatch import async_implementations
+from troth.analysis.semantics.queries.color_requirements import is_protocol
+from troth.analysis.semantics.resolve.library import LibraryClass
+from troth.analysis.semantics.resolve.references import mentioned
+from troth.analysis.semantics.resolve.test_files import is_test
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import Awaitable, Coroutine, External, FunctionValue, Instance, members_of
+from troth.analysis.semantics.walk.coroutine_sinks import mentions_awaitable
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, Node
-    from troth.analysis.program import Program
-    from troth.analysis.program.calling import Call
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.queries.call_graph import Call
 
 CASES = [
     Case(
@@ -145,7 +146,7 @@ _ASKING = re.compile(r"(?i)async|coro|awaitable|maybe|gather|ensure|future")
 _SHAPELESS = frozenset({"collections.abc.Callable"})
 
 
-@rule("T404", "override-of-other-color", cases=CASES)
+@rule("TR404", "override-of-other-color", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Overrides that callers of the base cannot use."""
     pairs: dict[Function, Function] = {}
@@ -266,15 +267,11 @@ def _breaks_a_contract(program: Program, function: Function, base: Function) -> 
     return not mentioned(program, {function.name})  # who is handed the method may look at its color
 
 
-def _returned_calls(node: Any, *, is_returned: bool = False) -> Iterator[At]:
+def _returned_calls(body: tuple[Node, ...]) -> Iterator[At]:
     """The places of the calls whose results are given back, by themselves or in a list."""
-    if not isinstance(node, tuple) or not node:
-        return
-    if is_returned and node[0] == "call" and len(node) == 5:
-        yield node[-1]
-    is_returned = is_returned or node[0] in ("return", "yield", "yieldfrom")
-    for part in node:
-        yield from _returned_calls(part, is_returned=is_returned)
+    for node in walk(body):
+        if node[0] in ("return", "yield", "yieldfrom"):
+            yield from (call[-1] for call in of_kind(children(node), "call"))
 
 
 def _may_reach(program: Program, call: Call, function: Function, base: Function) -> bool:
@@ -327,18 +324,10 @@ def _promises_either(program: Program, base: Function) -> bool:
 
 def _awaited_later(body: tuple[Node, ...]) -> Iterator[At]:
     """The places of the calls whose results are bound to a name that is awaited further on."""
-    awaited = {node[1] for node in _nodes(body, "await")}
-    for statement in _nodes(body, "assign"):
+    awaited = {node[1] for node in of_kind(body, "await")}
+    for statement in of_kind(body, "assign"):
         if statement[2][0] == "call" and any(target in awaited for target in statement[1]):
             yield statement[2][-1]
-
-
-def _nodes(node: Any, tag: str) -> Iterator[Node]:
-    if isinstance(node, tuple) and node:
-        if node[0] == tag and len(node) > 2:
-            yield node
-        for part in node:
-            yield from _nodes(part, tag)
 
 
 def _looks_at_results(program: Program, caller: Function) -> bool:
@@ -364,7 +353,7 @@ def _is_made_here(call: Call, target: Function) -> bool:
         return _last_of(receiver[1]) in makers
     made = [
         statement[2]
-        for statement in _nodes(call.caller.body(), "assign")
+        for statement in of_kind(call.caller.body(), "assign")
         if any(target == receiver for target in statement[1])
     ]
     return bool(made) and all(one[0] == "call" and _last_of(one[1]) in makers for one in made)
@@ -404,7 +393,7 @@ def _is_reached(program: Program, owner: Class, method: Function) -> bool:
 
 
 def _speaks_of(function: Function, name: str) -> bool:
-    return any(node[2] == name for node in _nodes(function.body(), "attr"))
+    return any(node[2] == name for node in of_kind(function.body(), "attr"))
 
 
 def _told(program: Program, function: Function, base: Function, call: Call) -> Finding:
@@ -493,6 +482,6 @@ def _finding(program: Program, function: Function, message: str, reasons: tuple[
         start = program.text(path).offset(line, column)
         fix = Fix("make it async", "likely", (Edit(path, start, start, "async "),))
     return tell_at(
-        program, "T404", "override-of-other-color", function, (line, column, line, column + len(word)), message,
+        program, "TR404", "override-of-other-color", function, (line, column, line, column + len(word)), message,
         sure=sure, reasons=reasons, fix=fix,
     )  # fmt: skip

@@ -16,29 +16,43 @@ from collections.abc import Collection, Iterator, MutableMapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.knowledge.semantics import semantics
-from troth.analysis.program.awaited_parameters import awaited_parameters
-from troth.analysis.program.calling import names_of
-from troth.analysis.program.colors import arguments_of, calling_gives_nothing_to_await, definition_of
-from troth.analysis.program.entities import Function
-from troth.analysis.program.taking import called_body
-from troth.analysis.program.testing import is_test
-from troth.analysis.program.values import members_of
-from troth.analysis.rules.both_colors import both_colors
-from troth.analysis.rules.freeing import is_said
+from troth.analysis.rules._finding import tell_at
+from troth.analysis.rules._fixes.make_sync import is_said
+from troth.analysis.rules._fixes.maybe_await import both_colors
+from troth.analysis.rules._syntax_position import standing
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.standing import standing
-from troth.analysis.rules.telling import tell_at
+from troth.analysis.semantics.evidence.awaited_parameters import awaited_parameters
+from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.queries.call_target import called_body
+from troth.analysis.semantics.queries.callback_colors import arguments_of, calling_gives_nothing_to_await, definition_of
+from troth.analysis.semantics.resolve.test_files import is_test
+from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.values import members_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import Node
-    from troth.analysis.program import Program
-    from troth.analysis.program.awaited_parameters import AwaitedParameter
-    from troth.analysis.program.calling import Call
-    from troth.analysis.program.values import Value
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter
+    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.values import Value
 
 CASES = [
+    Case(
+        "an async context manager",
+        bad="from contextlib import asynccontextmanager\n@asynccontextmanager\ndef opened():  # here\n    yield 1\n",
+    ),
+    Case(
+        "a context manager of either color",
+        good="from contextlib import asynccontextmanager, contextmanager\n@asynccontextmanager\nasync def opened():\n    yield 1\n"
+        "@contextmanager\ndef other():\n    yield 1\n",
+    ),
+    Case(
+        "made async by what stands between",
+        good="from contextlib import asynccontextmanager\nfrom async_generator import async_generator\n@asynccontextmanager\n@async_generator\ndef opened():\n    yield 1\n",
+    ),
     Case(
         "given to a helper that waits for an error",
         good="import pytest\nasync def fails(func):\n    with pytest.raises(ValueError):\n        await func()\ndef make(x):\n    return int(x)\n"
@@ -117,7 +131,7 @@ _EXPECTING = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
 _COMMON = frozenset({"get", "post", "put", "delete", "patch", "head", "options", "route", "view", "subscribe", "serve"})
 
 
-@rule("T403", "plain-function-where-awaited", cases=CASES)
+@rule("TR403", "plain-function-where-awaited", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Plain functions handed to somebody who awaits them."""
     slots = _slots()
@@ -136,6 +150,30 @@ def check(program: Program) -> Iterator[Finding]:
             if call.text.rpartition(".")[2] in names:
                 yield from _own(program, call)
                 yield from _framework(program, call)
+    for path in program.asked:
+        module = program.module(path)
+        for index, facts in enumerate(module.facts.functions):
+            if facts.decorators and facts.flags & 3 == 2:
+                yield from _managed(program, module.function(index))
+
+
+def _managed(program: Program, function: Function) -> Iterator[Finding]:
+    """`@asynccontextmanager` above a plain generator: `async with` asks it for what only an async one has."""
+    innermost = function.facts.decorators[-1]
+    if last_name(innermost) != "asynccontextmanager":
+        return
+    if "contextlib.asynccontextmanager" in set(names_of(program.effects.decorator(function, innermost))):
+        line, column = function.facts.at[:2]
+        name = function.qualname
+        message = f"`asynccontextmanager` wants an async generator, and `{name}` is a plain one: `async with` raises TypeError"
+        reasons = (
+            Reason(f"`{name}` is a plain `def` that yields", *function.place),
+            Reason("`contextlib.contextmanager` is for plain generators, which `with` enters"),
+        )
+        yield tell_at(
+            program, "TR403", "plain-function-where-awaited", function, (line, column, line, column + len("def")),
+            message, sure=True, reasons=reasons,
+        )  # fmt: skip
 
 
 def _may_hand_over(program: Program, function: Function, names: Collection[str]) -> bool:
@@ -271,6 +309,6 @@ def _told(
         )
     message = f"{who}, but {what} is plain: it runs, and then the `await` raises TypeError"
     return tell_at(
-        program, "T403", "plain-function-where-awaited", call.caller, call.at, message,
+        program, "TR403", "plain-function-where-awaited", call.caller, call.at, message,
         sure=function is not None, reasons=reasons, fix=fix or _made_async(program, function), subject=call.text,
     )  # fmt: skip

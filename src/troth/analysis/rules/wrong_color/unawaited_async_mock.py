@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from troth.analysis.findings import Edit, Finding, Fix, Reason
-from troth.analysis.rules.mocking import mock_uses, mocking_functions
+from troth.analysis.rules._finding import tell_at
+from troth.analysis.rules._mocks import mock_uses, mocking_functions
 from troth.analysis.rules.registry import Case, rule
-from troth.analysis.rules.telling import tell_at
 
 if TYPE_CHECKING:
-    from troth.analysis.program import Program
-    from troth.analysis.program.entities import Function
-    from troth.analysis.rules.mocking import MockUse
+    from troth.analysis.rules._mocks import MockUse
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.symbols import Function
 
 _IMPORT = "from unittest.mock import AsyncMock, MagicMock, Mock\n"
 CASES = [
@@ -71,7 +71,7 @@ _USING = (
 )
 
 
-@rule("T412", "unawaited-async-mock", cases=CASES)
+@rule("TR412", "unawaited-async-mock", cases=CASES)
 def check(program: Program) -> Iterator[Finding]:
     """Async mocks whose calls nobody awaits."""
     for path in program.asked:
@@ -118,6 +118,6 @@ def _told(program: Program, function: Function, use: MockUse, how: str) -> Findi
     text = f"`{use.written.partition('.')[0]}` is {maker}, and this call of it gives a coroutine"
     reason = Reason(text, path, use.line)
     return tell_at(
-        program, "T412", "unawaited-async-mock", function, at, message, sure=False, reasons=(reason,), fix=fix,
+        program, "TR412", "unawaited-async-mock", function, at, message, sure=False, reasons=(reason,), fix=fix,
         subject=use.written,
     )  # fmt: skip

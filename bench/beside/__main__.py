@@ -1,0 +1,148 @@
+"""What each tool finds of the same programs: `python -m bench.beside [--bin FOLDER] [--write]`.
+
+`--bin` is the folder of programs of an environment with `requirements/bench.lock` and pytest-asyncio in it; without it
+they are looked for beside the running Python and on PATH. `--write` puts the table into the page of the documentation.
+A tool finds a program's loss if it says something about the marked line, whatever it says; what it says about missing
+annotations does not count. pytest finds it if the test that runs the program fails.
+"""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.beside.options import options_table
+from bench.beside.programs import PROGRAMS
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/reference/beside-other-tools.md"
+START, END = "<!-- programs: made by `python -m bench.beside --write` -->", "<!-- end -->"
+OPTIONS = "<!-- options: made by `python -m bench.beside --write` -->"
+RUFF = ("check", "--isolated", "--no-cache", "--preview", "--select", "ASYNC,RUF006,RUF029", "--output-format", "json")
+MYPY_CODES = ("unused-awaitable", "truthy-bool", "truthy-iterable", "redundant-expr", "possibly-undefined")
+_NOISE = re.compile(r"no-untyped|no-any|reportUnknown|reportMissing|reportUntyped")
+
+Place = tuple[str, int]
+Found = dict[Place, list[str]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.beside")
+    parser.add_argument("--bin", type=Path, help="the folder of the tools' programs")
+    parser.add_argument("--write", action="store_true", help="put the table into the page")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="troth-beside-") as name:
+        table = _table(Path(name), options.bin)
+    if options.write:
+        page = PAGE.read_text(encoding="utf-8")
+        for start, rows in ((START, table), (OPTIONS, options_table())):
+            before, _, rest = page.partition(start)
+            page = f"{before}{start}\n{rows}{END}{rest.partition(END)[2]}"
+        PAGE.write_text(page, encoding="utf-8")
+    sys.stdout.write(table)
+
+
+def _table(folder: Path, programs: Path | None) -> str:
+    marked: dict[str, Place] = {}
+    for number, (name, text) in enumerate(PROGRAMS.items()):
+        file = folder / f"program_{number:02}.py"
+        file.write_text(text, encoding="utf-8")
+        line = next(at for at, row in enumerate(text.splitlines(), 1) if row.endswith("# lost"))
+        marked[name] = file.name, line
+    tools: dict[str, Callable[[str, Path], Found]] = {"ruff": _ruff, "ty": _ty, "pyright": _pyright, "mypy": _mypy}
+    columns = {"Troth": (_version([sys.executable, "-m", "troth"]), _troth(folder))}
+    for name, run in tools.items():
+        program = _program(name, programs)
+        columns[name] = _version([program]), run(program, folder)
+    pytest = _pytest(_program("pytest", programs), folder, marked)
+    heads = [f"{name} {version}" for name, (version, _) in columns.items()]
+    rows = [f"| program | {' | '.join(heads)} | pytest-asyncio, `-W error` |", "|---" * (len(heads) + 2) + "|"]
+    for name, place in marked.items():
+        said = [dict.fromkeys(found.get(place, ())) for _, found in columns.values()]
+        cells = [", ".join(f"`{one}`" for one in codes) or "–" for codes in said]
+        rows.append(f"| {name} | {' | '.join(cells)} | {'the test fails' if pytest[name] else '–'} |")
+    counts = [str(sum(place in found for place in marked.values())) for _, found in columns.values()]
+    rows.append(f"| **found, of {len(marked)}** | {' | '.join(counts)} | {sum(pytest.values())} |")
+    return "\n".join(rows) + "\n"
+
+
+def _program(name: str, programs: Path | None) -> str:
+    beside = programs or Path(sys.executable).parent
+    found = shutil.which(name, path=str(beside)) or (None if programs else shutil.which(name))
+    if found is None:
+        sys.exit(f"`{name}` is not installed; `--bin` names the environment of `requirements/bench.lock`.")
+    return found
+
+
+def _version(command: list[str]) -> str:
+    said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout
+    match = re.search(r"\d+(?:\.\d+)+", said)
+    return match[0] if match else said.strip()
+
+
+def _output(command: list[str], folder: Path) -> str:
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False).stdout
+
+
+def _gathered(rows: list[tuple[str, int, str]]) -> Found:
+    found: Found = {}
+    for path, line, code in rows:
+        if not _NOISE.search(code):
+            found.setdefault((Path(path).name, line), []).append(code)
+    return found
+
+
+def _troth(folder: Path) -> Found:
+    command = [sys.executable, "-m", "troth", "check", "--isolated", "--no-cache", "--output-format", "json"]
+    rows = json.loads(_output(command, folder))["findings"]
+    return _gathered([(row["path"], row["line"], row["code"]) for row in rows])
+
+
+def _ruff(program: str, folder: Path) -> Found:
+    rows = json.loads(_output([program, *RUFF], folder))
+    return _gathered([(row["filename"], row["location"]["row"], row["code"]) for row in rows])
+
+
+def _ty(program: str, folder: Path) -> Found:
+    text = _output([program, "check", "--output-format", "concise", "--warn", "all", "--color", "never"], folder)
+    rows = re.findall(r"^([^:\n]+):(\d+):\d+: \w+\[([\w-]+)\]", text, re.MULTILINE)
+    return _gathered([(path, int(line), code) for path, line, code in rows])
+
+
+def _pyright(program: str, folder: Path) -> Found:
+    (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}', encoding="utf-8")
+    rows = json.loads(_output([program, "--outputjson"], folder))["generalDiagnostics"]
+    return _gathered([(row["file"], row["range"]["start"]["line"] + 1, row.get("rule", "")) for row in rows])
+
+
+def _mypy(program: str, folder: Path) -> Found:
+    codes = [word for code in MYPY_CODES for word in ("--enable-error-code", code)]
+    text = _output([program, "--strict", *codes, "--cache-dir", str(folder / "mypy"), "--output", "json", "."], folder)
+    rows = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return _gathered([(row["file"], row["line"], row["code"] or "") for row in rows])
+
+
+def _pytest(program: str, folder: Path, marked: dict[str, Place]) -> dict[str, bool]:
+    """Whether a test that awaits `main()` of a program fails; each has a process of its own, lest it spoil another."""
+    failing = {}
+    for name, (file, _) in marked.items():
+        test = folder / f"test_{file}"
+        test.write_text(
+            f"import {file[:-3]}\n\n\nasync def test_it():\n    await {file[:-3]}.main()\n", encoding="utf-8"
+        )
+        settings = ("-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function", "-W", "error")
+        command = [program, "-q", "-p", "no:cacheprovider", *settings, "--rootdir", ".", test.name]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode not in (0, 1):
+            sys.exit(f"pytest did not run {name!r}:\n{done.stdout}{done.stderr}")
+        failing[name] = done.returncode == 1
+        test.unlink()
+    return failing
+
+
+if __name__ == "__main__":
+    main()

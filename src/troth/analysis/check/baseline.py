@@ -1,0 +1,99 @@
+"""Keep a file of findings that are known, so that only new ones are reported."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from troth.analysis.check.fingerprint import Mark, mark, settle, still_defines
+from troth.analysis.findings import Finding
+from troth.analysis.old_codes import OldCode, current, is_old
+from troth.analysis.source.lines import Lines
+from troth.errors import MisuseError, RunError
+
+__all__ = ["Compared", "compare", "read_baseline", "renewed", "write_baseline"]
+
+_VERSION = 1
+_FIELDS = ("path", "symbol", "code", "subject", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Findings that the baseline does not know, and what it knows that is repaired."""
+
+    new: tuple[Finding, ...]
+    repaired: tuple[Mark, ...]
+
+
+def compare(findings: Sequence[Finding], known: Sequence[Mark], lines: Lines, reported: Collection[str]) -> Compared:
+    """Hold findings against the baseline; what it says of files that were not looked at is left alone.
+
+    `findings` are all that were found in the reported files, of whatever rule: one that is not asked for this time is
+    not repaired.
+    """
+    settled = settle(known, [mark(one, lines) for one in findings], still_defines(lines))
+    repaired = tuple(one for one in settled.gone if one.path in reported or lines.data(one.path) is None)
+    return Compared(new=tuple(findings[index] for index in settled.new), repaired=repaired)
+
+
+def read_baseline(file: Path) -> list[Mark]:
+    """Read a baseline; one that is missing or is no baseline is refused."""
+    import json
+
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        if document["version"] != _VERSION:
+            raise ValueError(f"its version is {document['version']!r}, and this Troth reads {_VERSION}")
+        return [Mark(**{name: _text(entry[name]) for name in _FIELDS}) for entry in document["findings"]]
+    except FileNotFoundError as problem:
+        raise MisuseError(
+            f"The baseline `{file}` does not exist.\n"
+            "Nothing was checked, since every old finding would look new.\n"
+            "`--write-baseline` writes it."
+        ) from problem
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise MisuseError(
+            f"`{file}` is not a baseline: {problem}.\n"
+            "Nothing was checked, since every old finding would look new.\n"
+            "Restore it from version control, or write it anew with `--write-baseline`."
+        ) from problem
+
+
+def renewed(known: Sequence[Mark], file: Path) -> tuple[list[Mark], list[OldCode]]:
+    """What the baseline `file` knows, by the codes of today; and the first old code in it."""
+    old = [OldCode(one.code, str(file)) for one in known if is_old(one.code)][:1]
+    return [replace(one, code=current(one.code)) for one in known] if old else list(known), old
+
+
+def write_baseline(
+    file: Path, findings: Sequence[Finding], lines: Lines, reported: Collection[str], before: Sequence[Mark] = ()
+) -> int:
+    """Write what is known today, sorted, one finding per line, and return how many there are.
+
+    What the file said `before` about files that were not looked at this time stays in it.
+    """
+    import json
+    import os
+
+    others = [one for one in before if one.path not in reported and lines.data(one.path) is not None]
+    marks = sorted([*(mark(one, lines) for one in findings), *others])
+    rows = [json.dumps({name: getattr(one, name) for name in _FIELDS}, ensure_ascii=False) for one in marks]
+    body = "\n" + ",\n".join(f"    {row}" for row in rows) + "\n  " if rows else ""
+    text = f'{{\n  "version": {_VERSION},\n  "findings": [{body}]\n}}\n'
+    beside = file.with_name(f"{file.name}.{os.getpid()}.new")
+    try:
+        beside.write_text(text, encoding="utf-8", errors="backslashreplace")  # as JSON escapes them
+        beside.replace(file)
+    except OSError as problem:
+        beside.unlink(missing_ok=True)
+        raise RunError(
+            f"The baseline could not be written to `{file}`: {problem.strerror or problem}.\n"
+            "The old one, if there was one, is unchanged.\n"
+            "Name a file in a folder that exists and can be written: `--baseline FILE`."
+        ) from problem
+    return len(marks)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value

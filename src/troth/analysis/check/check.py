@@ -1,0 +1,213 @@
+"""Get from a prepared check to a report: analyse, silence, hold against the past and the baseline."""
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from troth.analysis.check.directives import Comments
+from troth.analysis.check.filter import Reported
+from troth.analysis.check.noqa import without_acknowledged
+from troth.analysis.check.prepare import Prepared
+from troth.analysis.check.suppress import UNUSED_ALLOW, silence, unused
+from troth.analysis.crash import grouped
+from troth.analysis.findings import Finding
+from troth.analysis.incremental.replay_result import unchanged
+from troth.analysis.old_codes import OldCode, is_old
+from troth.analysis.project.project import Project
+from troth.analysis.report.content import Report
+from troth.analysis.report.place import shown_from
+from troth.analysis.result import Analysis, unreadable_folder
+from troth.analysis.source.allow import Allow
+from troth.analysis.source.lines import Lines
+
+if TYPE_CHECKING:
+    from troth.analysis.check.fingerprint import Mark
+    from troth.analysis.check.since import Past
+    from troth.analysis.crash import Crash
+    from troth.analysis.facts.extract_many import Progress
+    from troth.analysis.incremental.warm_state import Memory
+
+__all__ = ["check"]
+
+Analyse = Callable[[Project, Mapping[str, bytes]], Analysis]
+
+
+def check(
+    prepared: Prepared,
+    progress: "Progress | None" = None,
+    memory: "Memory | None" = None,
+    *,
+    hurry: bool = False,
+    reported: Reported | None = None,
+    wants_program: bool = True,
+) -> Report:
+    """Read the project, put the rules to it, and keep what is to be reported. A baseline is written if asked for.
+
+    `memory` makes the next check of the same project, in the same process, a matter of what has changed; in a `hurry`
+    only the changed files themselves are looked at, and the next check makes up for the others. `reported` is what an
+    earlier check asked the settings. Whoever reads the findings and no more says that he wants no program: where
+    nothing has changed since the last run there is none.
+    """
+    request, scope, root = prepared.request, prepared.scope, prepared.root.path
+    known, old_codes = _known(prepared)
+    past = None if request.since is None else _past(request.since, prepared)
+    python, cache = prepared.python(), prepared.cache()
+    is_reported = reported or Reported(prepared)
+
+    def look_at(project: Project, overlay: Mapping[str, bytes]) -> Analysis:
+        if not (wants_program or memory is not None or cache is None or overlay):
+            known = unchanged(project, python=python, cache=cache, on_request=is_reported.on_request)
+            if known is not None:
+                return known
+        from troth.analysis.pipeline import analyse  # late: it brings the program and all rules with it
+
+        return analyse(
+            project,
+            python=python,
+            jobs=request.jobs,
+            cache=cache,
+            overlay=overlay,
+            progress=progress,
+            on_request=is_reported.on_request,
+            memory=memory if project is scope.project else None,
+            hurry=hurry,
+        )
+
+    lines = Lines(root, prepared.overlay)
+    result = look_at(scope.project, prepared.overlay)
+    comments = Comments(cache) if memory is None else memory.comments
+    allows = list(filter(is_reported.obeys, comments.of(sorted(scope.reported), root, lines, prepared.overlay)))
+    kept, silenced, used = silence(_by_cell(result.findings, lines), allows)
+    kept, acknowledged = without_acknowledged(kept, allows)
+    crashed = {one.path for one in result.crashes}
+    unread = {*result.unreadable, *result.newer_syntax, *crashed}
+    kept += _idle([one for one in allows if one.span.path not in unread], used, prepared, is_reported)
+    if past is not None:
+        kept, then = _new_since(past, kept, prepared, lines, look_at, is_reported)
+        result = result._replace(crashes=(*result.crashes, *then))
+    kept += [unreadable_folder(folder, reason) for folder, reason in scope.unread]
+    everything = tuple(dict.fromkeys(sorted((one for one in kept if one.span.path in scope.told), key=_order)))
+    newer = tuple(path for path in result.newer_syntax if path in scope.reported)
+    report = Report(
+        findings=tuple(filter(is_reported, everything)),
+        checked=len(scope.reported) - len(newer),
+        lines=lines,
+        rules=prepared.rules,
+        shown=shown_from(request.cwd, root),
+        root=str(root),
+        silenced=sum(map(is_reported, silenced)),
+        acknowledged=sum(map(is_reported, acknowledged)),
+        newer_syntax=newer,
+        folders=scope.told - scope.reported,
+        since=request.since,
+        program=result.program,
+        crashes=grouped(one for one in result.crashes if is_reported.is_missed(one)),
+        old_codes=(*is_reported.old_codes(), *_in_comments(allows, shown_from(request.cwd, root)), *old_codes),
+    )
+    return report if prepared.baseline is None else _beside_baseline(report, everything, known, prepared)
+
+
+def _known(prepared: Prepared) -> "tuple[list[Mark], list[OldCode]]":
+    """What the baseline knows; read before anything else, so that a bad one is refused at once."""
+    file = prepared.baseline
+    if file is None or (prepared.request.write_baseline and not file.exists()):
+        return [], []
+    from troth.analysis.check.baseline import read_baseline, renewed
+
+    return renewed(read_baseline(file), file)
+
+
+def _in_comments(allows: Sequence[Allow], shown: Callable[[str], str]) -> list[OldCode]:
+    return [
+        OldCode(name, f"{shown(one.span.path)}:{one.span.line}") for one in allows for name in one.names if is_old(name)
+    ]
+
+
+def _beside_baseline(
+    report: Report, everything: Sequence[Finding], known: "Sequence[Mark]", prepared: Prepared
+) -> Report:
+    """The report with what the baseline knows left out; or, if that is asked for, the baseline written from it.
+
+    `everything` are the findings of the reported files, of rules that are not asked for as well: what the baseline
+    knows of them is neither repaired nor forgotten.
+    """
+    from troth.analysis.check.baseline import compare, write_baseline
+
+    file = prepared.baseline or Path()
+    report = report._replace(baseline=os.path.relpath(file, prepared.request.cwd).replace(os.sep, "/"))
+    reported = prepared.scope.told
+    compared = compare(everything, known, report.lines, reported)
+    new = set(compared.new)
+    if prepared.request.write_baseline and report.crashes:
+        return report  # what is missing today would be forgotten
+    if prepared.request.write_baseline:
+        asked = set(report.findings)
+        stay = [one for one in everything if one in asked or one not in new]
+        write_baseline(file, stay, report.lines, reported, known)
+        return report
+    findings = tuple(one for one in report.findings if one in new)
+    # What a change repaired is not asked for where only what it brought is.
+    repaired = compared.repaired if prepared.request.since is None and not report.crashes else ()
+    return report._replace(findings=findings, known=len(report.findings) - len(findings), repaired=repaired)
+
+
+def _past(revision: str, prepared: Prepared) -> "Past":
+    from troth.analysis.check.since import past_of
+
+    return past_of(prepared.scope.project, revision, wanted=prepared.would_check, marked=prepared.scope.marked)
+
+
+def _new_since(
+    past: "Past",
+    today: Sequence[Finding],
+    prepared: Prepared,
+    lines: Lines,
+    look_at: Analyse,
+    is_reported: Reported,
+) -> "tuple[list[Finding], tuple[Crash, ...]]":
+    """What is new, and what could not be found out about the past."""
+    from troth.analysis.check.since import introduced
+
+    if past.is_same and not prepared.overlay:
+        return [], ()
+    old_lines = Lines(prepared.root.path, past.overlay)
+    earlier = look_at(past.project, past.overlay)
+    before = _by_cell(earlier.findings, old_lines)
+    every = Comments().of(sorted(past.project.files), prepared.root.path, old_lines, past.overlay)
+    then = list(filter(is_reported.obeys, every))
+    before_kept, _, _ = silence(before, then)
+    return introduced(past, without_acknowledged(before_kept, then)[0], today, lines), earlier.crashes
+
+
+def _by_cell(findings: Sequence[Finding], lines: Lines) -> Sequence[Finding]:
+    if not any(one.span.path.endswith(".ipynb") for one in findings):
+        return findings
+    from troth.analysis.source.notebook_cells import by_cell
+
+    return by_cell(findings, lines)
+
+
+def _idle(
+    allows: Sequence[Allow],
+    used: Collection[tuple[Allow, str]],
+    prepared: Prepared,
+    is_reported: Reported,
+) -> list[Finding]:
+    """What the comments themselves deserve, file by file, since each may have settings of its own."""
+    by_path: dict[str, list[Allow]] = {}
+    for one in allows:
+        by_path.setdefault(one.span.path, []).append(one)
+    found = []
+    for path, here in by_path.items():
+
+        def is_on(code: str, name: str, path: str = path) -> bool:
+            return code != UNUSED_ALLOW[0] and is_reported.is_on(path, code, name)
+
+        found += unused(here, used, prepared.names, is_on=is_on)
+    return found
+
+
+def _order(finding: Finding) -> tuple[str, int, int, int, str]:
+    span = finding.span
+    return (span.path, span.cell or 0, span.line, span.column, finding.code)

@@ -1,0 +1,1 @@
+"""Read facts from the syntax trees of `ast`."""

@@ -1,0 +1,36 @@
+"""What beside its own files decides what is found in a project: rules, installed packages, pinned versions."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from troth.analysis.facts import store
+from troth.analysis.project.environment import packages_of
+from troth.analysis.project.project import Project
+from troth.analysis.project.pytest_mode import self_running
+from troth.analysis.project.python_versions import oldest_python
+from troth.analysis.project.version_pins import newest_allowed
+
+__all__ = ["Surroundings", "surroundings"]
+
+
+class Surroundings(NamedTuple):
+    """The folders of installed packages, the newest versions that are allowed, and all of it in words."""
+
+    packages: tuple[str, ...]
+    allowed: Mapping[str, int]
+    self_running: tuple[str, ...]  # folders whose async tests need no mark
+    oldest_python: int  # minor version of Python 3
+    words: str
+    """Findings that are kept are good only for the same words."""
+
+
+def surroundings(project: Project, python: Path | None, rules: Sequence[str]) -> Surroundings:
+    """What surrounds `project` where it is checked with the rules of these codes."""
+    packages = packages_of(project.root, python)
+    allowed = newest_allowed(project.root)
+    known = [(folder, store.stamp(folder)) for folder in packages]  # a folder changes with what is installed
+    self_run = self_running(project.root, project.source_roots)
+    oldest = oldest_python(project.root)
+    words = f"{project.root} {project.source_roots} {known} {list(rules)} {sorted(allowed.items())} {self_run} {oldest}"
+    return Surroundings(packages, allowed, self_run, oldest, words)

@@ -1,0 +1,140 @@
+"""How counts over all files are kept between runs, brought up to date after an edit, and noted when read.
+
+What is counted stands in attributes of a few objects: counters, sets of names, dicts of sets, and dicts of the first
+place where something is said. Places are told to readers and compared by nobody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from troth.analysis.incremental.dependencies import Table, Tally, Words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from troth.analysis.incremental.dependencies import Reads
+
+__all__ = ["Holders", "compared", "noted", "plain", "recounted"]
+
+Holders = tuple[tuple[object, tuple[str, ...]], ...]
+"""The objects that hold counts, with the attributes that are such."""
+
+_MOST_ASKED = 8  # words that are looked for in all facts; then counting anew takes less time
+
+
+def _each(holders: Holders) -> Iterator[tuple[str, object, str]]:
+    for holder, names in holders:
+        for name in names:
+            yield f"{type(holder).__name__}.{name}", holder, name
+
+
+def plain(holders: Holders) -> dict[str, Any]:
+    """All counts as plain data."""
+    found: dict[str, Any] = {}
+    for kind, holder, name in _each(holders):
+        known = getattr(holder, name)
+        found[kind] = dict(known) if isinstance(known, dict) else set(known)
+    return found
+
+
+def compared(holders: Holders) -> dict[tuple[str, object], object]:
+    """What was counted, by what it is and its name, so that two counts of one file can be compared."""
+    found: dict[tuple[str, object], object] = {}
+    for kind, holder, name in _each(holders):
+        known = getattr(holder, name)
+        for key in known:
+            value = known[key] if isinstance(known, dict) else True
+            found[kind, key] = True if isinstance(value, tuple) else value
+    return found
+
+
+def noted(holders: Holders, reads: Reads) -> None:
+    """From now on, when all files are counted, note who reads what."""
+    for kind, holder, name in _each(holders):
+        known = getattr(holder, name)
+        if isinstance(known, Counter):
+            tally: Tally[Any] = Tally(reads, kind)
+            dict.update(tally, known)
+            setattr(holder, name, tally)
+        elif isinstance(known, dict):
+            setattr(holder, name, Table(reads, kind, known))
+        else:
+            setattr(holder, name, Words(reads, kind, known))
+
+
+def recounted(
+    holders: Holders,
+    then: Mapping[str, Any],
+    changed: Mapping[str, tuple[Holders, Holders]],
+    places: Mapping[str, int],
+    saying: Callable[[str], Mapping[str, Holders] | None],
+) -> bool:
+    """Take the counts of then, less what the changed files said then, and with what they say now.
+
+    What one file no longer says others may say as well: `saying` tells what those of the unchanged files say in which a
+    word stands. False, and nothing is taken, where these are too many.
+    """
+    counts = {kind: then[kind] for kind, _, _ in _each(holders)}
+    left: dict[tuple[str, str], None] = {}
+    for path, (before, now) in changed.items():
+        for (kind, old, name), (_, new, _) in zip(_each(before), _each(now), strict=True):
+            gone = _recount(counts[kind], getattr(old, name), getattr(new, name), path, places)
+            left.update(dict.fromkeys((kind, key) for key in gone))
+    if len(left) > _MOST_ASKED:
+        return False
+    now_said = {path: now for path, (_, now) in changed.items()}
+    for kind, key in left:
+        word = key.rpartition(".")[2]
+        others = saying(word) if word.isidentifier() else None
+        if others is None:
+            return False
+        _ask(counts[kind], kind, key, {**now_said, **others}, places)
+    for kind, holder, name in _each(holders):
+        is_counter = isinstance(getattr(holder, name), Counter)
+        setattr(holder, name, Counter(counts[kind]) if is_counter else counts[kind])
+    return True
+
+
+def _recount(count: Any, old: Any, new: Any, path: str, places: Mapping[str, int]) -> list[str]:
+    """Bring one kind of counts up to date with what a file said and says; the names of which only others can tell."""
+    if isinstance(old, Counter):
+        for key in old.keys() | new.keys():
+            left = count.get(key, 0) + new[key] - old[key]
+            if left:
+                count[key] = left
+            else:
+                count.pop(key, None)
+        return []
+    if not isinstance(old, dict):
+        count |= new
+        return sorted(old - new)
+    gone: list[str] = []
+    for key in old.keys() | new.keys():
+        one = new.get(key)
+        if isinstance(one if one is not None else old[key], tuple):  # the first file that says it
+            if key not in count or (one is not None and places[path] <= places[count[key][0]]):
+                count[key] = one
+            elif one is None and count[key][0] == path:
+                gone.append(key)
+        elif one is None or not old.get(key, set()) <= one:
+            gone.append(key)
+        else:
+            count[key] = count.get(key, set()) | one
+    return sorted(gone)
+
+
+def _ask(count: Any, kind: str, key: str, files: Mapping[str, Holders], places: Mapping[str, int]) -> None:
+    """Put together anew what files say under one name; nobody else says anything under it."""
+    said: list[Any] = []
+    for path in sorted(files, key=places.__getitem__):
+        known = next(getattr(holder, name) for one, holder, name in _each(files[path]) if one == kind)
+        if key in known:
+            said.append(known[key] if isinstance(known, dict) else True)
+    if not isinstance(count, dict):
+        (count.add if said else count.discard)(key)
+    elif not said:
+        count.pop(key, None)
+    else:
+        count[key] = said[0] if isinstance(said[0], tuple) else set().union(*said)

@@ -1,0 +1,1 @@
+"""Measure who detects the mutants: checkers and test suites."""

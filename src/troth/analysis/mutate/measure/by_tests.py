@@ -1,0 +1,173 @@
+"""Score a project's tests: whether the command that passes on the untouched copy fails on a mutant."""
+
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+
+from troth.analysis.mutate.measure.by_checker import set_apart
+from troth.analysis.mutate.measure.coverage import Coverage
+from troth.analysis.mutate.measure.process import Finished
+from troth.analysis.mutate.measure.reach import probed, reached_by_probes
+from troth.analysis.mutate.measure.suite import Suite
+from troth.analysis.mutate.measure.workspace import Workspace, workspace
+from troth.analysis.mutate.mutant import Mutant
+from troth.analysis.mutate.result import Result, Verdict
+from troth.analysis.mutate.source.discover import Layout
+from troth.analysis.mutate.source.project import Project
+from troth.analysis.mutate.source.roots import import_roots
+from troth.analysis.mutate.source.splice import by_path, splice
+from troth.errors import RunError
+
+__all__ = ["score_tests"]
+
+# A mutant that makes tests wait for ever would hold everything up; one that makes them only slower should not count
+# as hung. Three times the untouched run and five seconds more told the two apart in every suite that was tried.
+_PATIENCE, _GRACE = 3.0, 5.0
+_UNTOUCHED_LIMIT = 3600.0
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """What stays the same from run to run; `spare` holds the copies that nobody works in at the moment."""
+
+    suite: Suite
+    project: Project
+    spare: "SimpleQueue[Workspace]"
+    limit: float
+    stop: threading.Event = field(default_factory=threading.Event)
+    # Selections of tests by whether they pass on the untouched copy. Two threads may both find out; that is harmless.
+    passes: dict[tuple[str, ...], bool] = field(default_factory=dict)
+
+
+def score_tests(
+    mutants: Sequence[Mutant],
+    *,
+    command: str,
+    project: Project,
+    layout: Layout,
+    jobs: int,
+    limit: float | None,
+    coverage: Coverage | None,
+    notice: Callable[[str], None],
+) -> Iterator[Result]:
+    """The verdicts, as they come in, in no particular order.
+
+    Raises `RunError` if the command fails on the untouched copy. What the reader should know besides is told `notice`.
+    """
+    broken, sound = set_apart(mutants, project)
+    yield from broken
+    with ExitStack() as copies:
+        first = copies.enter_context(workspace(layout))
+        suite = Suite(command, import_roots(project))
+        whole = suite.run(first, limit or _UNTOUCHED_LIMIT)
+        if whole.code != 0:
+            how = "did not end in time" if whole.code is None else f"ended with {whole.code}"
+            raise RunError(
+                f"`{command}` {how} on the untouched copy of the project:\n{whole.tail}\n"
+                "No mutant was planted: tests that fail anyway notice nothing.\n"
+                "The copy leaves out what git ignores and has its own import roots first on PYTHONPATH; "
+                "make the command pass there, or name tests that do."
+            )
+        limit = limit or _PATIENCE * whole.seconds + _GRACE
+        reached = (
+            _reached(sound, coverage) if coverage else _probe(sound, suite, project, first, limit=limit, notice=notice)
+        )
+        yield from (Result(one.key, Verdict.UNREACHED) for one in sound if reached.get(one.key) is False)
+        left = [one for one in sound if reached.get(one.key) is not False]
+        if sound and not left:
+            notice(
+                "None of the mutants is reached by the tests. If they should be, the command may run an installed copy "
+                "of the project instead of the one it is started in."
+            )
+        spare: SimpleQueue[Workspace] = SimpleQueue()
+        spare.put(first)
+        for _ in range(min(jobs, len(left)) - 1):
+            spare.put(copies.enter_context(workspace(layout)))
+        bench = _Bench(suite, project, spare, limit)
+        yield from _all(bench, left, coverage, jobs)
+
+
+def _reached(mutants: Sequence[Mutant], coverage: Coverage) -> Mapping[str, bool]:
+    found = {mutant.key: coverage.is_reached(mutant.path, *mutant.run_lines) for mutant in mutants}
+    return {key: known for key, known in found.items() if known is not None}
+
+
+def _probe(
+    mutants: Sequence[Mutant],
+    suite: Suite,
+    project: Project,
+    space: Workspace,
+    *,
+    limit: float,
+    notice: Callable[[str], None],
+) -> Mapping[str, bool]:
+    """One run of all tests with a probe in the place of each mutant."""
+    with tempfile.TemporaryDirectory(prefix="troth-reach-") as name:
+        directory = Path(name).resolve()
+        changed = probed(mutants, project, directory)
+        with space.holding(changed, project.sources):
+            done = suite.run(space, limit)
+        if done.code == 0:
+            return reached_by_probes(mutants, changed, directory)
+    notice("Which mutants the tests reach could not be found out: with probes in the code they do not pass.")
+    return {}
+
+
+def _all(bench: _Bench, mutants: Sequence[Mutant], coverage: Coverage | None, jobs: int) -> Iterator[Result]:
+    """One run per mutant, `jobs` of them at a time; on the way out all that still runs is ended."""
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        pending: set[Future[Result]] = {
+            pool.submit(_one, bench, mutant, coverage.tests(mutant.path, *mutant.run_lines) if coverage else ())
+            for mutant in mutants
+        }
+        try:
+            while pending:
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for one in done:
+                    yield one.result()
+        finally:
+            bench.stop.set()
+            for one in pending:
+                one.cancel()
+
+
+def _one(bench: _Bench, mutant: Mutant, tests: tuple[str, ...]) -> Result:
+    space = bench.spare.get()
+    try:
+        done = _with(bench, space, mutant, tests)
+        if tests and done.code not in (0, None) and not _passes(bench, space, tests):
+            # The selection does not pass on the untouched copy either (the data may be older than the tests), so its
+            # failure says nothing; the whole command decides.
+            done = _with(bench, space, mutant, ())
+    finally:
+        bench.spare.put(space)
+    if done.code is None:
+        return Result(mutant.key, Verdict.HUNG, (f"after {bench.limit:.0f} seconds",), done.seconds)
+    verdict = Verdict.CAUGHT if done.code else Verdict.SURVIVED
+    return Result(mutant.key, verdict, _said(done) if done.code else (), done.seconds)
+
+
+def _with(bench: _Bench, space: Workspace, mutant: Mutant, tests: tuple[str, ...]) -> Finished:
+    sources = bench.project.sources
+    changed = [splice(sources[path], own).after for path, own in by_path(mutant.edits).items()]
+    with space.holding(changed, sources):
+        return bench.suite.run(space, bench.limit, tests=tests, stop=bench.stop)
+
+
+def _passes(bench: _Bench, space: Workspace, tests: tuple[str, ...]) -> bool:
+    if tests not in bench.passes:
+        done = bench.suite.run(space, bench.limit, tests=tests, stop=bench.stop)
+        bench.passes[tests] = done.code == 0
+    return bench.passes[tests]
+
+
+def _said(done: Finished) -> tuple[str, ...]:
+    """The failures by name, as pytest and unittest give them, or else the last line."""
+    lines = [line.strip() for line in (done.stdout + "\n" + done.stderr).splitlines() if line.strip()]
+    named = [line for line in lines if line.startswith(("FAILED ", "ERROR ", "FAIL:", "ERROR:"))]
+    return tuple(line[:300] for line in (named[:3] or lines[-1:]))

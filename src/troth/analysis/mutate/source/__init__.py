@@ -1,0 +1,1 @@
+"""The project that mutants are planted in: its files, syntax and shapes."""

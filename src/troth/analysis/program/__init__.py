@@ -1,5 +1,0 @@
-"""All facts, linked: what names mean, what classes have, what calls give, and what becomes of promises."""
-
-from troth.analysis.program.link import Program
-
-__all__ = ["Program"]

@@ -1,0 +1,115 @@
+"""Ask git about the past of a project, without touching its work tree."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from troth.errors import MisuseError, RunError
+
+__all__ = ["Change", "blobs_at", "changes_since", "commit_of", "files_at"]
+
+# A repository's own settings can name programs that git would start; none of them is needed to read it.
+_GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.quotepath=false", "--no-optional-locks")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that differs from the past: its path then and now, None where it was not there."""
+
+    then: str | None
+    now: str | None
+
+
+def commit_of(root: Path, revision: str) -> str:
+    """The commit that `revision` names; what is not a repository, or not a revision, is refused."""
+    try:
+        inside = _git(root, "rev-parse", "--git-dir")
+    except FileNotFoundError as problem:
+        raise MisuseError(
+            "`--since` needs git, and there is no `git` command here.\n"
+            "Nothing was checked.\nInstall git, or check without `--since`."
+        ) from problem
+    if inside.returncode != 0:
+        raise MisuseError(
+            f"`--since {revision}`: `{root}` is not in a git repository.\n"
+            "Nothing was checked, since there is no past to compare with.\n"
+            "Run it in a repository, or use `--baseline` to hold findings against a file."
+        )
+    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if found.returncode != 0:
+        raise MisuseError(
+            f"`--since {revision}`: this repository has no commit of that name.\n"
+            "Nothing was checked, since there is nothing to compare with.\n"
+            "Name a branch, a tag or a commit; in a shallow clone, fetch it first (`git fetch --depth=1 origin NAME`)."
+        )
+    return found.stdout.decode().strip()
+
+
+def files_at(root: Path, commit: str) -> list[str]:
+    """All files below `root` in `commit`, relative to `root`."""
+    return _names(_done(root, "ls-tree", "-r", "-z", "--name-only", commit))
+
+
+def changes_since(root: Path, commit: str) -> list[Change]:
+    """What is different in the work tree below `root`; files that git does not know yet are not among it."""
+    fields = _names(
+        _done(root, "diff", "--no-ext-diff", "--name-status", "-z", "--find-renames", "--relative", commit, "--")
+    )
+    changes = []
+    rest = iter(fields)
+    for status in rest:
+        path = next(rest)
+        if status.startswith(("R", "C")):
+            changes.append(Change(path if status.startswith("R") else None, next(rest)))
+        else:
+            changes.append(Change(None if status == "A" else path, None if status == "D" else path))
+    return changes
+
+
+def blobs_at(root: Path, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
+    """The contents of `paths`, relative to `root`, as `commit` has them; all through one process."""
+    prefix = os.fsdecode(_done(root, "rev-parse", "--show-prefix").rstrip(b"\n"))
+    asked = "".join(f"{commit}:{prefix}{path}\n" for path in paths if "\n" not in path)
+    done = _git(root, "cat-file", "--batch", stdin=os.fsencode(asked))
+    if done.returncode != 0:
+        raise _failed("cat-file", done.stderr)
+    found = {}
+    at = 0
+    for path in paths:
+        if "\n" in path:
+            continue
+        end = done.stdout.index(b"\n", at)
+        head = done.stdout[at:end].split(b" ")
+        at = end + 1
+        if len(head) == 3 and head[1] == b"blob":
+            size = int(head[2])
+            found[path] = done.stdout[at : at + size]
+            at += size + 1
+        elif head[-1] != b"missing" and len(head) == 3:
+            at += int(head[2]) + 1
+    return found
+
+
+def _done(root: Path, *arguments: str) -> bytes:
+    done = _git(root, *arguments)
+    if done.returncode != 0:
+        raise _failed(arguments[0], done.stderr)
+    return done.stdout
+
+
+def _failed(what: str, stderr: bytes) -> RunError:
+    said = stderr.decode(errors="replace").strip()
+    return RunError(
+        f"`git {what}` failed: {said}\nThe past could not be read, so nothing was compared; no file was touched.\n"
+        "Repair the repository (`git fsck` tells what is wrong), or check without `--since`."
+    )
+
+
+def _git(root: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*_GIT, *arguments], cwd=root, input=stdin, capture_output=True, check=False)
+
+
+def _names(output: bytes) -> list[str]:
+    return [os.fsdecode(name) for name in output.split(b"\0") if name]

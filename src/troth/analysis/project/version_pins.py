@@ -1,0 +1,62 @@
+"""The newest versions of libraries that a project allows itself."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from troth.analysis.project.optional_file import handwritten
+
+__all__ = ["newest_allowed", "normalized"]
+
+_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile")
+_LISTS = ("requirements*.txt", "requirements/*.txt")
+# `name[extra] >= 1, < 3`, wherever it stands: in a list of TOML, in quotes, on a line of its own; `name = ">= 1, < 3"`.
+_REQUIRED = re.compile(
+    r"(?<![\w.-])(?P<name>[A-Za-z][\w.-]*)(?:\[[^\]\n]*\])?"
+    r"(?:[ \t]*=[ \t]*(?:\{[^}\n]*?version[ \t]*=[ \t]*)?[\"'])?[ \t]*\(?"
+    r"(?P<bounds>(?:(?:===?|~=|<=?|>=?|!=)[ \t]*[\w.*]+[ \t]*,?[ \t]*)+)"
+)
+_BOUND = re.compile(r"(?P<how>===?|~=|<=?)[ \t]*v?(?P<major>\d+)(?P<rest>[\w.*]*)")
+_OF_POETRY = re.compile(
+    r"""^(?P<name>[A-Za-z][\w.-]*)[ \t]*=[ \t]*(?:\{[^}\n]*version[ \t]*=[ \t]*)?["'][\^~](?P<major>\d+)""",
+    re.MULTILINE,
+)
+
+# A name alone allows whatever there is.
+_BARE = re.compile(
+    r"""^[ \t]*["']?(?P<name>[A-Za-z][\w.-]*)(?:\[[^\]\n]*\])?["']?[ \t]*,?[ \t]*(?:[#;].*)?$""", re.MULTILINE
+)
+_ANY = 999
+
+
+def newest_allowed(root: Path) -> Mapping[str, int]:
+    """The highest major version that the project's lists of requirements allow, by the library's normalized name."""
+    allowed: dict[str, int] = {}
+
+    def take(name: str, major: int) -> None:
+        key = normalized(name)
+        allowed[key] = max(allowed.get(key, 0), major)  # of several lists the most generous one counts
+
+    for path in [*(root / name for name in _FILES), *(p for pattern in _LISTS for p in sorted(root.glob(pattern)))]:
+        text = handwritten(path)
+        for found in _REQUIRED.finditer(text):
+            majors = [_highest(bound) for bound in _BOUND.finditer(found["bounds"])]
+            if majors:
+                take(found["name"], min(majors))
+        if path.suffix == ".txt":
+            for found in _BARE.finditer(text):
+                take(found["name"], _ANY)
+        for found in _OF_POETRY.finditer(text):
+            take(found["name"], int(found["major"]))
+    return allowed
+
+
+def normalized(name: str) -> str:
+    """The name of a distribution as all its spellings have it in common."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _highest(bound: re.Match[str]) -> int:
+    """`< 20` and `< 20.0` allow 19, all else its own major version."""
+    is_below = bound["how"] == "<" and not bound["rest"].strip(".0")
+    return int(bound["major"]) - is_below

@@ -1,0 +1,1 @@
+"""What a change of color reaches: overrides, callers, callbacks, and whoever requires a color."""

@@ -1,0 +1,43 @@
+"""Find where async ends: the functions and modules at which a coroutine is run to its end from plain code."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from troth.analysis.recolor.target import find_target
+from troth.analysis.semantics import Program
+from troth.analysis.semantics.symbols import Function
+
+__all__ = ["Boundary", "find_boundary"]
+
+_IMPORTS = {"asyncio.run": "import asyncio", "bridge.run": "from troth import bridge"}
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """Functions, and modules by path, whose calls are wrapped in `runner`."""
+
+    functions: frozenset[Function] = frozenset()
+    modules: frozenset[str] = frozenset()
+    runner: str = "asyncio.run"
+
+    @property
+    def import_line(self) -> str:
+        """What makes the runner known in a file."""
+        return _IMPORTS[self.runner]
+
+    def holds(self, function: Function | None, module: str = "") -> bool:
+        """Whether a call in `function`, or at the top of `module`, is run there."""
+        return module in self.modules if function is None else function in self.functions
+
+
+def find_boundary(program: Program, named: Sequence[str], runner: str) -> Boundary:
+    """What the user named: `package.module:function`, or a module for the code at its top."""
+    functions: set[Function] = set()
+    modules: set[str] = set()
+    for one in named:
+        target = find_target(program, one)
+        if ":" in one:
+            functions.update(target.functions)
+        elif target.module is not None:
+            modules.add(target.module.path)
+    return Boundary(frozenset(functions), frozenset(modules), runner)

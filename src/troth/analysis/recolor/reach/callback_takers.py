@@ -1,0 +1,82 @@
+"""Decide whether those who are given a function can go on when it changes color, and how they are taught to."""
+
+import ast
+
+from troth.analysis.findings import Edit
+from troth.analysis.recolor.plan import Color
+from troth.analysis.recolor.problem import Problem
+from troth.analysis.recolor.project.sites import Mention, Site
+from troth.analysis.recolor.project.tree import Definition
+from troth.analysis.recolor.reach.callbacks import Taker, asked
+from troth.analysis.rules._fixes.maybe_await import both_colors
+from troth.analysis.rules._syntax_position import standing
+from troth.analysis.semantics import Program
+from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter
+from troth.analysis.source.tree import tree_of
+
+__all__ = ["lambda_taken", "mention_taken"]
+
+_DROPS = "would drop a coroutine"
+_AWAITS = "may await what it returns"
+
+
+def mention_taken(program: Program, mention: Mention, to: Color) -> list[Edit] | Problem:
+    """The edits that let whoever is given the function go on; none where they take it in its new color as well."""
+    if mention.taker is None:
+        expects = _AWAITS if to == "sync" else _DROPS
+        to_whom = f"given to `{mention.to}`" if mention.to else "handed around as a value"
+        why = f"the function itself is {to_whom}; whoever calls it {expects}"
+        return Problem(mention.path, mention.line, ast.unparse(mention.node), why, mention.functions)
+    found = _taken(program, mention.taker, to)
+    if isinstance(found, str):
+        why = f"the function itself is given to `{mention.taker.text}`; {found}"
+        return Problem(mention.path, mention.line, ast.unparse(mention.node), why, mention.functions)
+    return found
+
+
+def lambda_taken(program: Program, site: Site, to: Color) -> list[Edit] | Problem:
+    """The same for a lambda that gives what the call gives."""
+    if site.taker is None:
+        why = "a lambda makes its coroutine; whoever calls the lambda may await it"
+        if to == "async":
+            why = "a lambda cannot await, and nobody can tell who calls it"
+        return Problem(site.path, site.line, site.text, why, site.functions)
+    found = _taken(program, site.taker, to)
+    if isinstance(found, str):
+        why = f"it stands in a lambda that is given to `{site.taker.text}`; {found}"
+        return Problem(site.path, site.line, site.text, why, site.functions)
+    return found
+
+
+def _taken(program: Program, taker: Taker, to: Color) -> list[Edit] | str:
+    wanted, awaiting = asked(program, taker)
+    if wanted in {to, "either"}:
+        return []
+    if wanted == "unknown":
+        return f"whoever calls it {_AWAITS if to == 'sync' else _DROPS}"
+    if to == "async":
+        return "it is called there and never awaited"
+    if awaiting is None:
+        return "what it returns is awaited there"
+    here = standing(program, awaiting.path, awaiting.at)
+    edits = both_colors(here) if here is not None and not awaiting.path.endswith(".ipynb") else None
+    if edits is None:
+        return f"what it returns is awaited at {awaiting.path}:{awaiting.at[0]}"
+    return [*edits, *_annotation_widened(program, awaiting)]
+
+
+def _annotation_widened(program: Program, awaiting: AwaitedParameter) -> list[Edit]:
+    """`Callable[[], Awaitable[None]]` as `Callable[[], Awaitable[None] | None]`: it may give the result itself now."""
+    text = program.text(awaiting.function.module.path)
+    tree = tree_of(text.value)
+    line, column = awaiting.function.facts.at[:2]
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, Definition) or (node.lineno, node.col_offset) != (line, column):
+            continue
+        params = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        annotation = next((one.annotation for one in params if one.arg == awaiting.name), None)
+        for part in ast.walk(annotation) if annotation is not None else ():
+            if isinstance(part, ast.Subscript) and ast.unparse(part.value).rpartition(".")[2] == "Awaitable":
+                end = text.offset(part.end_lineno or 0, part.end_col_offset or 0)
+                return [Edit(awaiting.function.module.path, end, end, f" | {ast.unparse(part.slice)}")]
+    return []

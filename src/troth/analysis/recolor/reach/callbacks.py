@@ -1,0 +1,84 @@
+"""Find who takes a function that is handed over uncalled, and which color they ask it to have."""
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from troth.analysis.facts.from_ast.expressions import at
+from troth.analysis.facts.model import At
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.recolor.project.tree import Tree
+from troth.analysis.semantics import Program
+from troth.analysis.semantics.evidence.awaited_parameters import AwaitedParameter, awaited_parameters
+from troth.analysis.semantics.queries.call_graph import Call, names_of
+from troth.analysis.semantics.queries.call_target import called_body
+from troth.analysis.semantics.values import members_of
+
+__all__ = ["Asked", "Taker", "asked", "taker_of"]
+
+Asked = Literal["sync", "async", "either", "unknown"]
+
+_ASKING = re.compile(r"(?i)is_?async|is_?coro|is_?awaitable|maybe|async_callable|bridge\.call")
+_PARTIALS = frozenset({"partial", "functools.partial"})
+_ANNOTATED = re.compile(r"Awaitable|Coroutine")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taker:
+    """A call that is given the function. `slot` is a position or a keyword, `call` what the program knows of it."""
+
+    node: ast.Call
+    slot: str
+    call: Call | None
+
+    @property
+    def text(self) -> str:
+        """The callee as written."""
+        return ast.unparse(self.node.func)
+
+
+def taker_of(tree: Tree, node: ast.expr, known: Mapping[At, Call]) -> Taker | None:
+    """Who is given `node`; a `partial` of it is the same function with less to give. None where it is no argument."""
+    parent = tree.parent(node)
+    outer = tree.parent(parent) if isinstance(parent, ast.keyword) else parent
+    if not isinstance(outer, ast.Call) or node is outer.func:
+        return None
+    if isinstance(parent, ast.keyword):
+        slot = parent.arg or ""
+    else:
+        if node not in outer.args or any(isinstance(one, ast.Starred) for one in outer.args[: outer.args.index(node)]):
+            return None
+        slot = str(outer.args.index(node))
+    if slot == "0" and ast.unparse(outer.func) in _PARTIALS:
+        return taker_of(tree, outer, known)
+    return Taker(outer, slot, known.get(at(outer)))
+
+
+def asked(program: Program, taker: Taker) -> tuple[Asked, AwaitedParameter | None]:
+    """Which color the taker asks for, and where it awaits what it is given, if that is code of the project."""
+    if taker.call is None:
+        return "unknown", None
+    slots = semantics().slots
+    for name in names_of(taker.call.callee):
+        if name in slots and taker.slot in slots[name].wants:
+            wanted = slots[name].wants[taker.slot]
+            return ("sync" if wanted == "plain" else wanted), None
+    targets = members_of(taker.call.callee)
+    target = called_body(program, targets[0]) if len(targets) == 1 else None
+    if target is None:
+        return "unknown", None
+    function, shift = target
+    names = [one[0] for one in function.facts.params if one[3] in {"", "/"}]
+    param = taker.slot
+    if param.isdigit():
+        param = names[int(param) + shift] if int(param) + shift < len(names) else ""
+    if param not in function.params:
+        return "unknown", None
+    awaiting = awaited_parameters(program, function).get(param)
+    if awaiting is not None:
+        return "async", awaiting
+    if any(_ASKING.search(callee) for callee in (*function.facts.calls, *function.facts.awaited)):
+        return "either", None
+    return ("async" if _ANNOTATED.search(str(function.params[param][1])) else "unknown"), None

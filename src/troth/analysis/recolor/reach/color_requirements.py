@@ -1,0 +1,96 @@
+"""What asks for the color a target has: a base class of a library, a protocol of others, a decorator."""
+
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+
+from troth.analysis.facts.model import Node, body_of
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.recolor.reach.wrapper import result_used
+from troth.analysis.semantics import Program
+from troth.analysis.semantics.queries.color_requirements import is_harmless, is_protocol
+from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.library import LibraryClass
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import FunctionValue
+
+__all__ = ["required_by"]
+
+
+def required_by(program: Program, function: Function, together: Collection[Function]) -> str | None:
+    """Why `function` has to keep its color though all of `together` change; None if it need not."""
+    for decorator in function.facts.decorators:
+        if not is_harmless(program, function, decorator) and (why := _by_decorator(program, function, decorator)):
+            return why
+    owner = function.owner
+    if owner is None:
+        file = function.module.path.rpartition("/")[2]
+        hooks = semantics().module_hooks
+        is_hook = any(function.name in one.names and any(fnmatchcase(file, f) for f in one.files) for one in hooks)
+        return "is a hook of a framework, which asks for its color" if is_hook and function.parent is None else None
+    for ancestor in program.classes.order(owner):
+        if isinstance(ancestor, LibraryClass) and (
+            library.member(ancestor.qualified, function.name) is not None
+            or semantics().hook(ancestor.qualified, function.name)
+        ):
+            return f"is asked for by its base class `{ancestor.qualified}`"
+    for protocol in _protocols(program):
+        methods = set(protocol.methods)
+        if (
+            function.name in methods
+            and methods <= _all_methods(program, owner)
+            and is_async_in(protocol, function.name) == function.is_async
+        ):
+            inside = protocol.module.function(protocol.methods[function.name][-1])
+            if inside not in together:
+                path, line = protocol.place
+                return f"is asked for by the protocol `{protocol.name}` ({path}:{line}), which other classes fulfil too"
+    return None
+
+
+def is_async_in(cls: Class, name: str) -> bool:
+    """Whether the method of that name in the class is async."""
+    return cls.module.function(cls.methods[name][-1]).is_async
+
+
+def _by_decorator(program: Program, function: Function, decorator: Node) -> str | None:
+    node = decorator[1] if decorator[0] == "call" else decorator
+    name = _dotted(node)
+    made = program.effects.decorator(function, decorator)
+    if not isinstance(made, FunctionValue):  # `@retry(3)`, or a decorator that a variable holds
+        made = program.static(function.module, function.parent, function.owner).value(node)
+    if isinstance(made, FunctionValue) and isinstance(made.function, Function):
+        if function.is_async:
+            return f"has the decorator `@{name}`, whose wrapper is async" if _makes_async(made.function) else None
+        use = result_used(program, made.function)
+        return None if use is None else f"has the decorator `@{name}`, which {use}"
+    if name.rpartition(".")[2] in {"overload", "property", "cached_property", "fixture", "setter"} or name.startswith(
+        "pytest."
+    ):
+        return None
+    return f"has the decorator `@{name}`, which may ask for its color"
+
+
+def _makes_async(function: Function) -> bool:
+    """Whether an async function is defined inside a decorator of the project."""
+    inner = function.module.inner(function.index)
+    return any(one.is_async for found in inner.values() for one in found if isinstance(one, Function)) or any(
+        _makes_async(one)
+        for found in inner.values()
+        for one in found
+        if isinstance(one, Function) and body_of(one.facts)
+    )
+
+
+def _dotted(node: Node) -> str:
+    if node[0] == "name":
+        return str(node[1])
+    return f"{_dotted(node[1])}.{node[2]}" if node[0] == "attr" else "…"
+
+
+def _protocols(program: Program) -> list[Class]:
+    classes = (module.cls(index) for module in program.own_modules() for index in range(len(module.facts.classes)))
+    return [one for one in classes if one.methods and is_protocol(one)]
+
+
+def _all_methods(program: Program, cls: Class) -> set[str]:
+    return {name for one in program.classes.order(cls) if isinstance(one, Class) for name in one.methods}

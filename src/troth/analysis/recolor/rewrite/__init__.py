@@ -1,0 +1,1 @@
+"""Rewrite definitions, calls, mocks and tests for the other color."""

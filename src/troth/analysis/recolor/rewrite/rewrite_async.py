@@ -1,0 +1,140 @@
+"""Rewrite one call, and one definition, for a function that becomes async."""
+
+import ast
+import re
+from keyword import iskeyword
+
+from troth.analysis.findings import Edit
+from troth.analysis.recolor.problem import Problem
+from troth.analysis.recolor.project.sites import Mention, Site
+from troth.analysis.recolor.project.tree import Definition, Tree
+
+__all__ = ["definition_made_async", "import_added", "onto_loop", "out_of_thread", "site_awaited", "site_run"]
+
+_THREADS = frozenset({"asyncio.to_thread", "to_thread"})
+
+
+def site_awaited(site: Site) -> list[Edit] | Problem:
+    """The edits that await the call in place."""
+    tree, node = site.tree, site.node
+    inner: ast.AST = node
+    outer = tree.parent(node)
+    while outer is not None and not isinstance(outer, ast.stmt | ast.Lambda):
+        if isinstance(outer, ast.GeneratorExp) and inner is not outer.generators[0]:
+            return Problem(
+                site.path, site.line, site.text, "a generator expression with an `await` in it becomes asynchronous"
+            )
+        inner, outer = outer, tree.parent(outer)
+    return _around(site, "await ", "", needs_parentheses=True)
+
+
+def site_run(site: Site, runner: str) -> list[Edit] | Problem:
+    """The edits that run the call to its end at a boundary."""
+    return _around(site, f"{runner}(", ")", needs_parentheses=False)
+
+
+def out_of_thread(mention: Mention) -> list[Edit] | None:
+    """`await asyncio.to_thread(x.f, 1)` as `await x.f(1)`; None where the function is not handed to a thread so."""
+    tree, taker = mention.tree, mention.taker
+    if taker is None or not isinstance(tree.parent(taker.node), ast.Await):
+        return None
+    call = taker.node
+    is_thread = ast.unparse(call.func) in _THREADS and taker.slot == "0"
+    is_executor = isinstance(call.func, ast.Attribute) and call.func.attr == "run_in_executor" and taker.slot == "1"
+    place = int(taker.slot) if is_thread or is_executor else -1
+    if place < 0 or call.args[place] is not mention.node:
+        return None
+    start, end = tree.start(mention.node), tree.end(mention.node)
+    rest = [*call.args[place + 1 :], *(one.value for one in call.keywords)]
+    text = tree.text.value
+    following = re.match(r"\s*,[ \t]*" if rest else r"\s*,?", text[end:])
+    if following is None:
+        return None
+    after = end + following.end()
+    edits = [tree.view.edit(tree.start(call), start, ""), tree.view.edit(end, after, "(")]
+    return None if any(one is None for one in edits) else [one for one in edits if one is not None]
+
+
+def onto_loop(mention: Mention) -> list[Edit] | None:
+    """`loop.call_soon_threadsafe(x.f, 1)` as `asyncio.run_coroutine_threadsafe(x.f(1), loop)`; None elsewhere."""
+    tree, taker = mention.tree, mention.taker
+    if taker is None or taker.slot != "0" or not isinstance(taker.node.func, ast.Attribute):
+        return None
+    call, callee = taker.node, taker.node.func
+    is_asyncio = any(
+        isinstance(one, ast.Import) and any((alias.asname or alias.name) == "asyncio" for alias in one.names)
+        for one in tree.module.body
+    )
+    if callee.attr != "call_soon_threadsafe" or call.keywords or not is_asyncio or call.args[0] is not mention.node:
+        return None
+    start, end = tree.start(call), tree.end(call)
+    if "#" in tree.text.value[start:end]:
+        return None
+    given = ", ".join(tree.source(one) for one in call.args[1:])
+    text = f"asyncio.run_coroutine_threadsafe({tree.source(call.args[0])}({given}), {tree.source(callee.value)})"
+    edit = tree.view.edit(start, end, text)
+    return None if edit is None else [edit]
+
+
+def _around(site: Site, before: str, after: str, *, needs_parentheses: bool) -> list[Edit] | Problem:
+    tree, node = site.tree, site.node
+    start, end = tree.start(node), tree.end(node)
+    if not _is_there(tree, node, start, end):
+        return Problem(site.path, site.line, site.text, "the call cannot be found in the text around it (an f-string?)")
+    parent = tree.parent(node)
+    trails = (isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is node) or (
+        isinstance(parent, ast.Call) and parent.func is node
+    )
+    text = tree.text.value
+    wrapped = text[start - 1 : start] == "(" and text[end : end + 1] == ")" and not _is_call_bracket(text, start - 1)
+    if needs_parentheses and trails and not wrapped:
+        before, after = f"({before}", f"{after})"
+    edits = [tree.view.edit(start, start, before)]
+    if after:
+        edits.append(tree.view.edit(end, end, after))
+    if any(one is None for one in edits):
+        return Problem(site.path, site.line, site.text, "the place cannot be found in the file")
+    return [one for one in edits if one is not None]
+
+
+def _is_call_bracket(text: str, at: int) -> bool:
+    """Whether the bracket at `at` belongs to a call, not to an expression in parentheses (`return(x)`)."""
+    word = re.search(r"\w+$", text[max(0, at - 40) : at])
+    return text[at - 1 : at] in {")", "]"} if word is None else not iskeyword(word[0])
+
+
+def _is_there(tree: Tree, node: ast.Call, start: int, end: int) -> bool:
+    from troth.analysis.source.tree import tree_of
+
+    found = tree_of(f"({tree.text.value[start:end]}\n)")
+    body = found.body if found is not None else []
+    return len(body) == 1 and isinstance(body[0], ast.Expr) and ast.unparse(body[0].value) == ast.unparse(node)
+
+
+def definition_made_async(tree: Tree, node: Definition) -> list[Edit]:
+    """The edit that makes a `def` an `async def`."""
+    if isinstance(node, ast.AsyncFunctionDef):
+        return []
+    start = tree.start(node)
+    edit = tree.view.edit(start, start, "async ")
+    return [] if edit is None else [edit]
+
+
+def import_added(tree: Tree, statement: str, name: str) -> list[Edit]:
+    """The edit that imports `name` by `statement`, below what has to stand first; none where it is bound already."""
+    body = tree.module.body
+    after: ast.stmt | None = None
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom) and any(
+            (one.asname or one.name) == name for one in node.names
+        ):
+            return []
+        if node is body[0] and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            after = node
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            after = node
+    line = 1 if after is None else (after.end_lineno or after.lineno) + 1
+    start = tree.text.offset(line, 0) if line > 1 or not tree.text.value.startswith("#!") else tree.text.offset(2, 0)
+    gap = "" if after is None else "\n"
+    edit = tree.view.edit(start, start, f"{gap}{statement}\n")
+    return [] if edit is None else [edit]

@@ -1,0 +1,103 @@
+"""Give tests the marks of pytest that they need once they are async, and drop those that have lost their point."""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from troth.analysis.findings import Edit
+from troth.analysis.recolor.project.tree import Definition, Tree
+from troth.analysis.recolor.reach.callers import asyncio_mark, bound_in
+from troth.analysis.recolor.rewrite.rewrite_async import import_added
+
+__all__ = ["ASYNCIO", "Marking", "marked", "marks_dropped"]
+
+_MARK = re.compile(r"\bmark\.(asyncio|anyio|trio)\b")
+
+
+class Marking(NamedTuple):
+    """How the tests of a project say that an event loop runs them.
+
+    `usual` is the mark that most of them have. `is_auto` says that none is needed, by the settings of pytest.
+    """
+
+    usual: str = "asyncio"
+    is_auto: bool = False
+
+
+ASYNCIO = Marking()
+
+
+def marked(tree: Tree, node: Definition, marking: Marking) -> list[Edit]:
+    """The edits that let pytest run a test that has become async: with the mark that its own file uses."""
+    around = tree.parent(node)
+    decorators = [*node.decorator_list, *(around.decorator_list if isinstance(around, ast.ClassDef) else ())]
+    if any(asyncio_mark(one) for one in decorators) or _is_marked_as_a_whole(tree, around):
+        return []
+    marks = Counter(_MARK.findall(tree.text.value))
+    if not marks and marking.is_auto:
+        return []
+    mark = marks.most_common(1)[0][0] if marks else marking.usual
+    first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+    start = tree.text.offset(first, 0)
+    edit = tree.view.edit(start, start, f"{' ' * node.col_offset}@pytest.mark.{mark}\n")
+    imports = [] if "pytest" in bound_in(tree) else import_added(tree, "import pytest", "pytest")
+    return [*([edit] if edit is not None else []), *imports]
+
+
+def _is_marked_as_a_whole(tree: Tree, around: ast.AST | None) -> bool:
+    """Whether `pytestmark` of the class or of the file says it for all of its tests."""
+    for body in (tree.module.body, around.body if isinstance(around, ast.ClassDef) else []):
+        for statement in body:
+            if isinstance(statement, ast.Assign) and [ast.unparse(one) for one in statement.targets] == ["pytestmark"]:
+                value = statement.value
+                if any(map(asyncio_mark, value.elts if isinstance(value, ast.List | ast.Tuple) else [value])):
+                    return True
+    return False
+
+
+def marks_dropped(tree: Tree, plain: Collection[Definition]) -> list[Edit]:
+    """The edits for one file in which the functions `plain` are no longer async."""
+    edits: list[Edit | None] = []
+    has_pytest = "pytest" in bound_in(tree)
+    for node in plain:
+        for decorator in node.decorator_list:
+            if asyncio_mark(decorator):
+                edits.append(_line_dropped(tree, decorator))
+            elif has_pytest and _callee(decorator) == "pytest_asyncio.fixture":
+                callee = decorator.func if isinstance(decorator, ast.Call) else decorator
+                edits.append(tree.view.edit(tree.start(callee), tree.end(callee), "pytest.fixture"))
+    for cls in (node for node in tree.module.body if isinstance(node, ast.ClassDef)):
+        inside = [one for one in ast.walk(cls) if isinstance(one, Definition)]
+        if any(one in plain for one in inside) and not _any_async(inside, plain):
+            edits += [_line_dropped(tree, one) for one in cls.decorator_list if asyncio_mark(one)]
+    if plain and not _any_async(tree.definitions.values(), plain):
+        for statement in tree.module.body:
+            if (
+                isinstance(statement, ast.Assign)
+                and [ast.unparse(one) for one in statement.targets] == ["pytestmark"]
+                and asyncio_mark(statement.value)
+            ):
+                start = tree.text.offset(statement.lineno, 0)
+                edits.append(tree.view.edit(start, _next_line(tree, tree.end(statement)), ""))
+    return [one for one in edits if one is not None]
+
+
+def _any_async(definitions: Collection[Definition] | Iterator[Definition], plain: Collection[Definition]) -> bool:
+    return any(isinstance(one, ast.AsyncFunctionDef) and one not in plain for one in definitions)
+
+
+def _line_dropped(tree: Tree, decorator: ast.expr) -> Edit | None:
+    start = tree.text.offset(decorator.lineno, 0)
+    return tree.view.edit(start, _next_line(tree, tree.end(decorator)), "")
+
+
+def _next_line(tree: Tree, offset: int) -> int:
+    text = tree.text.value
+    end = text.find("\n", offset)
+    return len(text) if end < 0 else end + 1
+
+
+def _callee(node: ast.expr) -> str:
+    return ast.unparse(node.func if isinstance(node, ast.Call) else node)

@@ -1,0 +1,84 @@
+"""Write findings for a program that repairs code: a paragraph each, with the exact edit as a diff."""
+
+from collections.abc import Iterator
+
+from troth.analysis.crash import line_of
+from troth.analysis.edits.apply import apply
+from troth.analysis.edits.write import Change
+from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.fix.diff import diff
+from troth.analysis.report.advice import advice
+from troth.analysis.report.content import Report, plural
+from troth.analysis.source.encoding import decode
+
+__all__ = ["render"]
+
+_SURE = {"sure": "safe to apply", "likely": "review before applying"}
+
+
+def render(report: Report) -> Iterator[str]:
+    """Lines of text. All paths start at the root of the project, so that `git apply` takes each diff there."""
+    yield f"Project: {report.root or '.'} (all paths are relative to it)"
+    recolors = _recolors(report)
+    for number, finding in enumerate(report.findings, 1):
+        yield ""
+        yield from _paragraph(number, finding, report, recolors.get((finding.span.path, finding.symbol), ""))
+    yield ""
+    yield from (line_of(one, str) for one in report.crashes)
+    yield _closing(report)
+
+
+def _paragraph(number: int, finding: Finding, report: Report, recolor: str) -> Iterator[str]:
+    span = finding.span
+    cell = "" if span.cell is None else f", cell {span.cell}"
+    place = f"{span.path}{cell}, line {span.line}, column {span.column}"
+    yield f"{number}. {finding.code} {finding.rule} ({finding.confidence}): {place}"
+    yield f"Problem: {' '.join(finding.message.split())}."
+    if finding.reasons:
+        yield f"Because: {'; '.join(map(_reason, finding.reasons))}."
+    if finding.fix is not None:
+        yield f"Edit ({_SURE[finding.fix.safety]}): {finding.fix.title}"
+        yield from _diffs(finding.fix, report)
+    else:
+        yield f"Repair: {advice(finding, report)}."
+        if recolor:
+            yield f"Command: {recolor}"
+
+
+def _reason(reason: Reason) -> str:
+    place = "" if reason.path is None else f" ({reason.path}:{reason.line})"
+    return f"{reason.text}{place}"
+
+
+def _diffs(fix: Fix, report: Report) -> Iterator[str]:
+    by_path: dict[str, list[Edit]] = {}
+    for edit in fix.edits:
+        by_path.setdefault(edit.path, []).append(edit)
+    for path, edits in by_path.items():
+        text = decode(report.lines.data(path) or b"", path).text
+        change = Change(path, text.encode(), apply(text, edits).encode())
+        for line in diff(change):
+            yield line.decode(errors="surrogateescape").removesuffix("\n")
+
+
+def _recolors(report: Report) -> dict[tuple[str, str], str]:
+    """The change of color that would repair what no fix can, by the path and the symbol of the finding."""
+    if report.program is None or all(one.fix is not None for one in report.findings):
+        return {}
+    from troth.analysis.fix.proposal import proposals
+
+    commands = {}
+    for one in proposals(report.program, report.findings):
+        if command := one.command():
+            commands[one.function.place[0], one.function.qualname] = f"{command} ({one.words()})"
+    return commands
+
+
+def _closing(report: Report) -> str:
+    files = plural(report.checked, "file")
+    if not report.findings:
+        return f"No findings in {files}."
+    return (
+        f"{plural(len(report.findings), 'finding')}, {files} checked. `troth fix` applies every edit that is safe to "
+        "apply; `troth check` afterwards tells whether something is left."
+    )

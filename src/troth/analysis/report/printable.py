@@ -1,0 +1,21 @@
+"""Write control characters as escapes: a file's name or its text must not give a terminal orders."""
+
+import re
+
+__all__ = ["one_column_each", "printable"]
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """`text` with every control character but line breaks and tabs as an escape: `ESC` is a backslash and `x1b`."""
+    return _CONTROLS.sub(_escaped, text)
+
+
+def _escaped(found: "re.Match[str]") -> str:
+    return f"\\x{ord(found[0]):02x}"
+
+
+def one_column_each(text: str) -> str:
+    """The same with a question mark for each of them, so that what stands below it stays in its column."""
+    return _CONTROLS.sub("?", text)

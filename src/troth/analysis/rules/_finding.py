@@ -1,0 +1,136 @@
+"""Turn an incident into a finding: its place, its words, its reasons and its fix."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from troth.analysis.findings import Finding, Fix, Span
+from troth.analysis.rules._fixes.move_await import await_moved
+from troth.analysis.rules._syntax_position import standing
+from troth.analysis.semantics.queries.call_target import is_unchanged
+from troth.analysis.semantics.resolve.library import LibraryFunction
+from troth.analysis.semantics.symbols import Function
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import At
+    from troth.analysis.findings import Confidence, Reason, Safety
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.walk.incident import Incident
+
+__all__ = ["await_fix", "call_text", "span", "tell", "tell_at"]
+
+_LONGEST = 60
+_STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
+_ENTERED = frozenset({"async with", "async iteration"})
+_PARENTHESISED = 2  # edits: an `await` with its parentheses; more of them turn a generator into a list
+
+
+def span(program: Program, function: Function, at: At) -> Span:
+    """The place `at`, as people count."""
+    return program.span(function.module.path, at)
+
+
+def call_text(program: Program, incident: Incident) -> str:
+    """The call as it is written, shortened to one line."""
+    site = incident.site
+    text = " ".join(program.text(site.function.module.path).cut(*site.at).split())
+    return text if len(text) <= _LONGEST else _shortened(text)
+
+
+def _shortened(text: str) -> str:
+    """A long call without its arguments; `loop().create_task(work(…))` is a call of `create_task`, not of `loop`."""
+    head = text[: _opening(text)].rstrip()
+    return f"{head}(…)" if len(head) < _LONGEST else f"…{head[-_LONGEST:].lstrip()}(…)"
+
+
+def _opening(text: str) -> int:
+    """Where the parenthesis opens that the end of `text` closes."""
+    bare = _STRING.sub(lambda found: "_" * len(found[0]), text)
+    depth = 0
+    for index in range(len(bare) - 1, 0, -1):
+        depth += (bare[index] == ")") - (bare[index] == "(")
+        if depth == 0:
+            return index
+    return text.find("(")
+
+
+def tell(
+    program: Program,
+    code: str,
+    name: str,
+    incident: Incident,
+    message: str,
+    *,
+    fix: Fix | None = None,
+    at: At | None = None,
+) -> Finding:
+    """The finding about `incident`."""
+    site = incident.site
+    return Finding(
+        code,
+        name,
+        span(program, site.function, at or incident.at),
+        _of_future(message) if site.promise == "future" else message,
+        "certain" if incident.sure and site.sure else "likely",
+        (*site.reasons, *incident.more),
+        fix,
+        site.function.qualname,
+        site.callee,
+    )
+
+
+def _of_future(message: str) -> str:
+    """A future runs by itself; what is lost is its result, and that anybody waits for it."""
+    return message.replace("coroutine", "future").replace("never runs", "is not waited for")
+
+
+def tell_at(
+    program: Program,
+    code: str,
+    name: str,
+    function: Function,
+    at: At,
+    message: str,
+    *,
+    sure: bool,
+    reasons: tuple[Reason, ...],
+    fix: Fix | None = None,
+    subject: str = "",
+) -> Finding:
+    """The finding about the place `at` in `function`, where no promise is made."""
+    where = span(program, function, at)
+    confidence: Confidence = "certain" if sure else "likely"
+    return Finding(code, name, where, message, confidence, reasons, fix, function.qualname, subject or function.name)
+
+
+def await_fix(program: Program, incident: Incident, *, safety: Safety | None = None) -> Fix | None:
+    """`await` put before the call, as the place asks for it; nothing where the place cannot await.
+
+    Nothing either where what holds the coroutine is awaited further on, because it would be awaited twice, and none for
+    a generator, which nobody can await. `safety` is how sure it is at most.
+    """
+    site = incident.site
+    if site.promise not in {"coroutine", "future"} or _is_async_generator(site.target):
+        return None
+    here = standing(program, site.function.module.path, site.at)
+    if here is None or here.is_awaited_later:
+        return None
+    moved = await_moved(program, here, site.target)
+    edits = moved.edits if moved is not None else here.awaited()
+    if edits is None:
+        return None
+    is_resolved = is_unchanged(program, site.target)
+    is_clear = incident.sure and site.sure and len(edits) <= _PARENTHESISED and not here.is_collected
+    if incident.kind in _ENTERED and not (is_resolved or isinstance(site.target, LibraryFunction)):
+        is_clear = False  # what is annotated as awaitable, or comes out of a decorator, may be entered as well
+    sure: Safety = "sure" if is_clear and (moved is None or moved.is_sure) else "likely"
+    if site.is_guess:
+        sure = "guess"
+    elif safety is not None and sure == "sure":
+        sure = safety
+    return Fix("await the call", sure, edits, is_resolved)
+
+
+def _is_async_generator(target: object) -> bool:
+    return isinstance(target, Function) and target.is_async and target.is_generator

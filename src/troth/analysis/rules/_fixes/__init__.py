@@ -1,0 +1,1 @@
+"""How fixes are written that several rules share."""

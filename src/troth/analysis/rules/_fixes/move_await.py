@@ -1,0 +1,74 @@
+"""Where an `await` stands before the wrong part of a chain: `await load(x)[0]` as `(await load(x))[0]`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from troth.analysis.findings import Edit
+from troth.analysis.semantics.infer.never_awaitable import gives_no_promise
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import ClassObject
+
+if TYPE_CHECKING:
+    from troth.analysis.rules._syntax_position import Standing
+    from troth.analysis.semantics import Program
+
+__all__ = ["await_moved"]
+
+_AWAIT = re.compile(r"await\s+")
+
+
+class Moved(NamedTuple):
+    """How the chain around a call is written once the call is awaited, and whether all of it is known."""
+
+    edits: tuple[Edit, ...] | None
+    is_sure: bool
+
+
+def await_moved(program: Program, here: Standing, target: object) -> Moved | None:
+    """What becomes of an `await` that stands before a chain which begins with the call; None where none does.
+
+    What is subscripted, or asked for an attribute, is not awaited in turn: the `await` moves to the call. A method that is
+    called on the result keeps it, unless it is known to be plain.
+    """
+    links: list[ast.AST] = [here.node]
+    for outer in here.around:
+        begins = outer.func if isinstance(outer, ast.Call) else getattr(outer, "value", None)
+        if not isinstance(outer, ast.Attribute | ast.Subscript | ast.Call) or begins is not links[-1]:
+            break
+        links.append(outer)
+    awaited = here.around[len(links) - 1]
+    if len(links) == 1 or not isinstance(awaited, ast.Await):
+        return None
+    if any(isinstance(one, ast.Call) for one in links[1:]):
+        method = _method(program, target, links)
+        if method is None or method.is_async:
+            return Moved(here.awaited(), method is not None)
+        if not gives_no_promise(program, method):
+            return Moved(here.awaited(), is_sure=False)
+    start, _ = here.offsets(awaited)
+    if here.awaited() is None or _AWAIT.fullmatch(here.text[start : here.start]) is None:
+        return Moved(None, is_sure=False)
+    edits = (Edit(here.path, start, here.start, "(await "), Edit(here.path, here.end, here.end, ")"))
+    return Moved(edits, is_sure=False)  # an `await` goes from where it stood
+
+
+def _method(program: Program, target: object, links: list[ast.AST]) -> Function | None:
+    """The method that `f().method()` calls, where `f` says what it gives."""
+    _, attribute, call, *others = [*links, None]
+    if not isinstance(target, Function) or target.facts.returns is None or others != [None]:
+        return None
+    if not isinstance(attribute, ast.Attribute) or not isinstance(call, ast.Call):
+        return None
+    value = program.static(target.module, target.parent).value(target.facts.returns)
+    if not isinstance(value, ClassObject) or not isinstance(value.cls, Class):
+        return None
+    for cls in program.classes.order(value.cls):
+        if not isinstance(cls, Class):
+            return None
+        if attribute.attr in cls.methods:
+            method = cls.module.function(cls.methods[attribute.attr][-1])
+            return method if not method.facts.decorators and not method.is_generator else None
+    return None

@@ -1,0 +1,34 @@
+"""The syntax of one function, where the facts about it do not say enough."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from troth.analysis.source.tree import tree_of
+
+if TYPE_CHECKING:
+    from troth.analysis.semantics import Program
+    from troth.analysis.semantics.symbols import Function
+
+__all__ = ["syntax_of"]
+
+
+def syntax_of(program: Program, function: Function) -> ast.AST:
+    """The syntax of a function, with its places in the file; of the module, where that is the function.
+
+    Nothing, where only a newer interpreter can read it.
+    """
+    return tree_of(_cut(program, function)) or ast.Module([], [])
+
+
+def _cut(program: Program, function: Function) -> str:
+    text = program.text(function.module.path)
+    if function.index == 0:
+        return text.value
+    first, column, last, _ = function.facts.at
+    body = "".join(text.line(number) for number in range(first, last + 1))
+    if not column:
+        return "\n" * (first - 1) + body
+    above = "\n" * (first - 2)
+    return f"{above}if True:\n{body}"  # an indented function cannot stand alone

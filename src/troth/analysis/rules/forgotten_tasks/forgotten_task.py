@@ -1,0 +1,189 @@
+"""Forgotten task.
+
+What it finds: a task, or a list of tasks, that is bound to a name nobody reads again, in a request handler, or at the end
+of the function that `asyncio.run` runs. A request handler is told by its decorator, or by the request it takes.
+Why it matters: when the handler returns, nothing holds the task: it may be collected half done, and its error reaches no
+log. At the end of `asyncio.run` every task that is still running is cancelled: the work never gets done.
+How to repair: await it, keep it in a set until it is done, use a task group, or hand it to something that reports
+(`BackgroundTasks`, a queue, a job).
+How sure the fix is: awaiting the task at the end of an `asyncio.run` is what the code plainly meant, so `await` is likely;
+in a handler none is offered, because waiting would hold up the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from troth.analysis.facts.model import body_of
+from troth.analysis.facts.nodes import walk
+from troth.analysis.findings import Edit, Finding, Fix, Reason
+from troth.analysis.knowledge.semantics import semantics
+from troth.analysis.rules._finding import tell_at
+from troth.analysis.rules.registry import Case, rule
+from troth.analysis.semantics.infer.call_results import SPAWNERS
+from troth.analysis.semantics.queries.call_graph import names_of
+from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.values import Coroutine
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import At, Node
+    from troth.analysis.semantics import Program
+
+CASES = [
+    Case(
+        "in a handler",
+        bad="import asyncio\nfrom fastapi import FastAPI\napp = FastAPI()\nasync def mail(): ...\n@app.get('/')\nasync def root():\n    task = asyncio.create_task(mail())  # here\n    return {'ok': True}\n",
+    ),
+    Case(
+        "at the end of the program",
+        bad="import asyncio\nasync def mail(): ...\nasync def main():\n    await mail()\n    task = asyncio.create_task(mail())  # here\n    print('done')\nasyncio.run(main())\n",
+        fixed="import asyncio\nasync def mail(): ...\nasync def main():\n    await mail()\n    task = await asyncio.create_task(mail())  # here\n    print('done')\nasyncio.run(main())\n",
+    ),
+    Case(
+        "several at the end of the program",
+        bad="import asyncio\nasync def mail(n): ...\nasync def main():\n    tasks = [asyncio.create_task(mail(n)) for n in (1, 2)]  # here\n    print('started')\nasyncio.run(main())\n",
+    ),
+    Case(
+        "in a handler by its request",
+        bad="import asyncio\nfrom aiohttp import web\nasync def mail(): ...\nasync def root(request: web.Request):\n    task = asyncio.create_task(mail())  # here\n    return web.Response()\n",
+    ),
+    Case(
+        "several, gathered",
+        good="import asyncio\nasync def mail(n): ...\nasync def main():\n    tasks = [asyncio.create_task(mail(n)) for n in (1, 2)]\n    await asyncio.gather(*tasks)\nasyncio.run(main())\n",
+    ),
+    Case(
+        "awaited",
+        good="import asyncio\nasync def mail(): ...\nasync def main():\n    task = asyncio.create_task(mail())\n    await task\nasyncio.run(main())\n",
+    ),
+    Case(
+        "kept",
+        good="import asyncio\nfrom fastapi import FastAPI\napp = FastAPI()\nkept = set()\nasync def mail(): ...\n@app.get('/')\nasync def root():\n    task = asyncio.create_task(mail())\n    kept.add(task)\n    return 1\n",
+    ),
+    Case(
+        "with time to run",
+        good="import asyncio\nasync def mail(): ...\nasync def serve(): ...\nasync def main():\n    task = asyncio.create_task(mail())\n    await serve()\nasyncio.run(main())\n",
+    ),
+    Case(
+        "given back",
+        good="import asyncio\nasync def mail(): ...\ndef start():\n    task = asyncio.create_task(mail())\n    return task\nasync def main():\n    await start()\nasyncio.run(main())\n",
+    ),
+]
+
+
+class _Unread(NamedTuple):
+    """What a call gives, bound to a name that nobody reads; `rest` are the statements after it."""
+
+    variable: str
+    made: Node
+    rest: tuple[Node, ...]
+    is_one: bool
+
+
+_WEB = ("fastapi", "starlette", "aiohttp", "quart", "sanic", "litestar", "flask", "django")
+
+
+@rule("TR701", "forgotten-task", cases=CASES)
+def check(program: Program) -> Iterator[Finding]:
+    """Tasks that outlive everybody who knows of them."""
+    for path in program.asked:
+        module = program.module(path)
+        for index, facts in enumerate(module.facts.functions):
+            if facts.flags & 3 != 1 or not any(
+                c.rpartition(".")[2] in {"create_task", "ensure_future"} for c in facts.calls
+            ):
+                continue
+            unread = list(_unread(body_of(facts)))
+            if not unread:
+                continue
+            function = module.function(index)
+            if _ends_with_the_loop(program, function):
+                yield from _left(program, function, unread, at_the_end=True)
+            elif _is_handler(program, function):
+                yield from _left(program, function, unread, at_the_end=False)
+
+
+def _ends_with_the_loop(program: Program, function: Function) -> bool:
+    """Whether `asyncio.run` is given the function's coroutine somewhere: the loop ends when it does."""
+    starting = {"run", "run_until_complete"}
+    for caller in program.calling.functions_naming({function.name}):
+        if not any(callee.rpartition(".")[2] in starting for callee in (*caller.facts.calls, *caller.facts.awaited)):
+            continue
+        for call in program.calling.of(caller):
+            if call.given and semantics().runs_a_loop.get(next(iter(names_of(call.callee)), "")) == "runs":
+                made = call.given[0][1]
+                if isinstance(made, Coroutine) and made.site is not None and made.site.target is function:
+                    return True
+    return False
+
+
+def _is_handler(program: Program, function: Function) -> bool:
+    scope = program.static(function.module, function.parent)
+    for name, annotation, _, _ in function.facts.params[:2]:  # before it, the object that the handler is a method of
+        taken = names_of(scope.value(annotation)) if annotation is not None and name != "self" else ()
+        if any(one.startswith(_WEB) and one.endswith("Request") for one in taken):
+            return True
+    for decorator in function.facts.decorators:
+        names = names_of(scope.value(decorator[1] if decorator[0] == "call" else decorator))
+        if any(
+            name.startswith(_WEB) and semantics().decorators.get(name) in {"either", "wants_async"} for name in names
+        ):
+            return True
+    return False
+
+
+def _unread(body: tuple[Node, ...]) -> Iterator[_Unread]:
+    """The statements of a body that bind what a call gives to a name that nobody reads."""
+    for position, statement in enumerate(body):
+        if statement[0] != "assign" or statement[1][0][0] != "name":
+            continue
+        made = statement[2]
+        is_one = made[0] != "comp" or made[1] != "list"
+        if not is_one:
+            made = made[2][0]
+        if made[0] != "call":
+            continue
+        variable, rest = statement[1][0][1], body[position + 1 :]
+        if not _reads(rest, variable) and not _reads(body[:position], variable):
+            yield _Unread(variable, made, rest, is_one)
+
+
+def _left(program: Program, function: Function, unread: list[_Unread], *, at_the_end: bool) -> Iterator[Finding]:
+    for one in unread:
+        if at_the_end and _waits(one.rest):
+            continue
+        at = one.made[-1]
+        call = next((call for call in program.calling.of(function) if call.at == at), None)
+        if call is not None and any(name in SPAWNERS for name in names_of(call.callee)):
+            yield _told(program, function, at, call.text, one.variable, at_the_end=at_the_end, is_one=one.is_one)
+
+
+def _reads(body: tuple[Node, ...], variable: str) -> bool:
+    # A function inside may read it.
+    return any(node[0] == "def" or node == ("name", variable) for node in walk(body))
+
+
+def _waits(body: tuple[Node, ...]) -> bool:
+    return any(node[0] == "await" or (node[0] in ("for", "with") and node[1]) for node in walk(body))
+
+
+def _told(
+    program: Program, function: Function, at: At, text: str, variable: str, *, at_the_end: bool, is_one: bool
+) -> Finding:
+    path, fix = function.module.path, None
+    if at_the_end:
+        message = f"`{function.qualname}` ends without waiting for `{variable}`, and the loop ends with it: the work is cancelled before it is done"
+        reason = Reason(
+            f"`{function.qualname}` is what the loop is run for, and nothing is awaited after this", *function.place
+        )
+        if is_one and not path.endswith(".ipynb"):
+            start = program.text(path).offset(*at[:2])
+            fix = Fix("await the task", "likely", (Edit(path, start, start, "await "),))
+    else:
+        message = f"nobody holds `{variable}` once `{function.qualname}` has answered: the work may be collected half done, and its error reaches nobody"
+        reason = Reason(
+            f"`{function.qualname}` is a request handler that never reads `{variable}` again", *function.place
+        )
+    return tell_at(
+        program, "TR701", "forgotten-task", function, at, message, sure=False, reasons=(reason,), fix=fix, subject=text
+    )

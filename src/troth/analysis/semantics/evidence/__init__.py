@@ -1,0 +1,1 @@
+"""Weigh evidence about callees whose type is unknown."""

@@ -1,0 +1,129 @@
+"""Find which parameters of a project's functions are called and awaited, so that they want an async function.
+
+A parameter counts where every call of it is awaited on the spot or given to somebody who awaits
+(`wait_for(executor())`), in the function itself, in a function inside it, or, kept as an attribute, anywhere in its
+class; and where nobody asks for its color first.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from troth.analysis.facts.names import last_name
+from troth.analysis.facts.nodes import children
+from troth.analysis.semantics.symbols import Class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, MutableMapping
+
+    from troth.analysis.facts.model import At, FunctionFacts, Node
+    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.symbols import Function
+
+__all__ = ["AwaitedParameter", "asks_for_color", "awaited_parameters"]
+
+_AWAITING = frozenset(
+    {"wait_for", "shield", "create_task", "ensure_future", "gather", "start_soon", "run_until_complete"}
+)
+_ASKING = re.compile(r"(?i)is_?async|is_?coro|is_?awaitable|maybe|callable_is|async_callable")
+
+
+class AwaitedParameter(NamedTuple):
+    """A parameter, and the place where what it is given is called and awaited."""
+
+    function: Function
+    name: str
+    path: str
+    at: At
+
+
+def awaited_parameters(program: Program, function: Function) -> dict[str, AwaitedParameter]:
+    """Those of `function` by their names, worked out once."""
+    known: MutableMapping[Function, dict[str, AwaitedParameter]] = program.answers_to("awaited parameters")
+    found = known.get(function)
+    if found is None:
+        found = known[function] = {one.name: one for one in _find(function)}
+    return found
+
+
+def _find(function: Function) -> Iterator[AwaitedParameter]:
+    module, facts = function.module, function.facts
+    params = {param[0] for param in facts.params if param[3] not in {"*", "**"}}
+    if not params:
+        return
+    if facts.name == "__init__" and function.owner is not None:
+        yield from _kept(function, function.owner)
+    inside = [one for found in module.inner(function.index).values() for one in found if not isinstance(one, Class)]
+    every = [function, *inside]
+    around = [one.facts for one in every]
+    called = {callee for f in around for callee in f.awaited if callee in params}
+    called |= {callee for f in around for callee in f.calls if callee in params and _gives_on(f)}
+    if called and not any(_asks(f.calls) for f in around):
+        for name in sorted(called):
+            uses = [use for one in every for use in _uses(one.body(), ("name", name), "", [])]
+            if uses and all(how == "awaited" for how, _ in uses):
+                yield AwaitedParameter(function, name, module.path, uses[0][1])
+
+
+def _gives_on(facts: FunctionFacts) -> bool:
+    """Whether somebody whom a function calls may await the results of what else it calls."""
+    return any(callee.rpartition(".")[2] in _AWAITING for callee in (*facts.calls, *facts.awaited))
+
+
+def _kept(init: Function, cls: Class) -> Iterator[AwaitedParameter]:
+    """`self.on_error = on_error` in the constructor, and `await self.on_error()` elsewhere in the class."""
+    receiver = init.facts.params[0][0] if init.facts.params else ""
+    params = {param[0] for param in init.facts.params}
+    every = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
+    methods = [one.facts for one in every]
+    for attribute, index, _, value in cls.facts.self_attributes:
+        if index != init.index or value is None or value[0] != "name" or value[1] not in params:
+            continue
+        written = f"{receiver}.{attribute}"
+        if not any(written in method.awaited or written in method.calls for method in methods):
+            continue
+        if any(_asks(method.calls) for method in methods):
+            continue
+        if sum(1 for one in cls.facts.self_attributes if one[0] == attribute) > 1:
+            continue  # set again elsewhere
+        uses = [use for one in every for use in _uses(one.body(), ("attr", receiver, attribute), "", [])]
+        if uses and all(how == "awaited" for how, _ in uses):
+            yield AwaitedParameter(init, value[1], cls.module.path, uses[0][1])
+
+
+def asks_for_color(function: Function) -> bool:
+    """Whether the function asks, before it calls what it is given, which color that has; or somebody inside it does."""
+    module, index = function.module, function.index
+    inside = (one.calls for _, one in module.functions_in(index))
+    return _asks(function.facts.calls) or any(map(_asks, inside))
+
+
+def _asks(calls: tuple[str, ...]) -> bool:
+    return any(_ASKING.search(callee.rpartition(".")[2]) for callee in calls)
+
+
+def _uses(
+    nodes: Iterable[Node], wanted: tuple[str, ...], how: str, found: list[tuple[str, At]]
+) -> list[tuple[str, At]]:
+    """Every call of the wanted name, with "awaited" or "" for how its value is used."""
+    for node in nodes:
+        if node[0] == "call" and _is(node[1], wanted):
+            found.append((how, node[-1]))
+        if node[0] == "await":
+            _uses(children(node), wanted, "awaited", found)
+        elif node[0] == "call":
+            _uses((node[1],), wanted, "", found)
+            arguments = (*node[2], *[value for _, value in node[3]])
+            # It may be run in a thread by whoever gets it, or be asked for its color.
+            found += [("handed on", node[-1]) for argument in arguments if _is(argument, wanted)]
+            _uses(arguments, wanted, "awaited" if last_name(node[1]) in _AWAITING else "", found)
+        else:
+            _uses(children(node), wanted, "", found)
+    return found
+
+
+def _is(node: Node, wanted: tuple[str, ...]) -> bool:
+    if wanted[0] == "name":
+        return bool(node == wanted)
+    return bool(node[0] == "attr" and node[2] == wanted[2] and node[1] == ("name", wanted[1]))

@@ -1,0 +1,1 @@
+"""Infer the value of an expression, or answer that it is unknown."""

@@ -1,0 +1,316 @@
+"""What value a type annotation promises."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from troth.analysis.facts.from_ast.expressions import ExpressionReader
+from troth.analysis.semantics.resolve.library import LibraryClass
+from troth.analysis.semantics.values import (
+    NONE,
+    Awaitable,
+    Builtin,
+    CallableType,
+    ClassObject,
+    Coroutine,
+    External,
+    FunctionValue,
+    Instance,
+    TupleOf,
+    Union,
+    Value,
+    Why,
+    union,
+)
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.symbols import Class, Function, Module
+
+__all__ = ["Types"]
+
+BUILTINS = frozenset(
+    [
+        "str",
+        "bytes",
+        "bytearray",
+        "int",
+        "float",
+        "complex",
+        "bool",
+        "dict",
+        "list",
+        "set",
+        "frozenset",
+        "tuple",
+        "object",
+        "type",
+        "range",
+        "slice",
+        "memoryview",
+    ]
+)
+_CONTAINERS = {
+    "List": "list",
+    "Set": "set",
+    "FrozenSet": "frozenset",
+    "Dict": "dict",
+    "DefaultDict": "dict",
+    "defaultdict": "dict",
+    "OrderedDict": "dict",
+    "Mapping": "dict",
+    "MutableMapping": "dict",
+    "Counter": "dict",
+    "Sequence": "list",
+    "MutableSequence": "list",
+    "Iterable": "list",
+    "Iterator": "iterator",
+    "Collection": "list",
+    "Container": "list",
+    "AbstractSet": "set",
+    "MutableSet": "set",
+    "Deque": "list",
+    "deque": "list",
+    "Generator": "iterator",
+    "KeysView": "list",
+    "ValuesView": "list",
+    "ItemsView": "list",
+}
+_ASYNC_ITERATORS = frozenset({"AsyncIterator", "AsyncIterable", "AsyncGenerator"})
+_SPECIAL = frozenset({"Awaitable", "Coroutine", "Future", "Task", *_ASYNC_ITERATORS, "Callable"})
+_TRANSPARENT = frozenset(
+    {"Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar", "Mapped", "Annotated"}
+    | {"InstanceOf", "SkipValidation", "SerializeAsAny", "FromDishka"}
+)
+_TYPING = (
+    "typing",
+    "typing_extensions",
+    "collections.abc",
+    "collections",
+    "contextlib",
+    "asyncio",
+    "builtins",
+    "types",
+)
+_DEEPEST = 12
+
+
+class Types:
+    """Reads annotations."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._written: dict[str, Value | None] = {}
+        self._parsed: dict[str, Node | None] = {}
+        self.arguments: dict[str, Value | None] = {}  # what the type variables of a generic class stand for just now
+
+    def annotated(
+        self,
+        node: Node,
+        module: Module,
+        function: Function | None = None,
+        owner: Class | None = None,
+        why: Why | None = None,
+        depth: int = 0,
+    ) -> Value | None:
+        """The value that something annotated with `node` has."""
+        if depth > _DEEPEST:
+            return None
+        kind = node[0]
+        if kind == "const":
+            if node[1] == "None":
+                return NONE
+            if node[1] == "str" and len(node) > 2:
+                parsed = self._parse(node[2])
+                return None if parsed is None else self.annotated(parsed, module, function, owner, why, depth + 1)
+            return None
+        if kind == "binop" and node[3]:
+            return union([self.annotated(part, module, function, owner, why, depth + 1) for part in (node[1], node[2])])
+        if kind == "index":
+            return self._subscripted(node, module, function, owner, why, depth)
+        if kind in {"name", "attr"}:
+            return self._plain(node, module, function, owner, why, depth)
+        return None
+
+    def written(self, text: str) -> Value | None:
+        """The value of a type of the library tables, an expression with fully qualified names."""
+        if not text:
+            return None
+        if text not in self._written:
+            self._written[text] = None  # a type that mentions itself
+            parsed = self._parse(text)
+            self._written[text] = None if parsed is None else self.annotated(parsed, self._program.nowhere)
+        return self._written[text]
+
+    def _parse(self, text: str) -> Node | None:
+        if text not in self._parsed:
+            try:
+                tree = ast.parse(text.strip(), mode="eval")
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                self._parsed[text] = None
+            else:
+                self._parsed[text] = ExpressionReader().expr(tree.body)
+        return self._parsed[text]
+
+    def _plain(
+        self, node: Node, module: Module, function: Function | None, owner: Class | None, why: Why | None, depth: int
+    ) -> Value | None:
+        last = node[1] if node[0] == "name" else node[2]
+        if self.arguments and node[0] == "name" and last in self.arguments:
+            return self.arguments[last]
+        if last == "Self" and owner is not None:
+            return Instance(owner, (), why)
+        value = self._resolve(node, module, function)
+        if isinstance(value, ClassObject):
+            # `Entry = ConfigEntry[Hub]` says more than its class.
+            told = None if value.cls.name == last else self._alias(node, module, owner, why, depth)
+            return told if isinstance(told, Instance) and told.args else self.instance(value.cls, (), why)
+        if isinstance(value, Union) and all(isinstance(one, ClassObject) for one in value.members):
+            # One of several libraries has it: `try: from fast import Client`.
+            return union([self.instance(one.cls, (), why) for one in value.members if isinstance(one, ClassObject)])
+        if isinstance(value, FunctionValue) and last[0].isupper():
+            return self._program.calls.result(value)  # a function that is called like a class: what it makes is meant
+        if isinstance(value, Instance) and node[0] == "attr" and isinstance(value.cls, LibraryClass):
+            return value  # a class of a library holds the name of a type: `ContextTypes.DEFAULT_TYPE`
+        if node[0] == "name" and last in BUILTINS and last not in {"object", "type"}:
+            return Builtin(last)
+        alias = self._alias(node, module, owner, why, depth)
+        if alias is not None:
+            return alias
+        if isinstance(value, External) and last not in _CONTAINERS and last not in _SPECIAL:
+            return None if value.path.startswith(_TYPING) else External(f"{value.path}()")
+        if last in _CONTAINERS:
+            return Builtin(_CONTAINERS[last])
+        if last in _SPECIAL:
+            return self._known(last, ())
+        return None
+
+    def _alias(self, node: Node, module: Module, owner: Class | None, why: Why | None, depth: int) -> Value | None:
+        """A name that stands for a type expression: `Store = Annotated[Db, Depends(get_db)]`."""
+        if node[0] != "name":
+            return None
+        home, name = module, node[1]
+        for _ in range(5):
+            bindings = home.bindings.get(name)
+            if not bindings:
+                return None
+            binding = bindings[-1]
+            if type(binding) is tuple:
+                value = _bound_of(binding[1])
+                if value is None or value[0] not in {"index", "binop", "name", "attr", "const"}:
+                    return None
+                return self.annotated(value, home, None, owner, why, depth + 1)
+            target = self._program.names.imported_from(home, binding)
+            if target is None:
+                return None
+            home, name = target
+        return None
+
+    def _resolve(self, node: Node, module: Module, function: Function | None) -> Value | None:
+        if module is self._program.nowhere:
+            dotted = _dotted(node)
+            return self._program.names.library(dotted) if "." in dotted else None
+        return self._program.static(module, function).value(node)
+
+    def instance(self, cls: Class | LibraryClass, args: tuple[Value | None, ...], why: Why | None) -> Value | None:
+        """An instance of `cls`; classes of the standard library that stand for builtin shapes become those."""
+        if isinstance(cls, LibraryClass):
+            module, _, name = cls.qualified.rpartition(".")
+            if module in _TYPING or module in {"_asyncio", "_collections_abc", "asyncio.futures", "asyncio.tasks"}:
+                known = self._known(name, args)
+                if known is not None:
+                    return known
+                if name in {"Any", "object"}:
+                    return None
+            if module == "builtins" and name in BUILTINS:
+                return Builtin(name, args)
+        return Instance(cls, args, why)
+
+    def _known(self, name: str, args: tuple[Value | None, ...]) -> Value | None:
+        """The value of a type of the standard library that has a value of its own here."""
+        if name in _CONTAINERS:
+            return Builtin(_CONTAINERS[name], args)
+        last = args[-1] if args else None
+        if name == "Coroutine":
+            return Coroutine(None, lambda: last)
+        if name in {"Task", "Future"}:
+            return Awaitable(last, name.lower())
+        if name == "Awaitable":
+            return Awaitable(last)
+        if name in _ASYNC_ITERATORS:
+            return Builtin("async iterator", args[:1])
+        if name in {"AsyncContextManager", "AbstractAsyncContextManager"}:
+            return Builtin("async context", args[:1])
+        if name in {"ContextManager", "AbstractContextManager"}:
+            return Builtin("context", args[:1])
+        return None
+
+    def _subscripted(
+        self, node: Node, module: Module, function: Function | None, owner: Class | None, why: Why | None, depth: int
+    ) -> Value | None:
+        base, index = node[1], node[2]
+        last = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
+        items: tuple[Node, ...] = index[1] if index[0] == "tuple" else (index,)
+
+        def read(item: Node) -> Value | None:
+            return self.annotated(item, module, function, owner, why, depth + 1)
+
+        if last == "Optional":
+            return union([read(items[0]), NONE])
+        if last == "Union":
+            return union([read(item) for item in items])
+        if last == "Annotated":
+            known = read(items[0])
+            return known if known is not None else self._program.parameters.injected(items[1:], module, function)
+        if last in _TRANSPARENT:
+            return read(items[0])
+        if last in {"type", "Type"}:
+            known = read(items[0])
+            return ClassObject(known.cls) if isinstance(known, Instance) else None
+        if last == "Literal":
+            return Builtin("str") if items[0][:2] == ("const", "str") else None
+        if last in {"tuple", "Tuple"}:
+            if len(items) == 2 and items[1] == ("const", "ellipsis"):
+                return Builtin("tuple", (read(items[0]),))
+            return TupleOf(tuple(read(item) for item in items))
+        if last == "Callable":
+            return CallableType(read(items[-1]) if len(items) > 1 else None)
+        if last in BUILTINS and base[0] == "name":
+            return Builtin(last, tuple(read(item) for item in items))
+        args = tuple(read(item) for item in items)
+        value = self._resolve(base, module, function)
+        if isinstance(value, ClassObject):
+            return self.instance(value.cls, args, why)
+        known = self._known(last, args)
+        if known is None:  # `Handler[int]` where `Handler = Callable[[T], Awaitable[None]]`
+            known = self._alias(base, module, owner, why, depth + 1)
+        if known is None and isinstance(value, External):
+            return External(f"{value.path}()")
+        return known
+
+
+def _bound_of(value: Node | None) -> Node | None:
+    """The bound of a `TypeVar`, the target of a `NewType`; any other expression as it is."""
+    if (
+        value is not None
+        and value[0] == "call"
+        and value[1][-1 if value[1][0] == "name" else 2] in {"TypeVar", "NewType"}
+    ):
+        for name, bound in value[3]:
+            if name == "bound":
+                return bound  # type: ignore[no-any-return]
+        return value[2][1] if len(value[2]) == 2 else None
+    return value
+
+
+def _dotted(node: Node) -> str:
+    names: list[str] = []
+    while node[0] == "attr":
+        names.append(node[2])
+        node = node[1]
+    if node[0] != "name":
+        return ""
+    names.append(node[1])
+    return ".".join(reversed(names))

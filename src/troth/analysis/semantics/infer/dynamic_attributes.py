@@ -1,0 +1,129 @@
+"""What objects give for names that their class does not have, but makes up: by `__getattr__`.
+
+What it returns is the same for every name: a function that sends the name somewhere, an object to ask further, or what
+another object has under that name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.incremental.project_queries import part, question
+from troth.analysis.semantics.infer.identity_functions import returned
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import CallableType, FunctionValue, Instance, Value, members_of, union
+from troth.analysis.semantics.walk.awaitables_in_value import may_be_awaited
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, MutableMapping
+
+    from troth.analysis.facts.model import FileFacts, Node
+    from troth.analysis.semantics.program import Program
+
+__all__ = ["MadeUp"]
+
+
+class MadeUp:
+    """Asks `__getattr__`; what is made up is a guess, however sure its parts are."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._makers: MutableMapping[Class, Function | None] = program.answers()
+        self._asking: set[tuple[Class, str]] = set()
+
+    @property
+    def gives_promises(self) -> bool:
+        """Whether a class of the project makes async methods up: then a name says nothing of its color."""
+        return "" in self._program.names_found("made up")
+
+    def attribute(self, base: Instance, name: str) -> Value | None:
+        """What `base.name` is, where the class of `base` makes it up and it is of use for promises."""
+        cls = base.cls
+        if not isinstance(cls, Class) or name.startswith("_"):
+            return None  # most of them refuse what is private
+        maker = self._maker(cls)
+        if maker is None:
+            return None
+        if (cls, name) in self._asking:
+            self._program.too_early()
+            return None
+        self._asking.add((cls, name))
+        try:
+            made = self._program.calls.result(FunctionValue(maker, base))
+            if made is None:
+                return self._of_another(maker, cls, name)
+            usable = [self._guessed(one, cls) for one in members_of(made)]
+            return None if any(one is None for one in usable) else union(usable)
+        finally:
+            self._asking.discard((cls, name))
+
+    def is_only(self, values: list[Value | None], name: str) -> bool:
+        """Whether an attribute of one of several objects can only be made up: none of their classes has it."""
+        known = [one for one in values if isinstance(one, Instance)]
+        if not any(isinstance(one.cls, Class) and self._maker(one.cls) is not None for one in known):
+            return False
+        return all(self._program.classes.member(one.cls, name, one) is None for one in known)
+
+    def _maker(self, cls: Class) -> Function | None:
+        if cls not in self._makers:
+            holder = self._program.classes.holder(cls, "__getattr__")
+            maker = None if holder is None else holder.module.function(holder.methods["__getattr__"][-1])
+            self._makers[cls] = None if maker is None or maker.is_async or maker.facts.decorators else maker
+        return self._makers[cls]
+
+    def _guessed(self, value: Value | None, cls: Class) -> Value | None:
+        """The same, not to be sure of; None where it has nothing to do with promises."""
+        if isinstance(value, FunctionValue) and isinstance(value.function, Function):
+            is_async = self._program.effects.of(value.function) == "coroutine"
+            return FunctionValue(value.function, Instance(cls, guess=True)) if is_async else None
+        if isinstance(value, CallableType):
+            return value if may_be_awaited(value.result) else None
+        if isinstance(value, Instance) and isinstance(value.cls, Class):
+            return Instance(value.cls, value.args, value.why, guess=True)
+        return None
+
+    def _of_another(self, maker: Function, cls: Class, name: str) -> Value | None:
+        """What the object has under that name to which the call is handed on: `return getattr(self._client, name)`."""
+        asked = maker.facts.params[1][0] if len(maker.facts.params) > 1 else ""
+        found: list[Value | None] = []
+        for node in returned(maker.body()):
+            other = _asked_of(node, asked)
+            if other is None:
+                return None
+            base = self._program.static(maker.module, maker, cls).value(other)
+            if not isinstance(base, Instance) or base.cls is cls:
+                return None
+            member = self._program.classes.member(base.cls, name, Instance(base.cls, base.args, base.why, guess=True))
+            if member is None:
+                return None
+            found.append(member)
+        return union(found) if found else None
+
+
+def _asked_of(node: Node, asked: str) -> Node | None:
+    """`x` of `getattr(x, name)`."""
+    if node[0] != "call" or node[1] != ("name", "getattr") or len(node[2]) < 2 or node[2][1] != ("name", asked):
+        return None
+    other: Node = node[2][0]
+    return other
+
+
+@question("made up")
+def _making_promises(program: Program) -> Collection[str]:
+    """An empty name, where an object has async methods of any name."""
+    for path, found in program.said("makers of attributes").items():
+        module = program.module(path)
+        for index in found:
+            for made in members_of(program.made_up.attribute(Instance(module.cls(index)), _ANY)):
+                is_called = isinstance(made, Instance) and program.classes.has(made.cls, "__call__") is True
+                if is_called or isinstance(made, FunctionValue | CallableType):
+                    return frozenset([""])
+    return frozenset()
+
+
+_ANY = "anything"
+
+
+@part("makers of attributes")
+def _makers_in(file: FileFacts) -> tuple[int, ...]:
+    return tuple(f.owner for f in file.functions if f.name == "__getattr__" and f.owner >= 0)

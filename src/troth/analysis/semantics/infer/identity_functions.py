@@ -1,0 +1,62 @@
+"""The functions that give back what they are given: `some(load())` is what `load()` is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.facts.nodes import walk
+from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.values import FunctionValue, Nothing, Value, members_of, union
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from troth.analysis.facts.model import Node
+    from troth.analysis.semantics.program import Program
+
+__all__ = ["gives_back", "handed_back", "returned"]
+
+
+def handed_back(
+    program: Program, func: FunctionValue, node: Node, values: list[tuple[str | None, Value | None]]
+) -> Value | None:
+    """What a function of the project is given at `node` and gives back; None where it gives something else."""
+    function = func.function
+    assert isinstance(function, Function)
+    name = gives_back(program, function)
+    if not name or any(arg[0] == "star" for arg in node[2]):
+        return None
+    params = [param[0] for param in function.facts.params]
+    if func.receiver is not None and function.owner is not None and not function.decorated_with("staticmethod"):
+        params = params[1:]
+    given = next((value for keyword, value in values if keyword == name), None)
+    if given is None and name in params and params.index(name) < len(node[2]):
+        given = values[params.index(name)][1]
+    return union([m for m in members_of(given) if not isinstance(m, Nothing)])  # which it mostly asks for
+
+
+def gives_back(program: Program, function: Function) -> str:
+    """The parameter that it returns wherever it returns anything; empty where there is none, or it is set anew."""
+    known = program.answers_to("handed back")
+    name: str | None = known.get(function)
+    if name is None:
+        name = known[function] = _param_given_back(function)
+    return name
+
+
+def _param_given_back(function: Function) -> str:
+    if function.is_async or function.is_generator or function.is_abstract or function.facts.decorators:
+        return ""
+    given = set(returned(function.body()))
+    if len(given) != 1:
+        return ""
+    (node,) = given
+    name = node[1] if node[0] == "name" else ""
+    return name if name in function.params and name not in function.origins else ""
+
+
+def returned(body: tuple[Node, ...]) -> Iterator[Node]:
+    """What stands after the `return`s among the statements."""
+    for node in walk(body, skip=("expr", "assign", "lambda")):
+        if node[0] == "return" and node[1] is not None:
+            yield node[1]

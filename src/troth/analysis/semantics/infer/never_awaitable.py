@@ -1,0 +1,158 @@
+"""Decide whether what a function returns can certainly not be awaited."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from troth.analysis.facts.names import decorator_name
+from troth.analysis.semantics.infer.identity_functions import returned
+from troth.analysis.semantics.queries.color_requirements import keeps_color
+from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import (
+    Builtin,
+    Coroutine,
+    FunctionValue,
+    Instance,
+    Nothing,
+    Table,
+    TupleOf,
+    members_of,
+)
+from troth.analysis.semantics.walk.coroutine_sinks import mentions_awaitable, never_awaitable
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import Node
+    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.values import Value
+
+__all__ = ["gives_a_result_sometimes", "gives_no_promise", "is_harmless", "is_no_promise", "library_gives_no_promise"]
+
+_HARMLESS = frozenset({"staticmethod", "classmethod", "override", "final"})
+_OF_COLORS = re.compile(r"(?i)async|sync|coro|await|future|task|defer")
+_AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task", "Deferred")
+_CALLED_AWAITABLE = re.compile(r"Promise|Future|Deferred|Awaitable|Task")
+_PROMISING = frozenset("agmow")  # flags of library functions whose result may be awaited, or whose color is open
+
+# Modules of the standard library of which no function gives anything that can be awaited.
+_WITHOUT_PROMISES = frozenset(
+    {"base64", "csv", "datetime", "glob", "hashlib", "html", "json", "math", "os", "pathlib", "pickle", "random", "re"}
+    | {"shutil", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap", "time", "uuid", "zlib"}
+    | {"builtins", "genericpath", "posixpath", "ntpath", "logging", "platform", "secrets", "binascii", "itertools"}
+)
+# These hand on whatever they are given or find.
+_HANDING_ON = ("anext", "aiter", "getattr", "next", "super", "eval", "min", "max", "sum")
+_OPEN = frozenset(f"builtins.{name}" for name in _HANDING_ON)
+
+
+def gives_no_promise(program: Program, function: Function) -> bool:
+    """Whether calling this plain function gives something that `await` refuses.
+
+    False where anything is left open: an unknown decorator, a body that says nothing, a result nobody can tell.
+    """
+    if function.is_async or any(not is_harmless(program, function, one) for one in function.facts.decorators):
+        return False
+    if function.is_generator:
+        return True
+    if function.is_abstract or program.effects.of(function) != "plain":
+        return False
+    returns = function.facts.returns
+    if returns is not None:
+        declared = program.types.annotated(returns, function.module, function.parent, function.owner)
+        if declared is not None:
+            return is_no_promise(declared, program) and not _may_hand_on_a_promise(program, function)
+        if mentions_awaitable(returns, _AWAITABLES):
+            return False
+    body = function.body()
+    if next(returned(body), None) is None:
+        return bool(body[-1][0] != "raise")  # one that never comes back gives nothing at all
+    return is_no_promise(program.inferred(function), program)
+
+
+def _may_hand_on_a_promise(program: Program, function: Function) -> bool:
+    """Whether the body may return a promise, whatever the annotation says.
+
+    `def size(self) -> int: return self.execute("SIZE")` is often shared by a plain and an async client.
+    """
+    inferred = program.inferred(function)
+    if inferred is None:
+        scope = program.static(function.module, function)
+        return any(
+            node[0] in {"name", "ifexp"} or (node[0] == "call" and not _is_evident(program, scope.value(node[1])))
+            for node in returned(function.body())
+        )
+    return any(isinstance(m, Coroutine) for m in members_of(inferred))
+
+
+def _is_evident(program: Program, callee: Value | None) -> bool:
+    """Whether what is called is a library's function that gives no promise."""
+    function = callee.function if isinstance(callee, FunctionValue) else None
+    return isinstance(function, LibraryFunction) and library_gives_no_promise(program, function)
+
+
+def gives_a_result_sometimes(program: Program, function: Function) -> bool:
+    """Whether a plain function gives a number, a text or a collection on one of its paths, and a promise on none.
+
+    What it gives on the others may be unknown: whoever awaits it fails on that one path at least.
+    """
+    if function.is_async or function.is_generator or function.is_abstract or program.effects.of(function) != "plain":
+        return False
+    if any(not is_harmless(program, function, one) for one in function.facts.decorators):
+        return False
+    returns = function.facts.returns
+    if returns is not None and mentions_awaitable(returns, _AWAITABLES):
+        return False
+    words = [param[0] for param in function.facts.params] + list(function.facts.calls)
+    if any(_OF_COLORS.search(word) for word in words):
+        return False  # it may give the one or the other
+    known = [one for one in members_of(program.inferred(function)) if one is not None]
+    return any(isinstance(one, Builtin | TupleOf | Table) for one in known) and all(
+        is_no_promise(one, program) for one in known
+    )
+
+
+def library_gives_no_promise(program: Program, function: LibraryFunction) -> bool:
+    """Whether a function of a library gives a builtin object, or nothing, or its whole module knows no promises."""
+    if _PROMISING & set(function.flags) or program.majors_behind(function.qualname.partition(".")[0]) > 0:
+        return False
+    if not function.returns:
+        top, _, rest = function.qualname.partition(".")
+        if top == "builtins" and "." in rest:
+            return False  # a method; that of an async iterator, say
+        return top in _WITHOUT_PROMISES and function.qualname not in _OPEN and not function.roles
+    result = program.types.written(function.returns)
+    members = members_of(result)
+    return all(isinstance(m, Builtin | TupleOf | Nothing) for m in members) and is_no_promise(result, program)
+
+
+def is_no_promise(value: Value | None, program: Program) -> bool:
+    """Whether every alternative of `value` is known, and none can be awaited."""
+    return all(isinstance(m, Nothing) or (m is not None and _is_result(m, program)) for m in members_of(value))
+
+
+def _is_result(value: Value, program: Program) -> bool:
+    if isinstance(value, Instance) and isinstance(value.cls, LibraryClass):
+        # Of another version than the one that is asked for, an object may well be another.
+        behind = program.majors_behind(value.cls.qualified.partition(".")[0])
+        return behind <= 0 and never_awaitable(value, program)
+    if isinstance(value, Instance) and isinstance(value.cls, Class):
+        order = program.classes.order(value.cls)  # a base in the tables would tell of its `__await__`
+        return None not in order and not any(one is not None and _can_be_awaited(one) for one in order)
+    return never_awaitable(value, program)
+
+
+def _can_be_awaited(cls: Class | LibraryClass) -> bool:
+    if isinstance(cls, LibraryClass):
+        return cls.name in _AWAITABLES or library.member(cls.qualified, "__await__") is not None
+    return (
+        "__await__" in cls.methods
+        or any(mentions_awaitable(base, _AWAITABLES) for base in cls.facts.bases)
+        or (cls.module.path.endswith(".pyi") and _CALLED_AWAITABLE.search(cls.name) is not None)  # a stub tells not all
+    )
+
+
+def is_harmless(program: Program, function: Function, decorator: Node) -> bool:
+    """Whether a decorator leaves the color of the function alone."""
+    return decorator_name(decorator) in _HARMLESS or keeps_color(program, function, decorator)

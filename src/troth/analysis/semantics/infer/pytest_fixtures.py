@@ -1,0 +1,89 @@
+"""Find which fixture a test is given under a name, as pytest looks for it, and what that fixture gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.symbols import Class, Function, Module
+from troth.analysis.semantics.values import FunctionValue, Instance, Value
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+    from troth.analysis.semantics.program import Program
+
+__all__ = ["Fixtures", "takes_fixtures"]
+
+_DEEPEST = 8  # fixtures that fixtures are given
+
+
+def takes_fixtures(function: Function) -> bool:
+    """Whether pytest fills the parameters of a function."""
+    return function.name.startswith("test") or function.decorated_with("fixture")
+
+
+class Fixtures:
+    """The fixtures that files can see, each looked for once."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: MutableMapping[tuple[str, str], Function | None] = program.answers()
+
+    def value(self, function: Function, name: str) -> Value | None:
+        """What the fixture of that name gives to a test or to another fixture."""
+        fixture = self._named(function.module, name, function.owner)
+        if fixture is None and name == "tmp_path":
+            why = ("`tmp_path` of pytest is a path", *function.place)
+            return Instance(library.library_class("pathlib.Path"), (), why)
+        if fixture is None or fixture is function or self._is_fed_otherwise(fixture, function.module, 0):
+            return None
+        return self._program.calls.result(FunctionValue(fixture, Instance(fixture.owner) if fixture.owner else None))
+
+    def _is_fed_otherwise(self, fixture: Function, module: Module, depth: int) -> bool:
+        """Whether a fixture from elsewhere is given, in that module, another one of the same name than at its home."""
+        if fixture.module is module or depth > _DEEPEST:
+            return False
+        for name in fixture.params:
+            there = self._named(fixture.module, name, None)
+            if there is None or there is fixture:
+                continue
+            if self._named(module, name, None) is not there or self._is_fed_otherwise(there, module, depth + 1):
+                return True
+        return False
+
+    def _named(self, module: Module, name: str, owner: Class | None) -> Function | None:
+        if owner is not None and name in owner.methods:
+            method = module.function(owner.methods[name][-1])
+            if method.decorated_with("fixture"):
+                return method
+        key = (module.path, name)
+        if key not in self._known:
+            self._known[key] = self._find(module, name)
+        return self._known[key]
+
+    def _find(self, module: Module, name: str) -> Function | None:
+        found = self._in(module, name)
+        if found is not None:
+            return found
+        folder = module.path.rpartition("/")[0]
+        known = self._program.places
+        while True:
+            path = f"{folder}/conftest.py" if folder else "conftest.py"
+            if path in known and path != module.path:
+                found = self._in(self._program.module(path), name)
+                if found is not None:
+                    return found
+            if not folder:
+                return None
+            folder = folder.rpartition("/")[0]
+
+    def _in(self, module: Module, name: str) -> Function | None:
+        value = self._program.names.at_module(module, name) if self._program.names.binds(module, name) else None
+        if (
+            isinstance(value, FunctionValue)
+            and isinstance(value.function, Function)
+            and value.function.decorated_with("fixture")
+        ):
+            return value.function
+        return None

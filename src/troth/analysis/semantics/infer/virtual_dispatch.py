@@ -1,0 +1,138 @@
+"""Find which other body a call of a method may run, because of the class that its object really has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.semantics.infer.identity_functions import returned
+from troth.analysis.semantics.resolve.test_files import is_test
+from troth.analysis.semantics.symbols import Class
+from troth.analysis.semantics.values import Instance
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.resolve.library import LibraryClass
+    from troth.analysis.semantics.symbols import Function
+    from troth.analysis.semantics.values import Value
+
+__all__ = [
+    "async_implementations",
+    "hands_on_otherwise",
+    "overridden_at_all",
+    "overridden_otherwise",
+    "works_otherwise",
+]
+
+
+def overridden_otherwise(program: Program, function: Function, receiver: Value | None, *, asking: str = "") -> bool:
+    """Whether a subclass of the receiver's class gives the method another color, or makes a generator of it.
+
+    What a stand-in of the tests does says nothing of a call outside of them; `asking` is the file of the call.
+    """
+    if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
+        return False
+    if not program.evidence.has_shapes(function.name):
+        return False
+    mine = program.effects.of(function)
+    is_tested = not asking or is_test(asking)
+    for child in program.classes.children(receiver.cls):
+        if function.name in child.methods and (is_tested or not is_test(child.module.path)):
+            other = child.module.function(child.methods[function.name][-1])
+            if other is not function and program.effects.of(other) != mine:
+                return True
+    return False
+
+
+def overridden_at_all(program: Program, function: Function, receiver: Value | None) -> bool:
+    """Whether the call might run another body than this one."""
+    if not isinstance(receiver, Instance) or not isinstance(receiver.cls, Class) or function.owner is None:
+        return False
+    if sum(program.evidence.colors(function.name)) == 1:
+        return False
+    return any(function.name in child.methods for child in program.classes.children(receiver.cls))
+
+
+def works_otherwise(program: Program, function: Function, receiver: Value | None) -> bool:
+    """Whether the receiver's class gives another color to a method that the plain `function` of a base hands on to.
+
+    `Redis.get` returns what `self.execute` gives, a promise; that of a `Pipeline` only notes the command down.
+    """
+    cls = _below(function, receiver)
+    if cls is None:
+        return False
+    for callee in function.facts.calls:
+        name = callee.removeprefix("self.")
+        if name != callee and program.evidence.has_shapes(name):
+            meant, there = _made_anew(program, function, cls, name)
+            if meant is not None and there is not None and meant.is_async != there.is_async:
+                return True
+    return False
+
+
+def hands_on_otherwise(program: Program, function: Function, receiver: Value | None) -> bool:
+    """Whether an inherited method gives what another one gives that the receiver's class has anew.
+
+    `send_json` of a plain socket returns what `self.send` gives: with an async socket that is something to await.
+    """
+    cls = _below(function, receiver)
+    if cls is None or not function.facts.params:
+        return False
+    own = ("name", function.facts.params[0][0])
+    for node in returned(function.body()):
+        if node[0] == "call" and node[1][0] == "attr" and node[1][1] == own:
+            meant, there = _made_anew(program, function, cls, node[1][2])
+            if meant is not there:
+                return True
+    return False
+
+
+def _below(function: Function, receiver: Value | None) -> Class | None:
+    """The class of the receiver, if it has inherited the method."""
+    cls = receiver.cls if isinstance(receiver, Instance) else None
+    return cls if isinstance(cls, Class) and function.owner is not None and cls is not function.owner else None
+
+
+def _made_anew(program: Program, function: Function, cls: Class, name: str) -> tuple[Function | None, Function | None]:
+    """The method of that name that objects of `cls` have, and the one that those of the method's own class have."""
+    assert function.owner is not None
+    meant, there = (program.classes.holder(one, name) for one in (cls, function.owner))
+    if meant is there:
+        return None, None
+    return (
+        None if meant is None else meant.module.function(meant.methods[name][-1]),
+        None if there is None else there.module.function(there.methods[name][-1]),
+    )
+
+
+def _implementations(program: Program, function: Function, cls: Class | LibraryClass) -> list[Function]:
+    """The methods of that name in the classes that derive from `cls`, without those that say nothing either."""
+    if not isinstance(cls, Class):
+        return []
+    found = [
+        child.module.function(child.methods[function.name][-1])
+        for child in program.classes.children(cls)
+        if function.name in child.methods
+    ]
+    return [one for one in found if not one.is_abstract]
+
+
+def async_implementations(program: Program, function: Function, cls: Class | LibraryClass) -> list[Function]:
+    """Those of a method without a body, where all of them are async: it is async in all but name.
+
+    One alone may as well be the one that breaks the contract, unless somebody awaits it.
+    """
+    others = _implementations(program, function, cls) if function.is_abstract and not _is_made(program, cls) else []
+    if any(program.effects.of(one) != "coroutine" for one in others):
+        return []
+    return others if len(others) > 1 or program.evidence.siblings.sites_of(function.name)[0] else []
+
+
+def _is_made(program: Program, cls: Class | LibraryClass) -> bool:
+    """Whether somebody makes objects of the class itself: then what says nothing does nothing."""
+    known: MutableMapping[str, bool] = program.answers_to("classes that are made")
+    if cls.name not in known:
+        users = program.calling.functions_naming({cls.name})
+        known[cls.name] = any(call.rpartition(".")[2] == cls.name for user in users for call in user.facts.calls)
+    return known[cls.name]

@@ -1,0 +1,645 @@
+"""Join the facts of all files into one program that can be asked questions."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from troth.analysis.crash import Crash, contained
+from troth.analysis.facts.checksum import DamagedError
+from troth.analysis.facts.model import FileFacts
+from troth.analysis.findings import Span
+from troth.analysis.incremental.counters import noted, plain, recounted
+from troth.analysis.incremental.dependencies import EVERYTHING, Answers, Reads, Words
+from troth.analysis.incremental.project_queries import PARTS, QUESTIONS
+from troth.analysis.project.python_versions import ANY_PYTHON
+from troth.analysis.project.version_pins import normalized
+from troth.analysis.semantics.evidence.attribute_name_evidence import KeptAs
+from troth.analysis.semantics.evidence.callee_evidence import Evidence, counted
+from troth.analysis.semantics.evidence.receiver_evidence import Company
+from troth.analysis.semantics.infer.annotations import Types
+from troth.analysis.semantics.infer.argument_inference import Passed
+from troth.analysis.semantics.infer.call_results import Calls
+from troth.analysis.semantics.infer.dynamic_attributes import MadeUp
+from troth.analysis.semantics.infer.evaluator import OF_FUTURES, Evaluator, Plain
+from troth.analysis.semantics.infer.function_results import Effects
+from troth.analysis.semantics.infer.parameters import Parameters
+from troth.analysis.semantics.infer.pytest_fixtures import Fixtures
+from troth.analysis.semantics.infer.quick_resolve import Glance
+from troth.analysis.semantics.queries.call_graph import Calling
+from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.classes import Classes
+from troth.analysis.semantics.resolve.imports import ModuleFinder
+from troth.analysis.semantics.resolve.name_index import Index
+from troth.analysis.semantics.resolve.names import Names
+from troth.analysis.semantics.symbols import Class, Function, Module
+from troth.analysis.semantics.values import (
+    Coroutine,
+    Value,
+    members_of,
+    union,
+)
+from troth.analysis.semantics.walk.awaitables_in_value import holds_promise
+from troth.analysis.semantics.walk.coroutine_sinks import (
+    Consumers,
+)
+from troth.analysis.semantics.walk.function_walk import Flow
+from troth.analysis.semantics.walk.incident import AWAITED, KEPT, PENDING, Incident, KeyAsked, Site
+from troth.analysis.semantics.walk.prefilter import Suspicion
+from troth.analysis.semantics.walk.prefilter_names import restored, suspected
+from troth.analysis.semantics.walk.reasons import Reasons
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
+    from collections.abc import Set as AbstractSet
+    from contextlib import AbstractContextManager
+
+    from troth.analysis.facts.model import At, Node
+    from troth.analysis.incremental.counters import Holders
+    from troth.analysis.incremental.saved_tables import Tables
+    from troth.analysis.semantics.queries.call_chains import Chains
+    from troth.analysis.semantics.queries.call_graph import Call
+    from troth.analysis.semantics.resolve.installed_packages import Installed
+    from troth.analysis.source.text import Text
+
+__all__ = ["Program", "Summary"]
+
+_EMPTY = FileFacts((), (), (), (), None)
+_DEEPEST_FLOW = 30  # functions whose results are found out inside one another; beyond it they stay unknown
+_ASKING = frozenset({"iscoroutine", "isawaitable", "isfuture", "iscoroutinefunction", "isasyncgen", "callable"})
+
+
+class Summary:
+    """What remains of a walk through a function."""
+
+    __slots__ = (
+        "attributes",
+        "bound",
+        "calls",
+        "incidents",
+        "keys",
+        "narrowed",
+        "returned_result",
+        "returns",
+        "stored",
+        "yields",
+    )
+
+    def __init__(self, flow: Flow | None) -> None:
+        if flow is None:
+            self.returns: Value | None = None
+            self.yields: Value | None = None
+            self.attributes: dict[str, Value | None] = {}
+            self.bound: dict[str, Value | None] = {}
+            self.incidents: tuple[Incident, ...] = ()
+            self.stored: list[tuple[Node, Value]] = []
+            self.returned_result = False
+            self.calls: tuple[Call, ...] = ()
+            self.keys: tuple[KeyAsked, ...] = ()
+            self.narrowed: dict[int, dict[str, Value]] = {}
+            return
+        self.returns = union(flow.returns) if flow.returns else None
+        self.yields = union(flow.yields) if flow.yields else None
+        self.attributes = {name: union(values) for name, values in flow.attributes.items()}
+        self.bound = {name: union(values) for name, values in (flow.bound or {}).items()}
+        self.incidents = tuple(flow.incidents.values())
+        self.stored = [(n, v) for n, v in flow.stored if holds_promise(v)]
+        self.returned_result = flow.returned_result
+        self.keys = tuple(flow.keys)
+        self.calls = tuple([call for _, call in sorted(flow.calls.items())])
+        self.narrowed = flow.narrowed
+
+
+class Program:
+    """All facts of a project, linked on demand: nothing is looked at before a question needs it."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        source_roots: Sequence[str],
+        facts_of: Callable[[str], FileFacts | None],
+        text_of: Callable[[str], Text],
+        cell_of: Callable[[str, int], tuple[int | None, int]] = lambda _path, _line: (None, 0),
+        installed: Installed | None = None,
+        reads: Reads | None = None,
+        tables: Tables | None = None,
+    ) -> None:
+        self._installed = installed
+        self.reads = reads
+        self.tables = tables
+        self._answers: dict[str, MutableMapping[Any, Any]] = {}
+        self.places = {path: number for number, path in enumerate(paths)}
+        self.index = Index(self)
+        self._text_of = text_of
+        self._cell_of = cell_of
+        self.paths = tuple(paths)
+        self.finder = ModuleFinder(paths, source_roots)
+        self.nowhere = Module("", "", _EMPTY, own=False)
+        self._facts_of = facts_of
+        self._modules: dict[str, Module] = {}
+        self._crashes: dict[Function, Crash] = {}
+        self._unsaid: dict[str, Crash] = {}
+        self.oldest_python = ANY_PYTHON  # the minor version of Python 3 that the project has to run on
+        self.allowed: Mapping[str, int] = {}  # the newest major versions of libraries that the project allows itself
+        self.self_running: tuple[str, ...] = ()  # folders whose pytest takes on every async test by itself
+        self._older: MutableMapping[str, bool] = self.answers()
+        self.names = Names(self)
+        self.types = Types(self)
+        self.classes = Classes(self)
+        self.effects = Effects(self)
+        self.company = Company(self)
+        self.calls = Calls(self)
+        self.reasons = Reasons(self)
+        self.consumers = Consumers(self)
+        self.evidence = Evidence(self)
+        self.calling = Calling(self)
+        self.fixtures = Fixtures(self)
+        self.parameters = Parameters(self)
+        self.passed = Passed(self)
+        self.made_up = MadeUp(self)
+        self.kept_as = KeptAs(self)
+        self.glance = Glance(self)
+        self._summaries: MutableMapping[Function, Summary] = self.answers()
+        self.picking: Mapping[str, list[str]] | None = None
+        self.picked: dict[str, frozenset[str]] = {}
+        """What the dispatchers of files pick; of those that stayed as they were it is known from an earlier run."""
+        self.chains: dict[str, Chains] = {}
+        self.shared: dict[str, frozenset[str]] = {}
+        self._noting: dict[str, Words[str]] = {}
+        self.returning: dict[str, set[str]] = {}
+        """The plain functions of files that were seen to return promises."""
+        self._said: dict[str, dict[str, Any]] = {}
+        self._walking: set[Function] = set()
+        self._early: set[Function] = set()  # those that asked too early what their callers give
+        self._again: set[Function] = set()
+        self._incidents: tuple[Incident, ...] = ()
+        self.walked: set[Function] = set()
+        self._closing_over: set[Function] = set()  # they asked for a variable of a function that is being walked
+        self._half_seen: dict[Function, int] = {}
+        self.walked_files: tuple[str, ...] = ()
+        self._by_file: (
+            tuple[
+                tuple[Incident, ...],
+                tuple[str, ...],
+                set[Function],
+                dict[str, list[Incident]],
+                dict[str, set[Function]],
+            ]
+            | None
+        ) = None
+        self.asked: tuple[str, ...] = tuple(paths)  # the files that the last walk was about
+        self._suspicion: Suspicion | None = None
+        self.unread: frozenset[str] = frozenset()  # files whose syntax is newer than this interpreter
+
+    # -- modules -------------------------------------------------------------------------------------------------------
+
+    def module(self, path: str) -> Module:
+        """The module in that file."""
+        found = self._modules.get(path)
+        if found is None:
+            facts = self._facts_of(path)
+            found = self._modules[path] = Module(
+                path, self.finder.name_of(path), facts or _EMPTY, log=None if self.reads is None else self.reads.log
+            )
+        return found
+
+    def take_over(self, earlier: Program | None) -> None:
+        """Go on with the modules of an earlier program, those whose facts are the same: they know nothing of others."""
+        for path, module in earlier._modules.items() if earlier is not None else ():
+            if module._facts is self._facts_of(path) and module.name == self.finder.name_of(path):
+                module.log = None if self.reads is None else self.reads.log
+                self._modules[path] = module
+
+    def own_modules(self) -> Iterator[Module]:
+        """The modules of the project; whoever goes through them depends on all that any file says."""
+        if self.reads is not None:
+            self.reads.log.append(EVERYTHING)
+        for path in self.paths:
+            yield self.module(path)
+
+    def all_facts(self) -> Iterator[tuple[int, FileFacts]]:
+        """The facts of the project's files with their numbers, for tables of what all say under a name."""
+        for number, path in enumerate(self.paths):
+            facts = self._facts_of(path)
+            if facts is not None:
+                yield number, facts
+
+    def answers(self) -> MutableMapping[Any, Any]:
+        """A place to keep answers in, which knows what they were read from."""
+        return {} if self.reads is None else Answers(self.reads)
+
+    def answers_to(self, question: str) -> MutableMapping[Any, Any]:
+        """The place where the answers to one question are kept."""
+        known = self._answers.get(question)
+        if known is None:
+            known = self._answers[question] = self.answers()
+        return known
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Inside, what all files together say is put together; who reads it is noted under the name he asks for."""
+        return nullcontext() if self.reads is None else self.reads.aside()
+
+    def said(self, kind: str) -> Mapping[str, Any]:
+        """What files say of one kind (`program.parts`), by their paths, without those that say nothing of it."""
+        if self.reads is not None:
+            self.reads.log.append((kind,))
+        known = self._said.get(kind)
+        if known is None:
+            part = PARTS[kind]
+            then = None if self.tables is None else self.tables.get(f"part {kind}")
+            if self.tables is not None and then is not None:
+                now = {self.paths[number]: facts for number, (_, facts) in self.tables.since.items()}
+                every = {path: one for path, one in then.items() if path not in now}
+                every |= {path: self._part(part, path, facts) for path, facts in now.items() if facts is not None}
+            else:
+                places = ((self.paths[number], facts) for number, facts in self.all_facts())
+                every = {path: self._part(part, path, facts) for path, facts in places}
+            known = self._said[kind] = {path: every[path] for path in self.paths if every.get(path)}
+        return known
+
+    def _part(self, part: Callable[[FileFacts], Any], path: str, facts: FileFacts) -> Any:
+        try:
+            return part(facts)
+        except Exception as error:  # noqa: BLE001  a file that we fail on must not cost the others
+            if path not in self._unsaid:
+                self._unsaid[path] = contained(error, path, "what the file says to others is not complete")
+            return None
+
+    def tables_made(self) -> Iterator[tuple[str, Any]]:
+        """The tables over all files as they are now, for the next run: those that were needed."""
+        for kind, table in self.index.tables().items():
+            yield f"index {kind}", table
+        for kind, parts in self._said.items():
+            yield f"part {kind}", parts
+        if self._suspicion is not None:
+            yield "evidence", plain(self.evidence.holders())
+
+    def installed(self, dotted: str) -> Module | None:
+        """The module of an installed package, read from its source."""
+        return None if self._installed is None else self._installed.module(dotted)
+
+    def installed_async(self, top: str) -> frozenset[str]:
+        """The names that are async in an installed package which is read from its source."""
+        return frozenset() if self._installed is None else self._installed.async_names(top)
+
+    # -- scopes --------------------------------------------------------------------------------------------------------
+
+    def static(self, module: Module, function: Function | None = None, owner: Class | None = None) -> Evaluator:
+        """An evaluator that looks at expressions in that scope."""
+        return Plain(self, module, function, owner)
+
+    def imports(self, top_level: str) -> bool:
+        """Whether some file of the project imports that library."""
+        return any(top_level in packages for packages in self.said("imported packages").values())
+
+    # -- functions -----------------------------------------------------------------------------------------------------
+
+    def summary(self, function: Function) -> Summary:
+        """What a walk through `function` told; nothing while that walk is going on."""
+        known = self._summaries.get(function)
+        if known is not None:
+            return known
+        if function in self._walking or len(self._walking) > _DEEPEST_FLOW:
+            return Summary(None)
+        if self._half_seen.get(function, 0) >= _MOST_HALF_SEEN and _is_inside(function, self._walking):
+            return Summary(None)
+        self._walking.add(function)
+        try:
+            found = Summary(Flow(self, function).run())
+        except RecursionError:  # an expression nested deeper than Python can follow: nothing is known of the function
+            found = Summary(None)
+        except DamagedError:
+            raise
+        except Exception as error:  # noqa: BLE001  what we fail to follow must not cost the rest
+            self._note_crash(function, error)
+            found = Summary(None)
+        finally:
+            self._walking.discard(function)
+        if function in self._closing_over:
+            self._closing_over.discard(function)  # the function around is still being walked: asked again after that
+        elif function in self._early and function not in self._again:
+            self._again.add(function)  # something it asked for was not known yet: it is walked once more
+        else:
+            self._summaries[function] = found
+        self._early.discard(function)
+        return found
+
+    def has_walked(self, function: Function) -> bool:
+        """Whether the summary of `function` is at hand: whoever would look before he asks for it need not."""
+        return dict.__contains__(self._summaries, function)
+
+    def is_walking(self, function: Function) -> bool:
+        """Whether a walk through `function` is going on; who asked it now is asked again when that is over."""
+        if function not in self._walking:
+            return False
+        self.too_early()
+        return True
+
+    def too_early(self) -> None:
+        """What somebody asked for is just being found out: the walks that are going on have seen too little."""
+        self._early |= self._walking
+
+    @property
+    def async_names(self) -> AbstractSet[str]:
+        """The names of which something async is known, in the project or in what it imports."""
+        return set() if self._suspicion is None else self._suspicion.names
+
+    def majors_behind(self, top: str) -> int:
+        """By how many major versions what the project asks of a library is older than what the tables know."""
+        allowed = self.allowed
+        if not allowed:
+            return 0
+        return max(
+            (version - allowed.get(normalized(name), version) for name, version in library.sources(top)), default=0
+        )
+
+    def is_older(self, top: str) -> bool:
+        """Whether the project asks for an older version of a library than the tables know, and never awaits near it.
+
+        A library that has become async since is not that library.
+        """
+        known = self._older.get(top)
+        if known is None:
+            known = self._older[top] = self.majors_behind(top) > 0 and not any(
+                f.awaited
+                for module in self.own_modules()
+                if any(one.module.partition(".")[0] == top for one in module.facts.imports if not one.level)
+                for f in module.facts.functions
+            )
+        return known
+
+    @property
+    def suspected(self) -> Mapping[str, frozenset[str]]:
+        """The sets of names that suspicion rests on, by what they are, before any walk."""
+        return {} if self._suspicion is None else self._suspicion.sets
+
+    def inferred(self, function: Function) -> Value | None:
+        """What a function returns (or yields), by its body."""
+        if function.is_abstract:
+            return None
+        summary = self.summary(function)
+        return summary.yields if function.is_generator else summary.returns
+
+    def closure(self, function: Function, name: str) -> Value | None:
+        """What a variable of an enclosing function stands for."""
+        if function in self._walking:
+            for inner in self._walking:
+                if inner is not function and _is_inside(inner, {function}):
+                    self._closing_over.add(inner)
+                    self._half_seen[inner] = self._half_seen.get(inner, 0) + 1
+            return None
+        bound = self.summary(function).bound.get(name)
+        # Of several values, of which one is unknown, that one may be what the function inside was made with.
+        return None if None in members_of(bound) else bound
+
+    def assigned_in(self, function: Function, name: str, value: Node) -> Value | None:
+        """What `self.name = value` in a method assigns."""
+        known = self.static(function.module, function).value(value)
+        return known if known is not None else self.summary(function).attributes.get(name)
+
+    def fate(self, function: Function, param: str) -> str:
+        """What becomes of a promise given to that parameter: "lost", "handed over" to somebody unknown, or "kept"."""
+        if function in self._walking or len(self._walking) > _DEEPEST_FLOW:
+            return "kept"
+        if any(callee.rpartition(".")[2] in _ASKING for callee in function.facts.calls):
+            return "kept"  # it looks at what it is given, so it knows what to do with a promise
+        self._walking.add(function)
+        try:
+            flow = Flow(self, function)
+            flow.is_asking = True
+            site = Site(function, (0, 0, 0, 0), param, None, "coroutine", True, lambda: ())
+            flow.env[param] = Coroutine(site, lambda: None)
+            flow.pending[site] = PENDING
+            flow.variables[site] = param
+            flow.run()
+        except RecursionError:
+            return "kept"
+        finally:
+            self._walking.discard(function)
+        if any(m.kind in {"async with", "async iteration"} for m in flow.misuses.get(site, ())):
+            return "kept"  # it wants something to enter or to loop over
+        incident = flow.incidents.get(((0, 0, 0, 0), "never awaited"))
+        asked = any(
+            m.kind == "subscript" or (m.kind == "attribute" and m.text not in OF_FUTURES)
+            for m in flow.misuses.get(site, ())
+        )
+        if asked and incident is not None and not _looks_before(function):
+            return "lost"  # no promise has what it asks for, whatever it does with it afterwards
+        if incident is None or flow.exits.get(site, 0) & (KEPT | AWAITED):
+            return "kept"
+        return "handed over" if incident.detail else "lost"
+
+    # -- the whole -----------------------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Take in what all files say about names, so that walks can begin."""
+        if self._suspicion is None:
+            with self.aside():
+                then = None if self.tables is None else self.tables.get("evidence")
+                sets = None
+                if self.tables is not None and then is not None and self._recounted(then, self.tables):
+                    sets = restored(self, self.tables)
+                else:
+                    for number, facts in self.all_facts():
+                        self.evidence.count(self.paths[number], facts.functions)
+                    for path in sorted(self.unread):
+                        self.evidence.count_unread(self.text(path).value)
+                self._suspicion = Suspicion(self, sets or suspected(self, list(self.own_modules())))
+            if self.reads is not None:
+                noted(self.evidence.holders(), self.reads)
+
+    def _recounted(self, then: Mapping[str, Any], tables: Tables) -> bool:
+        changed = {
+            self.paths[number]: tuple(
+                counted(self.paths[number], () if facts is None else facts.functions).holders() for facts in versions
+            )
+            for number, versions in tables.since.items()
+        }
+
+        def saying(word: str) -> dict[str, Holders] | None:
+            numbers = tables.saying(word)
+            if numbers is None:
+                return None
+            facts = {self.paths[number]: self._facts_of(self.paths[number]) for number in numbers}
+            return {path: counted(path, one.functions).holders() for path, one in facts.items() if one is not None}
+
+        return recounted(self.evidence.holders(), then, changed, self.places, saying)  # type: ignore[arg-type]
+
+    def names_found(self, question: str) -> Collection[str]:
+        """Names that are worked out for the whole project (`program.parts`), and may be known from an earlier run."""
+        known = self.shared.get(question)
+        if known is None:
+            with nullcontext() if self.reads is None else self.reads.for_file(question):
+                known = frozenset(QUESTIONS[question](self))
+            self.shared[question] = known
+        if self.reads is None:
+            return known
+        noting = self._noting.get(question)
+        if noting is None:
+            noting = self._noting[question] = Words(self.reads, question, known)
+        return noting
+
+    def is_suspect(self, function: Function) -> bool:
+        """Whether a walk goes through that function."""
+        self.prepare()
+        if self.reads is not None:
+            self.reads.log.append(function.module)
+        assert self._suspicion is not None
+        return self._suspicion.falls_on(function)
+
+    def walk(
+        self, paths: Sequence[str], beyond: Mapping[str, Sequence[int]] | None = None, calling: Collection[str] = ()
+    ) -> tuple[set[str], dict[str, list[int]]]:
+        """Walk through the suspect functions of `paths`; `incidents` then tells what was met.
+
+        With `beyond`, the functions that were walked before, only others are that call one of the names in `calling`,
+        which were learned since. Returned are the names of the plain functions that were found to return promises, and
+        the functions walked.
+        """
+        self.prepare()
+        self.asked = tuple(paths) if beyond is None else ()  # else all but the promises was told of these files before
+        assert self._suspicion is not None
+        suspicion = self._suspicion
+        met: list[Incident] = []
+        walked: dict[str, list[int]] = {}
+        returning: set[str] = set()
+        skipped = {path: set(indices) for path, indices in (beyond or {}).items()}
+        left = dict.fromkeys(
+            module.own_function(index)
+            for module in map(self.module, paths)
+            for index in range(len(module._facts.functions))
+            if index not in skipped.get(module.path, ())
+        )
+        waiting = list(left)
+        if beyond is not None:
+            waiting = [function for function in self.calling.functions_naming(calling) if function in left]
+        while True:
+            seen: set[str] = set()  # in this round alone: a chain has as many rounds as it has links
+            for module, functions in groupby(waiting, key=lambda one: one.module):
+                with nullcontext() if self.reads is None else self.reads.for_file(module.path):
+                    for function in functions:
+                        if not self._falls_on(suspicion, function):
+                            continue
+                        del left[function]
+                        walked.setdefault(module.path, []).append(function.index)
+                        summary = self.summary(function)
+                        if not function.is_async and holds_promise(summary.returns):
+                            seen.add(function.name)
+                            self.returning.setdefault(module.path, set()).add(function.name)
+                        met += summary.incidents
+            returning |= seen
+            new = seen - suspicion.returners
+            if not suspicion.grow(new):
+                break
+            waiting = [function for function in self.calling.functions_naming(new) if function in left]
+        self._incidents = tuple(met)
+        self.walked_files = () if beyond is not None else tuple(paths)
+        self.walked = {self.module(path).function(i) for path, indices in walked.items() for i in indices}
+        return returning, walked
+
+    def _falls_on(self, suspicion: Suspicion, function: Function) -> bool:
+        try:
+            return suspicion.falls_on(function)
+        except RecursionError:  # what cannot be told at a glance, the walk may find
+            return True
+        except DamagedError:
+            raise
+        except Exception as error:  # noqa: BLE001  what we fail to judge must not cost the rest
+            self._note_crash(function, error)
+            return True
+
+    def _note_crash(self, function: Function, error: Exception) -> None:
+        if function not in self._crashes:
+            path, line = function.place
+            cost = f"`{function.qualname}` was not followed" if function.qualname else "the module was not followed"
+            self._crashes[function] = contained(error, path, cost, line=line)
+
+    @property
+    def crashes(self) -> tuple[Crash, ...]:
+        """The exceptions of our own that were met so far, but for those of rules."""
+        of_libraries = () if self._installed is None else self._installed.crashes
+        return (*self._crashes.values(), *self._unsaid.values(), *of_libraries)
+
+    def ask_about(self, path: str) -> AbstractContextManager[None]:
+        """Inside, the questions of rules are about that one of the files walked."""
+        if self._by_file is None or self._by_file[0] is not self._incidents:
+            incidents: dict[str, list[Incident]] = {}
+            functions: dict[str, set[Function]] = {}
+            for one in self._incidents:
+                incidents.setdefault(one.site.function.module.path, []).append(one)
+            for function in self.walked:
+                functions.setdefault(function.module.path, set()).add(function)
+            self._by_file = self._incidents, self.walked_files, self.walked, incidents, functions
+        return self._asking_about(path)
+
+    @contextmanager
+    def _asking_about(self, path: str) -> Iterator[None]:
+        assert self._by_file is not None
+        whole, asked, walked, incidents, functions = self._by_file
+        self.asked = (path,)
+        self.walked_files = (path,) if asked else ()
+        self._incidents, self.walked = tuple(incidents.get(path, ())), functions.get(path, set())
+        try:
+            with nullcontext() if self.reads is None else self.reads.for_file(path):
+                yield
+        finally:
+            self._incidents, self.walked_files, self.walked = whole, asked, walked
+
+    def learn(self, returning: set[str]) -> None:
+        """Take in that these plain functions return promises."""
+        self.prepare()
+        assert self._suspicion is not None
+        self._suspicion.grow(returning)
+
+    def incidents(self) -> tuple[Incident, ...]:
+        """Everything that went wrong with promises on the last walk."""
+        return self._incidents
+
+    # -- texts and places ----------------------------------------------------------------------------------------------
+
+    def text(self, path: str) -> Text:
+        """The text of a file."""
+        if self.reads is not None:
+            self.reads.log.append(("text", path))
+        return self._text_of(path)
+
+    def own_texts(self) -> Iterator[tuple[Module, str | None]]:
+        """The text of each file of the project, be it Python or not; None for one that cannot be opened."""
+        for module in self.own_modules():
+            try:
+                yield module, self.text(module.path).value
+            except OSError:
+                yield module, None
+
+    def span(self, path: str, at: At) -> Span:
+        """A place as people count it; in a notebook within its cell."""
+        text = self._text_of(path)
+        line, column, end_line, end_column = at
+        cell, shift = self._cell_of(path, line)
+        return Span(
+            path,
+            line - shift,
+            text.column(line, column) + 1,
+            end_line - shift,
+            text.column(end_line, end_column) + 1,
+            cell,
+        )
+
+
+_MOST_HALF_SEEN = 12  # questions about an unfinished function around; then nothing is known until it is finished
+
+
+def _is_inside(function: Function, others: Collection[Function]) -> bool:
+    """Whether a function stands in one of the others."""
+    around = function.parent
+    while around is not None:
+        if around in others:
+            return True
+        around = around.parent
+    return False
+
+
+def _looks_before(function: Function) -> bool:
+    """Whether a function finds out what it was given before it uses it."""
+    return not {"hasattr", "getattr", "callable", "isinstance", "type"}.isdisjoint(function.facts.calls)

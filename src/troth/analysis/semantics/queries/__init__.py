@@ -1,0 +1,1 @@
+"""Answer the questions that rules ask about the whole program: call graph, callbacks, overrides, threads."""

@@ -1,0 +1,80 @@
+"""The methods that are async only because a base class of the project declares them so.
+
+Whoever awaits the base's method picks one of its overrides at run time, as a dispatcher does with the handlers of a
+table: one `await` makes all of them async.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from troth.analysis.semantics.queries.color_requirements import is_required
+from troth.analysis.semantics.symbols import Class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from troth.analysis.facts.model import Node
+    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.symbols import Function
+
+__all__ = ["IdleOverride", "idle_overrides"]
+
+_FEWEST = 3  # fewer overrides are an interface like any other
+
+
+class IdleOverride(NamedTuple):
+    """A method that never waits, the method of the base that makes it async, and how many overrides are like it."""
+
+    function: Function
+    base: Function
+    idle: int
+    overrides: int
+
+
+def idle_overrides(program: Program) -> Iterator[IdleOverride]:
+    """Those in the asked files, the bases' own methods that say nothing included."""
+    seen: dict[Function, tuple[list[Function], int]] = {}
+    for module in map(program.module, program.asked):
+        for index, facts in enumerate(module.facts.functions):
+            if facts.owner < 0 or facts.flags & 3 != 1 or not program.calling.is_named(facts.name):
+                continue
+            function = module.function(index)
+            if function.waits:
+                continue
+            base = _declared(program, function)
+            if base is None or is_required(program, base) or not all(map(_is_plain, function.facts.decorators)):
+                continue
+            if base not in seen:
+                seen[base] = _overrides(program, base)
+            idle, every = seen[base]
+            if len(idle) >= _FEWEST:
+                yield IdleOverride(function, base, len(idle), every)
+
+
+def _is_plain(decorator: Node) -> bool:
+    return decorator[0] == "name" and decorator[1] in {"override", "abstractmethod", "final"}
+
+
+def _declared(program: Program, function: Function) -> Function | None:
+    """The method of the farthest class above, which may be its own, that says what the overrides look like."""
+    owner = function.owner
+    assert owner is not None
+    above = [one for one in program.classes.order(owner) if isinstance(one, Class) and function.name in one.methods]
+    base = above[-1]
+    declared = base.module.function(base.methods[function.name][-1])
+    is_its_own = base is owner and not any(function.name in one.methods for one in program.classes.children(base))
+    return None if is_its_own or not declared.is_async or declared.is_generator else declared
+
+
+def _overrides(program: Program, base: Function) -> tuple[list[Function], int]:
+    owner = base.owner
+    assert owner is not None
+    every = [
+        child.module.function(child.methods[base.name][-1])
+        for child in program.classes.children(owner)
+        if base.name in child.methods
+    ]
+    if any(not one.is_async for one in every):
+        return [], len(every)  # both colors are taken already
+    return [one for one in every if not one.is_abstract and not one.waits], len(every)

@@ -1,0 +1,1 @@
+"""Resolve names: imports, modules, classes, references, and what libraries define."""

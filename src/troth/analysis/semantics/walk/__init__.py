@@ -1,0 +1,1 @@
+"""Walk functions and follow every awaitable to its end."""

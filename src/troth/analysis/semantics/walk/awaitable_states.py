@@ -1,0 +1,708 @@
+"""The book that a walk keeps of promises: who holds each, who got it, and who took it for its result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from troth.analysis.facts.names import dotted
+from troth.analysis.facts.nodes import walk
+from troth.analysis.semantics.evidence.color_checks import asks_for_color
+from troth.analysis.semantics.evidence.sync_variants import is_of_plain_flavor
+from troth.analysis.semantics.infer.call_results import callee_text
+from troth.analysis.semantics.infer.evaluator import WITH_A_CONSTANT, Evaluator, _at_of
+from troth.analysis.semantics.queries.call_graph import Call
+from troth.analysis.semantics.queries.library_callbacks import calls_what_it_gets, wants_a_promise
+from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import (
+    AsyncContext,
+    AsyncGenerator,
+    Awaitable,
+    AwaitableContext,
+    AwaitableObject,
+    Builtin,
+    Coroutine,
+    External,
+    FunctionValue,
+    Instance,
+    Nothing,
+    Table,
+    TupleOf,
+    Union,
+    Value,
+    members_of,
+    union,
+)
+from troth.analysis.semantics.walk.awaitables_in_value import (
+    NEVER,
+    as_one,
+    has_dict,
+    holds_promise,
+    is_future,
+    is_promise,
+    is_sure,
+    promises,
+)
+from troth.analysis.semantics.walk.coroutine_sinks import mentions_awaitable, never_awaitable
+from troth.analysis.semantics.walk.incident import (
+    AWAITED,
+    KEPT,
+    MAYBE,
+    PENDING,
+    WEAK,
+    Incident,
+    KeyAsked,
+    Misuse,
+    Promise,
+    Site,
+)
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import At, Node
+    from troth.analysis.semantics.program import Program
+    from troth.analysis.semantics.symbols import Module
+
+__all__ = ["LOOKING_INSIDE", "NEEDS_A_STAR", "TAKES_A_FUNCTION", "Ledger", "State", "last_part"]
+
+
+State = tuple[dict[str, Value | None], dict[Site, int]]
+
+_OF_DEFERREDS = frozenset({"addCallback", "addErrback", "addBoth", "addCallbacks", "add_done_callback"})
+_RAISING = frozenset(
+    {"attribute", "subscript", "iteration", "arithmetic", "unpacking", "async iteration", "comparison"}
+)
+# What shows that the result of an object was meant, and what shows it of a query besides.
+_SHOWING = (_RAISING, _RAISING | {"dropped", "condition", "argument"})
+# Errors that a promise raises where it is taken for its result, and what a mere call may raise or leave behind.
+_OF_MISUSE = frozenset({"TypeError", "AttributeError", "Exception", "BaseException"})
+_OF_ANY_CALL = frozenset({"TypeError", "RuntimeWarning"})
+_NEEDS_A_LOOP = frozenset({"dropped task"})
+_LOOPING_BUILTINS = frozenset(
+    {"list", "tuple", "set", "frozenset", "sorted", "sum", "min", "max", "any", "all", "enumerate", "iter", "reversed"}
+)
+_GATHER = frozenset({"asyncio.gather", "asyncio.tasks.gather"})
+_OF_COROUTINES_TOO = frozenset({"send", "throw", "close"})
+_WRITTEN_KNOWINGLY = frozenset({"async with", "async iteration", "with"})
+# Methods of collections of which it is known what becomes of the items.
+_FOLLOWED = frozenset(
+    {"append", "add", "extend", "insert", "appendleft", "extendleft", "clear", "remove", "discard", "count", "index"}
+    | {"copy", "keys", "values", "items", "get", "pop", "popleft", "setdefault", "update", "sort", "reverse", "union"}
+    | {"join", "format", "startswith", "endswith"}
+)
+_FILLING = frozenset({"append", "add", "insert", "put", "put_nowait"})
+# Methods of lists, sets and dicts that loop over what they are given.
+_LOOPING = frozenset({"extend", "update", "extendleft", "union", "intersection", "difference"})
+
+# Importing them replaces each of their async methods by one that runs the loop where none runs yet.
+_PLAIN_OUTSIDE = frozenset({"pyrogram", "hydrogram"})
+
+# They take a collection apart, and raise an error where they meet a promise in it.
+TAKES_A_FUNCTION = "which wants a function to call"
+NEEDS_A_STAR = "`asyncio.gather` inside a collection, which needs a `*`"
+# Builtins that take what a collection holds one by one, and for what.
+_ONE_BY_ONE = {
+    f"`{name}`, which never awaits it": kind
+    for name, kind in (("any", "condition"), ("all", "condition"), ("sum", "argument"))
+}
+LOOKING_INSIDE = frozenset({"text:`str.join`", "text:`json.dumps`", "text:`json.dump`"})
+
+
+class Ledger(Evaluator):
+    """What a walk through one function knows of the promises it met."""
+
+    def __init__(self, program: Program, function: Function) -> None:
+        super().__init__(program, function.module, function, None)
+        self.inside = function
+        self.pending: dict[Site, int] = {}
+        self.alive = True
+        self.incidents: dict[tuple[At, str], Incident] = {}
+        self.sites: dict[tuple[At, str], Site] = {}
+        self.variables: dict[Site, str] = {}
+        self.misuses: dict[Site, list[Misuse]] = {}
+        self.exits: dict[Site, int] = {}
+        self.returns: list[Value | None] = []
+        self.yields: list[Value | None] = []
+        self.attributes: dict[str, list[Value | None]] = {}
+        self.stored: list[tuple[Node, Value]] = []
+        self.bound: dict[str, list[Value | None]] | None = {} if function.module.inner(function.index) else None
+        self._globals: set[str] = set()
+        self._may_be_none: set[str] = set()  # variables that were None, or declared so, somewhere before
+        self._loops: list[tuple[list[State], list[State]]] = []  # states at `break`, at `continue`
+        self._masks: list[int] = []
+        self._expects_error = False  # inside `with pytest.raises(…)`
+        self._expected: frozenset[str] = frozenset()  # the errors and warnings that are named there
+        self._returned_result = False  # some path returns something that is no promise
+        self._closures: list[Node | int] = []
+        self._arms = False
+        self.is_asking = False  # what becomes of a parameter, whatever it is given
+        self._is_plain_side = False  # where somebody has made sure that the methods are plain
+        self._knows_mode = False  # where somebody has asked whether all of this is to be plain or async
+        self._awaits: dict[Site, At] = {}  # where a promise was awaited last
+        self._raised: dict[Site, int] = {}  # what was held where an error was raised
+        self._known: set[Site] = set()  # promises that somebody handles as what they are
+        self.calls: dict[At, Call] = {}
+        self.keys: list[KeyAsked] = []
+        self._awaiting: set[At] = set()
+        self._unlisted: dict[At, Value] = {}
+        self._knows_attributes = False  # `env` has entries such as "self.body", learned from `isinstance`
+        self.narrowed: dict[int, dict[str, Value]] = {}  # what functions inside may take for granted
+        self._outer: dict[str, Value | None] = {}  # names that nothing in the function binds keep their meaning
+
+    def site(self, target: Any, at: At, callee: str, promise: Promise, reasons: Any, *, sure: bool) -> Site | None:
+        if self._knows_mode and not self.inside.is_async:
+            return None  # a plain function that knows of both flavors is not run in this one, or gives to who awaits
+        if isinstance(target, library.LibraryFunction) and self.runs_by_itself(target.qualname):
+            return None
+        known = self.sites.get((at, promise))
+        if known is None:
+            if not self.inside.is_async and is_of_plain_flavor(self.program, self.inside):
+                return None
+            known = self.sites[at, promise] = Site(self.inside, at, callee, target, promise, sure, reasons)
+        return known
+
+    def runs_by_itself(self, qualname: str) -> bool:
+        """Whether a library has made its async methods plain for code outside of a running loop, as here."""
+        if self.inside.is_async:
+            return False
+        top = qualname.partition(".")[0]
+        return top in _PLAIN_OUTSIDE or (top == "telethon" and self.module.imports_module("telethon.sync"))
+
+    def keep(self, value: Value | None) -> None:
+        if value is None or not self.pending or type(value) in NEVER:
+            return
+        for promise in promises(value):
+            site = promise.site
+            if site is not None and site in self.pending:
+                self.pending[site] = (self.pending[site] & MAYBE) | KEPT
+
+    def known(self, value: Value | None) -> None:
+        """Somebody handles the promise as what it is: he enters it, steps through it, or asks for its kind.
+
+        An attribute that he reads beside that is one the object has, and no proof that he took it for its result.
+        """
+        self.keep(value)
+        self._known.update(promise.site for promise in promises(value) if promise.site is not None)
+
+    def hand_over(self, value: Value | None, text: str, at: At | None) -> None:
+        """The value goes to somebody unknown who does not look like one that awaits it."""
+        for promise in promises(value):
+            site = promise.site
+            if site is None or site.promise == "task":
+                continue
+            if self._is_made_on_the_spot(site):
+                self.keep(promise)
+                continue
+            if site in self.pending:
+                if not self.pending[site] & (KEPT | AWAITED):
+                    self.pending[site] |= WEAK
+                    self.misuses.setdefault(site, []).append(Misuse("handed over", at or site.at, text))
+            elif isinstance(promise, Coroutine):
+                self.incident("handed over", site, detail=text, sure=False)
+
+    def _is_made_on_the_spot(self, site: Site) -> bool:
+        """Whether the promise is that of a function inside this one which nobody awaits: made for who is given it."""
+        target = site.target
+        return (
+            isinstance(target, Function)
+            and target.parent is not None
+            and target.parent.index > 0
+            and target.owner is None
+            and not self.program.evidence.siblings.is_awaited(target.name)
+        )
+
+    def misuse(self, value: Value | None, kind: str, at: At | None = None, text: str = "") -> None:
+        if value is None or type(value) in NEVER:
+            return
+        if isinstance(value, Union):
+            real = [m for m in value.members if not isinstance(m, Nothing)]
+            if len(real) < len(value.members) and kind in {"condition", "comparison"}:
+                return  # asks whether there is one at all
+            if not all(map(is_promise, real)):
+                # Another path gave another value; on the path of the promise it is misused all the same.
+                real = [m for m in real if is_promise(m) and m.site is not None]  # type: ignore[union-attr]
+                if kind == "condition" and all(m.site in self.pending for m in real):  # type: ignore[union-attr]
+                    kind = "perhaps condition"  # true or not, depending on the path
+            for member in real:
+                self.misuse(member, kind, at, text)
+            return
+        if not is_promise(value):
+            return  # a container of promises: what becomes of them is told by what becomes of it
+        if self.expects_misuse():
+            self.keep(value)
+            return
+        site: Site | None = value.site  # type: ignore[attr-defined]
+        if site is None:
+            return
+        if (isinstance(value, AsyncContext) and not isinstance(value, AwaitableContext)) or (
+            isinstance(value, AsyncGenerator | AsyncContext)
+            and kind in {"text", "argument"}
+            and not (isinstance(value, AwaitableContext) and text.endswith("is no awaitable"))
+        ):
+            self.keep(value)
+            return
+        # What a lambda gives may be known from its namesakes alone: then its target is a text.
+        if (site.target is None or isinstance(site.target, str) or (not site.sure and kind != "async iteration")) and (
+            kind in _WRITTEN_KNOWINGLY or (kind == "attribute" and text in _OF_DEFERREDS)
+        ):
+            self.keep(value)
+            return  # whoever wrote `async with` knows what the callee gives better than its namesakes do
+        if kind == "iteration" and _is_driven_by_hand(value):
+            self.keep(value)
+            return
+        if site in self.pending:
+            self.misuses.setdefault(site, []).append(Misuse(kind, at or site.at, text))
+            return
+        if is_future(value) and kind in {"text", "perhaps condition", "comparison"} and text != WITH_A_CONSTANT:
+            return  # a future may be shown, looked for, and asked for whether there is one
+        if kind == "iteration" and isinstance(value, AsyncGenerator):
+            kind = "plain for"
+        if kind == "condition" and site.is_quiet and self._is_always_true(value):
+            site.is_quiet = False  # whoever tests what a call has just made means its result
+        self.incident(kind, site, detail=text)
+
+    def _is_always_true(self, value: Value) -> bool:
+        """Whether an object that can be awaited has nothing by which it could ever be false."""
+        cls = value.instance.cls if isinstance(value, AwaitableObject) else None
+        has = self.program.classes.has
+        return isinstance(cls, Class) and has(cls, "__bool__") is False and has(cls, "__len__") is False
+
+    def incident(self, kind: str, site: Site, *, detail: str = "", variable: str = "", sure: bool = True) -> None:
+        """Something is wrong with the promise made at `site`."""
+        if site.function is not self.inside or self._is_expected(kind):
+            return
+        if site.is_quiet and kind not in _SHOWING[site.is_query] and not self._is_proven(site):
+            return  # told of where it was made, or an object that works by itself
+        sure = sure and not self._expected & _OF_ANY_CALL  # the call itself may raise it, for its arguments
+        masked = self._masks[-1] if self._masks and kind in _RAISING else 0
+        self.incidents[site.at, kind] = Incident(kind, site, site.at, detail, variable, sure and site.sure, masked, ())
+
+    def expects_misuse(self) -> bool:
+        """Whether a test expects the error that a promise raises where it is taken for its result."""
+        return bool(self._expected & _OF_MISUSE)
+
+    def _is_expected(self, kind: str) -> bool:
+        """Whether a test expects the error that this raises, or the warning that it leaves behind."""
+        if self._expected & _OF_ANY_CALL:
+            return kind != "dropped" or not self.inside.is_async or "RuntimeWarning" in self._expected
+        return kind in _NEEDS_A_LOOP and "RuntimeError" in self._expected
+
+    def _is_proven(self, site: Site) -> bool:
+        """Whether something was asked of a promise that only its result has."""
+        return any(misuse.kind in _SHOWING[site.is_query] for misuse in self.misuses.get(site, ()))
+
+    def settle(self, value: Value | None, at: At) -> None:
+        for member in members_of(value):
+            if isinstance(member, Coroutine) and member.site is not None:
+                site = member.site
+                status = self.pending.get(site)
+                if status is not None:
+                    if status == AWAITED and not isinstance(value, Union | AwaitableObject) and not self._expected:
+                        self.incidents[at, "twice"] = Incident(
+                            "twice", site, at, "", self.variables.get(site, ""), True
+                        )
+                    self.pending[site] = (status & MAYBE) | AWAITED
+                    self._awaits[site] = at
+            elif self._expected & _OF_ANY_CALL:
+                self.keep(member)
+            elif isinstance(member, AsyncGenerator) and member.site is not None and not isinstance(value, Union):
+                self.incidents[at, "awaited generator"] = Incident("awaited generator", member.site, at)
+                self.keep(member)
+            elif isinstance(member, FunctionValue) and not isinstance(value, Union):
+                self._awaited_function(member, at)
+            elif isinstance(member, Awaitable) and member.site in self.pending:  # a future may be awaited again
+                self.pending[member.site] = (self.pending[member.site] & MAYBE) | AWAITED
+            else:
+                self.keep(member)
+
+    def _awaited_function(self, value: FunctionValue, at: At, given_to: str = "") -> None:
+        function = value.function
+        is_async = (
+            self.program.effects.of(function) == "coroutine"
+            if isinstance(function, Function)
+            else "a" in function.flags
+        )
+        if not is_async:
+            return
+        program = self.program
+
+        def why() -> Any:
+            if isinstance(function, Function):
+                return program.reasons.of_own(value, function)
+            return program.reasons.of_library(value, function)
+
+        site = Site(self.inside, at, function.name, function, "coroutine", True, why)
+        self.incidents[at, "not called"] = Incident("not called", site, at, given_to)
+
+    def on_await(self, node: Node) -> Value | None:
+        awaited = node[1]
+        if awaited[0] == "call":
+            self._awaiting.add(awaited[4])
+        value = self.value(awaited)
+        self.settle(value, node[2])
+        return self.awaited(value)
+
+    def on_index(self, node: Node) -> Value | None:
+        base_node, index_node = node[1], node[2]
+        base = self.value(base_node)
+        self.as_key(index_node, is_read=True)
+        if type(base) is Instance and index_node[:2] == ("const", "str") and len(index_node) == 3:
+            if base_node[0] == "name":
+                self.keys.append(KeyAsked(base_node[1], index_node[2], base, None))
+            elif base_node[0] == "await":
+                self.keys.append(KeyAsked("", index_node[2], base, base_node[2]))
+            elif base_node[0] == "index" and base_node[1][0] == "name":
+                self.keys.append(KeyAsked(f"{base_node[1][1]}[]", index_node[2], base, None))
+        return self.item(base, index_node, _at_of(base_node))
+
+    def as_key(self, node: Node, *, is_read: bool = False) -> None:
+        """A future is a key as good as any, and so is what a variable holds; a call in brackets is for its result.
+
+        Whoever looks something up by what he has just got means its result too.
+        """
+        key = self.value(node)
+        is_fresh = is_read and node[0] == "name" and type(key) is Coroutine and key.site in self.pending
+        if is_future(key) or (node[0] in {"name", "attr"} and holds_promise(key) and not is_fresh):
+            self.keep(key)
+        else:
+            self.misuse(key, "subscript", _at_of(node))
+
+    def lacks(self, base: Instance, name: str, at: At, base_node: Node | None) -> None:
+        if name == "get" and base_node is not None and base_node[0] in {"name", "await"}:
+            self.keys.append(KeyAsked(base_node[1] if base_node[0] == "name" else "", None, base, at))
+
+    def unlisted(self, base: Instance, name: str, at: At) -> None:
+        assert isinstance(base.cls, library.LibraryClass)
+        known = library.lineage(base.cls.qualified) or (base.cls.qualified,)
+        paths = [External(f"{one}.{name}") for one in known]
+        self._unlisted[at] = union(paths) or paths[0]
+
+    def arguments(self, func: Value | None, node: Node, values: list[tuple[str | None, Value | None]]) -> None:
+        at = node[4]
+        known = self.calls.get(at)
+        if known is None or (known.callee is None and func is not None):
+            callee = self._unlisted.get(node[1][3]) if func is None and node[1][0] == "attr" else func
+            self.calls[at] = Call(self.inside, node, callee, tuple(values), at in self._awaiting)
+        if func is None and node[1][0] == "attr" and node[1][2] in _OF_COROUTINES_TOO:
+            self._asked_of_result(node)
+        if self.pending and _takes_out(func):
+            assert isinstance(func, FunctionValue)
+            self.keep(func.receiver)
+        for position, (name, value) in enumerate(values):
+            if (
+                type(value) is FunctionValue
+                and not self._expected & _OF_ANY_CALL
+                and wants_a_promise(self.calls[at], name or str(position))
+            ):
+                self._awaited_function(value, at, last_part(callee_text(node[1])))
+            if value is None or type(value) in NEVER or not holds_promise(value):
+                continue
+            if name in {"*", "**"} and is_promise(value):
+                self.misuse(value, "unpacking", node[-1])
+                continue
+            if last_part(callee_text(node[1])) == "cast" and position == 1:
+                continue  # it gives back what it is given
+            if node[1] == ("name", "isinstance"):
+                continue  # what it learns is told by the branches
+            if node[1] == ("name", "hasattr") and node[2][1:2] == (("const", "str", "__await__"),):
+                self.keep(value)
+                if node[2][0][0] == "name":
+                    self.env[node[2][0][1]] = None  # what it is, is found out at run time
+                continue
+            if node[1] == ("name", "next") and _is_driven_by_hand(value):
+                self.keep(value)
+                continue
+            if _loops_over(node, func) and is_promise(value):
+                self.misuse(value, "iteration", node[-1])
+                continue
+            if self._put_in_container(node, func, value):
+                continue
+            if self._is_filled_with_results(node, func) and is_promise(value):
+                self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
+                continue
+            if is_promise(value) and (taker := calls_what_it_gets(self.calls[at].callee, name or str(position))):
+                self.misuse(value, "argument", node[-1], f"`{taker}`, {TAKES_A_FUNCTION}")
+                continue
+            if position and _is_map(func) and not any(map(is_promise, members_of(value))):
+                self.keep(value)  # each goes to a function, such as `loop.create_task`
+                continue
+            if name is None and _is_gather(func) and isinstance(value, Builtin | TupleOf):
+                for promise in promises(value):
+                    self.misuse(promise, "argument", node[-1], NEEDS_A_STAR)
+                continue
+            if type(value) is AsyncGenerator and _loops_over_it(func, node, position):
+                self.misuse(value, "iteration", node[-1])
+                continue
+            text = self.program.consumers.drops(func, node, position, name, value)
+            if text:
+                if text in LOOKING_INSIDE:
+                    for promise in promises(value):
+                        self.misuse(promise, "text", node[-1], text.removeprefix("text:"))
+                elif not any(map(is_promise, members_of(value))):
+                    if text in _ONE_BY_ONE:
+                        for promise in promises(value):
+                            self.misuse(promise, _ONE_BY_ONE[text], None, text)
+                    elif self.program.consumers.wants_results(func, position, name):
+                        for promise in promises(value):
+                            self.misuse(promise, "argument", node[-1], text)
+                    elif _is_mixed_dict(value) and any(map(is_promise, value.values)):
+                        self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
+                    elif not isinstance(func, FunctionValue) or isinstance(func.function, Function):
+                        self.keep(value)  # a collection of promises is given to somebody who takes collections
+                else:
+                    self.misuse(
+                        value, "text" if text.startswith("text:") else "argument", node[-1], text.removeprefix("text:")
+                    )
+                continue
+            by_keyword = not self.is_asking
+            if not _is_mixed_dict(value) and self.program.consumers.may_await(
+                func, node, position, name, by_keyword=by_keyword
+            ):
+                self.keep(value)
+                if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][0] == "name":
+                    self.env[node[2][position][1]] = None  # what it is, is found out at run time
+            elif func is None and at in self._awaiting and not self._is_lost_inside(value):
+                self.keep(value)
+            else:
+                self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
+
+    def _asked_of_result(self, node: Node) -> None:
+        """`await channel.send("x")` of a coroutine: its own `send` cannot be awaited, nor does it begin with a text."""
+        _, base, name, _ = node[1]
+        is_text = name == "send" and bool(node[2]) and (node[2][0][0] == "fstr" or node[2][0][:2] == ("const", "str"))
+        if node[4] not in self._awaiting and not is_text:
+            return
+        if base[0] == "name":
+            held = self.env.get(base[1])
+            if type(held) is Coroutine:
+                self.misuse(held, "attribute", _at_of(base), name)
+        elif base[0] == "call":
+            made = self.sites.get((base[4], "coroutine"))
+            if made is not None and made not in self.pending:
+                self.incident("attribute", made, detail=name)
+
+    @staticmethod
+    def _is_lost_inside(value: Value) -> bool:
+        """Whether a promise, or a collection with one that is surely a promise, is given away.
+
+        Of a collection of what may be promises, whoever is unknown and awaited himself may well await the items.
+        """
+        return any(map(is_promise, members_of(value))) or any(
+            p.site is not None and p.site.sure for p in promises(value)
+        )
+
+    def _is_filled_with_results(self, node: Node, func: Value | None) -> bool:
+        """`self.totals.append(…)`, where the list that an object keeps is declared to hold no promises."""
+        callee = node[1]
+        if callee[0] != "attr" or callee[2] not in _FILLING or callee[1][0] != "attr":
+            return False
+        held = func.receiver if isinstance(func, FunctionValue) else None
+        if isinstance(held, Instance) and isinstance(held.cls, library.LibraryClass):
+            return held.cls.name.endswith("Queue") and bool(held.args) and never_awaitable(held.args[0], self.program)
+        return isinstance(held, Builtin) and bool(held.args) and never_awaitable(held.args[0], self.program)
+
+    def _put_in_container(self, node: Node, func: Value | None, value: Value) -> bool:
+        """`jobs.append(job())`: the local list now holds the promise."""
+        callee = node[1]
+        if callee[0] != "attr" or callee[2] not in {"append", "add", "appendleft", "insert", "extend"}:
+            return False
+        if callee[1][0] != "name" or not isinstance(func, FunctionValue) or not isinstance(func.receiver, Builtin):
+            return False
+        name = callee[1][1]
+        if name not in self.env:
+            return False
+        old = as_one(self.env[name])
+        if old is None:
+            return False
+        new = self.iterated(value) if callee[2] == "extend" else value
+        held = union([*old.args[:1], new])
+        self.env[name] = Builtin(old.name, (held,))
+        self._hold(name, value)
+        if held is None:  # too many to follow
+            self.keep(old)
+            self.keep(value)
+        return True
+
+    def _hold(self, variable: str, value: Value | None) -> None:
+        """A variable now holds the promises in `value`."""
+        if not holds_promise(value):
+            return
+        if variable in self._globals or self.inside.index == 0:
+            self.keep(value)
+            return
+        if not is_sure(value) and not self._from_arms(value):
+            return
+        for promise in promises(value):
+            site = promise.site
+            if site is None or site in self.pending or site.function is not self.inside:
+                continue
+            if site.promise == "task":
+                continue
+            self.pending[site] = PENDING
+            self.variables[site] = variable
+            if self._closures and any(_mentions(c, variable, self) for c in self._closures):
+                self.pending[site] = KEPT
+
+    def _from_arms(self, value: Value | None) -> bool:
+        """Whether the alternatives come from the arms of one expression rather than from one call."""
+        return (
+            isinstance(value, Union)
+            and len({p.site.at for p in promises(value) if p.site is not None}) > 0
+            and self._arms
+        )
+
+    def is_patched(self, callee: Node) -> bool:
+        """Whether an attribute of the receiver was set in this function: a method may not do what its class says."""
+        if not self._knows_attributes or callee[0] != "attr":
+            return False
+        root = dotted(callee[1])
+        return bool(root) and any(
+            key.startswith(f"{root}.") and isinstance(v, External | Instance) for key, v in self.env.items()
+        )
+
+    def on_name(self, node: Node) -> Value | None:
+        name = node[1]
+        if name in self.env:
+            return self.env[name]
+        if name not in self._outer:
+            self._outer[name] = self.outer(name)
+        return self._outer[name]
+
+    # -- expressions that capture --------------------------------------------------------------------------------------
+
+    def on_lambda(self, node: Node) -> Value | None:
+        self._capture(node[2])
+        return super().on_lambda(node)
+
+    def _capture(self, inner: Node | int) -> None:
+        self._closures.append(inner)
+        for site in [s for s, status in self.pending.items() if status & PENDING]:
+            if _mentions(inner, self.variables.get(site, ""), self):
+                self.pending[site] = KEPT
+        if self.pending:  # a collection that the closure reads may hold some as well
+            for name, value in self.env.items():
+                if holds_promise(value) and _mentions(inner, name, self):
+                    self.keep(value)
+
+    def on_yield(self, node: Node) -> Value | None:
+        value = None if node[1] is None else self.value(node[1])
+        self.yields.append(value)
+        if isinstance(value, Coroutine) and self.inside.is_async and self._yields_results(value):
+            self.hand_over(value, "whoever iterates the generator", value.site.at if value.site else None)
+        elif self.inside.is_async and has_dict(value):
+            self.hand_over(value, "whoever iterates the generator", None)
+        else:
+            self.keep(value)
+        return None
+
+    def on_yieldfrom(self, node: Node) -> Value | None:
+        value = self.value(node[1])
+        if type(value) is Coroutine and not self.inside.facts.decorators:
+            self.misuse(value, "iteration", _at_of(node[1]))  # only `@types.coroutine` may
+        else:
+            self.keep(value)
+        return None
+
+    def _yields_results(self, value: Coroutine) -> bool:
+        """Whether results rather than promises are expected of this generator."""
+        if any(v is not None and not holds_promise(v) for v in self.yields):
+            return True
+        if _yields_a_result(self.inside.body()):
+            return True
+        returns = self.inside.facts.returns
+        if returns is not None and not mentions_awaitable(returns):
+            return True
+        if self.inside.parent is not None and _gives_away(self.inside.parent.body(), self.inside.name):
+            return False  # made for somebody who may await what he gets
+        return value.site is not None and self.program.evidence.is_awaited_elsewhere(value.site)
+
+    def on_walrus(self, node: Node) -> Value | None:
+        value = self.value(node[2])
+        self.env[node[1]] = value
+        if self.bound is not None:
+            self.bound.setdefault(node[1], []).append(value)
+        self._hold(node[1], value)
+        return value
+
+
+def _gives_away(body: tuple[Node, ...], name: str) -> bool:
+    """Whether what calling `name` gives is given to somebody as an argument."""
+    calls = (node for node in walk(body) if node[0] == "call")
+    arguments = (one for call in calls for one in (*call[2], *(value for _, value in call[3])))
+    return any(one[0] == "call" and one[1] == ("name", name) for one in arguments)
+
+
+def _yields_a_result(body: tuple[Node, ...]) -> bool:
+    """Whether something that is no promise is yielded in `body`: a constant, or what an `await` gives."""
+    yielded = (node[1] for node in walk(body) if node[0] == "yield" and node[1] is not None)
+    return any(one[0] in {"await", "const", "fstr", "dict"} and one != ("const", "None") for one in yielded)
+
+
+def _is_driven_by_hand(value: Value | None) -> bool:
+    """Whether a generator of `@types.coroutine` makes it: an iterator like any other."""
+    target = value.site.target if isinstance(value, Coroutine) and value.site is not None else None
+    return isinstance(target, Function) and target.is_generator and not target.is_async
+
+
+def _is_mixed_dict(value: Value) -> TypeGuard[Table]:
+    """Whether it is a dict with a promise among other things: nobody unpacks that in order to await."""
+    return isinstance(value, Table) and not all(map(is_promise, value.values))
+
+
+def _takes_out(func: Value | None) -> bool:
+    """Whether a method of a collection may take promises out of it in a way that is not followed."""
+    return (
+        isinstance(func, FunctionValue) and isinstance(func.receiver, Builtin) and func.function.name not in _FOLLOWED
+    )
+
+
+def _is_map(func: Value | None) -> bool:
+    """Whether it is the builtin `map`."""
+    return isinstance(func, FunctionValue) and func.function.qualname == "builtins.map"
+
+
+def _loops_over_it(func: Value | None, node: Node, position: int) -> bool:
+    """Whether a builtin loops over that argument: `sorted(rows())`."""
+    if not isinstance(func, FunctionValue) or not isinstance(func.function, library.LibraryFunction):
+        return False
+    module, _, name = func.function.qualname.rpartition(".")
+    return module == "builtins" and (
+        (name in _LOOPING_BUILTINS and not position and len(node[2]) == 1)
+        or (name in {"map", "filter"} and position > 0)
+    )
+
+
+def _is_gather(func: Value | None) -> bool:
+    return isinstance(func, FunctionValue) and func.function.qualname in _GATHER
+
+
+def _loops_over(node: Node, func: Value | None) -> bool:
+    """Whether a method of a builtin container loops over its argument."""
+    return (
+        node[1][0] == "attr"
+        and node[1][2] in _LOOPING
+        and isinstance(func, FunctionValue)
+        and isinstance(func.receiver, Builtin)
+    )
+
+
+def _mentions(inner: Node | int, variable: str, flow: Ledger) -> bool:
+    """Whether a closure reads `variable`."""
+    if not variable:
+        return False
+    nodes = flow.module.function(inner).body() if isinstance(inner, int) else (inner,)
+    return _reads(nodes, variable, flow.module)
+
+
+def _reads(nodes: tuple[Node, ...], variable: str, module: Module) -> bool:
+    for node in walk(nodes):
+        if node[0] == "name" and node[1] == variable:
+            return True
+        # A function inside the closure reads what the closure can read.
+        if node[0] == "def" and _reads(module.function(node[1]).body(), variable, module):
+            return True
+    return False
+
+
+def last_part(callee: str) -> str:
+    """The last name of a callee as written."""
+    return callee.rpartition(".")[2]

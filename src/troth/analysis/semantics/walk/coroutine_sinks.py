@@ -1,0 +1,461 @@
+"""Find who takes a promise and certainly never awaits it.
+
+Everybody else may keep it: an unknown callee is always given the benefit of the doubt.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from troth.analysis.facts.model import WAITS
+from troth.analysis.facts.names import decorator_name, last_name
+from troth.analysis.facts.nodes import walk, words_of
+from troth.analysis.semantics.infer.call_results import callee_text
+from troth.analysis.semantics.infer.virtual_dispatch import overridden_at_all
+from troth.analysis.semantics.resolve import library
+from troth.analysis.semantics.resolve.library import LibraryClass, LibraryFunction
+from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.values import (
+    Builtin,
+    CallableType,
+    ClassObject,
+    External,
+    FunctionValue,
+    Instance,
+    Nothing,
+    Table,
+    TupleOf,
+    Union,
+    Value,
+    members_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+    from troth.analysis.facts.model import Node, Param
+    from troth.analysis.semantics.program import Program
+
+__all__ = [
+    "Consumers",
+    "awaits_a_value",
+    "looks_like_keeper",
+    "looks_like_runner",
+    "mentions_awaitable",
+    "never_awaitable",
+]
+
+_TEXT_BUILTINS = frozenset(["print", "str", "repr", "ascii", "format"])
+_PLAIN_BUILTINS = frozenset(
+    [
+        "len",
+        "bool",
+        "int",
+        "float",
+        "bytes",
+        "list",
+        "tuple",
+        "set",
+        "frozenset",
+        "sorted",
+        "sum",
+        "min",
+        "max",
+        "any",
+        "all",
+        "enumerate",
+        "zip",
+        "reversed",
+        "abs",
+        "round",
+        "dict",
+    ]
+)
+_KEEPING_METHODS = frozenset(
+    [
+        "append",
+        "add",
+        "insert",
+        "extend",
+        "appendleft",
+        "extendleft",
+        "update",
+        "setdefault",
+        "put",
+        "put_nowait",
+        "push",
+        "copy",
+        "get",
+        "pop",
+    ]
+)
+_LOG_METHODS = frozenset(
+    ["debug", "info", "warning", "warn", "error", "exception", "critical", "fatal", "log", "trace", "success"]
+)
+_LOGGERS = frozenset(["logger", "log", "logging", "_logger", "_log", "LOGGER", "LOG", "_LOGGER"])
+_PLAIN_MODULES = frozenset(
+    [
+        "json",
+        "math",
+        "re",
+        "os",
+        "pathlib",
+        "datetime",
+        "base64",
+        "hashlib",
+        "uuid",
+        "struct",
+        "html",
+        "urllib",
+        "textwrap",
+        "string",
+        "decimal",
+        "statistics",
+        "shutil",
+        "pprint",
+        "csv",
+        "binascii",
+        "zlib",
+        "gzip",
+        "pickle",
+    ]
+)
+
+
+class Consumers:
+    """Judges callees; the fate of a parameter is found out by walking through its function once."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._fates: MutableMapping[tuple[Function, str], str] = program.answers()
+        self._awaiting: MutableMapping[Class, bool] = program.answers()
+
+    def drops(self, func: Value | None, node: Node, position: int, name: str | None, value: Value) -> str:
+        """Who it is that never awaits the argument, as text for a message; "" for anybody who may."""
+        if name in {"*", "**"}:
+            return ""
+        func = self._called(func)
+        callee = node[1]
+        if callee[0] == "attr" and callee[2] in _LOG_METHODS:
+            base = callee[1]
+            last = base[1] if base[0] == "name" else base[2] if base[0] == "attr" else ""
+            if last in _LOGGERS:
+                return "text:a log call"
+        if isinstance(func, FunctionValue):
+            if isinstance(func.function, LibraryFunction):
+                return self._library(func, func.function, position)
+            return self._own(func, func.function, position, name)
+        if isinstance(func, ClassObject):
+            return self._constructed(func, position, name)
+        del value
+        return ""
+
+    def wants_results(self, func: Value | None, position: int, name: str | None) -> bool:
+        """Whether a parameter of the project is declared as a collection of things that are no promises."""
+        declared = self._declared(func, position, name)
+        real = [m for m in members_of(declared) if not isinstance(m, Nothing)]
+        return bool(real) and all(
+            isinstance(m, Builtin) and bool(m.args) and self._has_no_room(m.args[-1]) for m in real
+        )
+
+    def _declared(self, func: Value | None, position: int, name: str | None) -> Value | None:
+        """What a parameter of the project, or a field of a class whose objects are made, is annotated to be."""
+        if isinstance(func, FunctionValue) and isinstance(func.function, Function):
+            param = self._param_of(func, func.function, position, name)
+            return None if param is None or param[1] is None else self._program.parameters.of(func.function, param)
+        if not isinstance(func, ClassObject) or not isinstance(func.cls, Class):
+            return None
+        name = name or _field_at(func.cls, position)
+        if name is None:
+            return None
+        for ancestor in self._program.classes.order(func.cls):
+            if not isinstance(ancestor, Class) or "__init__" in ancestor.methods:
+                return None
+            if name in ancestor.annotations:
+                return self._program.types.annotated(ancestor.annotations[name], ancestor.module, None, ancestor)
+        return None
+
+    def _has_no_room(self, item: Value | None) -> bool:
+        """Whether what a collection is declared to hold is no promise, nor anything that may hold one: `tuple[Any]`."""
+        if not never_awaitable(item, self._program):
+            return False
+        if isinstance(item, TupleOf):
+            return all(self._has_no_room(one) for one in item.items)
+        if isinstance(item, Builtin) and item.name in _COLLECTIONS:
+            return bool(item.args) and self._has_no_room(item.args[-1])
+        return not isinstance(item, Table)
+
+    def may_await(
+        self, func: Value | None, node: Node, position: int, keyword: str | None, *, by_keyword: bool
+    ) -> bool:
+        """Whether somebody who is not known to drop its argument looks like one that runs or keeps it.
+
+        With `by_keyword` the name of an argument says what it is for, rather than the name of who takes it.
+        """
+        func = self._called(func)
+        if keyword is not None:
+            if keyword in {"*", "**"} or _KEEPING_KEYWORD.search(keyword):
+                return True
+            if by_keyword and (not isinstance(func, FunctionValue) or isinstance(func.function, LibraryFunction)):
+                made = func if isinstance(func, ClassObject) and isinstance(func.cls, Class) else None
+                if made is None:
+                    return _KEEPER_OF_ANY.search(callee_text(node[1])) is not None
+        if isinstance(func, FunctionValue):
+            function = func.function
+            if isinstance(function, LibraryFunction):
+                if function.roles or "o" in function.flags:
+                    return True
+                return looks_like_keeper(function.qualname) and not _OF_DATABASES.search(function.name)
+            if function.is_abstract or (
+                function.facts.decorators and not function.decorated_with("staticmethod", "classmethod")
+            ):
+                return True
+            param = self._param_of(func, function, position, keyword)
+            if param is None:  # one of `*args` or `**kwargs`
+                return keyword is None or looks_like_keeper(function.name) or _takes_promises_by_name(function)
+            if self._is_class_of_others(param, function):
+                return False
+            fate = self._fate(function, param[0])
+            sounds = _RUNNER.search(function.name) is not None and not _DATA.search(param[0])
+            return fate == "kept" or (fate == "handed over" and sounds)
+        if isinstance(func, ClassObject) and isinstance(func.cls, Class) and self._keeps(func.cls, position, keyword):
+            return True
+        if isinstance(func, CallableType) and func.result is not None and not self._is_result(func.result):
+            return True  # what gives an awaitable may well take one
+        return looks_like_keeper(callee_text(node[1]))
+
+    def _called(self, func: Value | None) -> Value | None:
+        """An object that is called is its `__call__`."""
+        if isinstance(func, Instance) and isinstance(func.cls, Class):
+            return self._program.classes.member(func.cls, "__call__", func) or func
+        return func
+
+    def _is_result(self, value: Value) -> bool:
+        return isinstance(value, Nothing) or never_awaitable(value, self._program)
+
+    def _keeps(self, cls: Class, position: int, keyword: str | None) -> bool:
+        """Whether objects of a class keep what their constructor is given in order to await it."""
+        param: Param | None = None
+        for ancestor in self._program.classes.order(cls):
+            if not isinstance(ancestor, Class):
+                return looks_like_keeper(cls.name) or keyword is None
+            if "__await__" in ancestor.methods or self._awaits_values(ancestor):
+                return True
+            if param is None and "__init__" in ancestor.methods:
+                function = ancestor.module.function(ancestor.methods["__init__"][-1])
+                param = _param(list(function.facts.params)[1:], position, keyword)
+                if keyword is None if param is None else looks_like_keeper(param[0]):
+                    return True
+                if param is not None and param[1] is not None and mentions_awaitable(param[1], _AWAITABLES):
+                    return True
+        return False
+
+    def _awaits_values(self, cls: Class) -> bool:
+        """Whether a method of the class itself awaits something that is no call: `await self._pending`."""
+        known = self._awaiting.get(cls)
+        if known is None:
+            methods = [cls.module.function(indexes[-1]) for indexes in cls.methods.values()]
+            known = any(awaits_a_value(method.body()) for method in methods if method.facts.flags & WAITS)
+            self._awaiting[cls] = known
+        return known
+
+    @staticmethod
+    def _param_of(func: FunctionValue, function: Function, position: int, name: str | None) -> Param | None:
+        params = list(function.facts.params)
+        if func.receiver is not None and function.owner is not None and not function.decorated_with("staticmethod"):
+            params = params[1:]
+        return _param(params, position, name)
+
+    def _library(self, func: FunctionValue, function: LibraryFunction, position: int) -> str:
+        qualname = function.qualname
+        module, _, name = qualname.rpartition(".")
+        if module == "builtins":
+            if name in _TEXT_BUILTINS:
+                return f"text:`{name}`"
+            if name in {"map", "filter"} and position:
+                return f"`{name}`, which never awaits it"
+            return f"`{name}`, which never awaits it" if name in _PLAIN_BUILTINS else ""
+        if module == "builtins.str":
+            return f"text:`str.{name}`"
+        if module.startswith("builtins.") and name not in _KEEPING_METHODS:
+            return f"`{module.removeprefix('builtins.')}.{name}`, which never awaits it"
+        if function.flags or function.roles:
+            return ""
+        top = qualname.partition(".")[0]
+        if top == "logging":
+            return "text:a log call" if name in _LOG_METHODS else ""
+        if top in _PLAIN_MODULES:
+            return f"text:`{top}.{name}`" if top in {"json", "pprint"} else f"`{top}.{name}`, which never awaits it"
+        del func
+        return ""
+
+    def _own(self, func: FunctionValue, function: Function, position: int, name: str | None) -> str:
+        is_decorated = bool(function.facts.decorators) and not function.decorated_with("staticmethod", "classmethod")
+        if is_decorated and self._program.effects.is_doubtful(function):
+            return ""
+        param = self._param_of(func, function, position, name)
+        if param is None or overridden_at_all(self._program, function, func.receiver):
+            return ""
+        if is_decorated and param[1] is None:
+            return ""  # what it does with it, the decorator may have done before
+        return self._by_param(function, param)
+
+    def _by_param(self, function: Function, param: Param) -> str:
+        if param[1] is not None:
+            declared = self._program.parameters.of(function, param)
+            if never_awaitable(declared, self._program):
+                return f"`{function.qualname}`, whose `{param[0]}` is no awaitable"
+            if declared is not None or mentions_awaitable(param[1]):
+                return ""
+        if function.is_abstract:
+            return ""
+        return f"`{function.qualname}`, which never awaits it" if self._fate(function, param[0]) == "lost" else ""
+
+    def _is_class_of_others(self, param: Param, function: Function) -> bool:
+        """Whether a parameter is annotated with a class of an unknown library, and neither is called as if awaited."""
+        node = param[1]
+        if node is None:
+            return False
+        if node[0] == "binop" and ("const", "None") in node[1:3]:
+            node = node[2] if node[1] == ("const", "None") else node[1]
+        name = last_name(node)
+        if not name[1:2].islower() or any(_AWAITABLE_NAME.search(word) for word in (name, param[0])):
+            return False
+        value = self._program.static(function.module, function.parent).value(node)
+        return isinstance(value, External) and _OF_CLASS.match(value.path.rpartition(".")[2]) is not None
+
+    def _fate(self, function: Function, param: str) -> str:
+        key = (function, param)
+        if key not in self._fates:
+            self._fates[key] = "kept"  # while it is being found out
+            self._fates[key] = self._program.fate(function, param)
+        return self._fates[key]
+
+    def _constructed(self, func: ClassObject, position: int, name: str | None) -> str:
+        cls = func.cls
+        if isinstance(cls, LibraryClass):
+            return ""
+        name = name or _field_at(cls, position)
+        for ancestor in self._program.classes.order(cls):
+            if not isinstance(ancestor, Class):
+                break
+            if "__init__" in ancestor.methods:
+                function = ancestor.module.function(ancestor.methods["__init__"][-1])
+                param = _param(list(function.facts.params)[1:], position, name)
+                return "" if param is None else self._by_param(function, param)
+            if name is not None and name in ancestor.annotations:
+                declared = self._program.types.annotated(ancestor.annotations[name], ancestor.module, None, ancestor)
+                if never_awaitable(declared, self._program):
+                    return f"`{cls.name}`, whose `{name}` is no awaitable"
+                return ""
+        return ""
+
+
+def _field_at(cls: Class, position: int) -> str | None:
+    """The field of a dataclass or a named tuple, without bases of its own kind, that is given at that place."""
+    facts = cls.facts
+    bases = [last_name(base) for base in facts.bases]
+    if "__init__" in cls.methods:
+        return None
+    if not (bases == ["NamedTuple"] or (not bases and any(decorator_name(d) == "dataclass" for d in facts.decorators))):
+        return None
+    fields = [
+        name for name, node in facts.annotations if last_name(node[1] if node[0] == "index" else node) not in _IN_CLASS
+    ]
+    return fields[position] if position < len(fields) else None
+
+
+_IN_CLASS = frozenset({"ClassVar", "KW_ONLY"})
+
+
+def _takes_promises_by_name(function: Function) -> bool:
+    """Whether `**coros` is called or annotated so, or the body awaits something that is no call."""
+    for name, annotation, _, kind in function.facts.params:
+        if kind != "**":
+            continue
+        if looks_like_keeper(name) or (annotation is not None and mentions_awaitable(annotation, _AWAITABLES)):
+            return True
+    return function.is_async and awaits_a_value(function.body())
+
+
+def awaits_a_value(body: tuple[Node, ...]) -> bool:
+    """Whether something that is no call is awaited in `body`."""
+    return any(node[0] == "await" and node[1][0] in {"name", "index", "attr"} for node in walk(body))
+
+
+_OF_DATABASES = re.compile(r"^(?:execute|executemany|executescript|fetch\w*)$")  # what they are given is put in a query
+_DATA = re.compile(r"(?i)(?:^|_)(?:id|ids|name|url|path|key|index|count|text|title)$")  # parameters for no promise
+_RUNNER = re.compile(r"(?i)task|spawn|(?<![a-z])run|worker|sched|submit|launch|backgr|fire|job")
+_KEEPER_OF_ANY = re.compile(r"(?i)task|coro|futur|spawn|gather|partial|thread|mock|patch|sched|submit|backgr|defer")
+_KEEPING_KEYWORD = re.compile(r"(?i)task|coro|await|fut|job|callback|func|handler|target|^fn$|run|background")
+# Words that stand anywhere in such a name, words that begin a part of it, and words that are all of its last part.
+_KEEPER = re.compile(
+    r"(?i:task|coro|futur|spawn|async|thread|callback|gather|await|resultof)"
+    r"|(?:(?<![a-zA-Z])|(?<=[a-z])(?=[A-Z]))(?i:run|wait|sched|submit|start|loop|backgr|fire|shield|timeout|ensure|call|exec|sync"
+    r"|put|append|push|queue|regist|defer|partial|safe|retry|race|collect|with|job|pending|handle|wrap(?!per)|launch|process|do_"
+    r"|invoke|then|sleep|consum|enter|track|monitor|nest|portal|block_on|blocking|mock|patch|raises|iscor|inspect|isinstance|type"
+    r"|cast|iter|chain|map|work|deliver|extend|set_result|perform|keep|hold|later|complet)"
+    r"|(?:(?<![a-zA-Z])|(?<=[a-z])(?=[A-Z]))(?i:add|send|emit|insert|id)$"
+)
+
+
+_KEEPING_OBJECT = re.compile(r"(?i)task|backgr|spawn|sched|executor|runner|nursery|supervis|jobs")
+
+
+def looks_like_keeper(text: str) -> bool:
+    """Whether a name sounds like something that runs or keeps what it is given."""
+    base, _, last = text.rpartition(".")
+    return _KEEPER.search(last) is not None or _KEEPING_OBJECT.search(base.rpartition(".")[2]) is not None
+
+
+_RUNS_IT = re.compile(
+    r"(?i)(create|ensure|start|spawn|add)_?(\w+_)?(task|future|soon)|^(gather|wait_for|run_until_complete)$"
+)
+
+
+def looks_like_runner(text: str) -> bool:
+    """Whether a name sounds like something that runs the very promise that it is given."""
+    return _RUNS_IT.search(text.rpartition(".")[2]) is not None
+
+
+def never_awaitable(value: Value | None, program: Program) -> bool:
+    """Whether a value of this type can certainly not be a promise."""
+    if value is None:
+        return False
+    if isinstance(value, Union):
+        real = [m for m in value.members if not isinstance(m, Nothing)]
+        return all(never_awaitable(m, program) for m in real)
+    if isinstance(value, Builtin):
+        return value.name not in {"object", "type", "async iterator", "async context", "context", "iterator"}
+    if isinstance(value, TupleOf | Table):
+        return True
+    if isinstance(value, Instance):
+        if isinstance(value.cls, LibraryClass):
+            return library.member(value.cls.qualified, "__await__") is None
+        known = program.classes.has(value.cls, "__await__")
+        return known is False or (known is None and not _sounds_awaitable(value.cls))
+    return False
+
+
+_AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
+_COLLECTIONS = frozenset({"list", "set", "frozenset", "dict", "tuple", "deque", "iterator"})
+_OF_CLASS = re.compile(r"[A-Z](?!\w*(?:T|Type|Types|Like|Arg|Args|Callable|Func|Function|Factory|Any|Input|Value)$)")
+_AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|promise|result|response|query|run|job")
+
+
+def _sounds_awaitable(cls: Class) -> bool:
+    """Whether a class with an unknown base is called, or derives from something called, as if it could be awaited."""
+    return any(_AWAITABLE_NAME.search(text) for text in (cls.name, *map(callee_text, cls.facts.bases)))
+
+
+def _param(params: list[Param], position: int, name: str | None) -> Param | None:
+    if name is not None:
+        return next((p for p in params if p[0] == name and p[3] in {"", "="}), None)
+    plain = [p for p in params if p[3] in {"", "/"}]
+    return plain[position] if position < len(plain) else None
+
+
+def mentions_awaitable(node: Node, words: tuple[str, ...] = ("Awaitable", "Coro", "Future", "Task", "Any")) -> bool:
+    """Whether an annotation speaks of something that can be awaited, or of anything at all."""
+    return any(word in one for one in words_of(node) for word in words)

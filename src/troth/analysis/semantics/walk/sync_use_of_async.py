@@ -1,0 +1,71 @@
+"""What `with` and `for` are given that only `async with`, `async for` or `await` can do something with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from troth.analysis.semantics.infer.call_results import callee_text
+from troth.analysis.semantics.infer.evaluator import _at_of
+from troth.analysis.semantics.infer.narrowing import Narrowing
+from troth.analysis.semantics.resolve.library import LibraryClass
+from troth.analysis.semantics.values import AsyncContext, Coroutine, Instance, Union, Value, members_of
+from troth.analysis.semantics.walk.incident import Incident, Site
+
+if TYPE_CHECKING:
+    from troth.analysis.facts.model import At, Node
+    from troth.analysis.semantics.walk.incident import Promise
+
+__all__ = ["PlainUse"]
+
+
+class PlainUse(Narrowing):
+    """A walk that looks at what is entered and looped over."""
+
+    def entered_by(self, value: Value | None, node: Node, at: At, *, is_async: bool) -> None:
+        """A `with` or an `async with` enters that."""
+        for member in members_of(value):
+            if isinstance(value, Union):
+                self.keep(member)
+                continue
+            if isinstance(member, Coroutine) and member.site is not None:
+                if is_async:
+                    self.misuse(member, "async with", _at_of(node))
+                else:
+                    self.misuse(member, "with", _at_of(node))
+            elif isinstance(member, AsyncContext) and member.site is not None:
+                if not is_async and not self.expects_misuse():
+                    self.incidents[at, "plain with"] = Incident("plain with", member.site, at, sure=member.site.sure)
+                self.keep(member)
+            elif isinstance(member, Instance) and not is_async and not self.expects_misuse():
+                self._check_plain_with(member, node, at)
+            else:
+                self.keep(member)
+
+    def _check_plain_with(self, member: Instance, node: Node, at: At) -> None:
+        if isinstance(member.cls, LibraryClass) and self.runs_by_itself(member.cls.qualified):
+            return
+        if self.program.classes.is_only_async(member.cls, "__aenter__"):
+            self._taken_plainly("plain with", member, node, at)
+
+    def looped_over(self, value: Instance, node: Node, at: At) -> None:
+        """A plain `for` loops over that."""
+        classes = self.program.classes
+        if self._expects_error or classes.has(value.cls, "__await__") is True:
+            return  # what awaiting it gives may be looped over
+        if classes.is_only_async(value.cls, "__aiter__"):
+            self._taken_plainly("plain for", value, node, at)
+
+    def _taken_plainly(self, kind: str, taken: Instance, node: Node, at: At) -> None:
+        """`with` or `for` on an object that knows only `async with` or `async for`."""
+        how = "__aenter__" if kind == "plain with" else "__aiter__"
+        promise: Promise = "context" if kind == "plain with" else "iterable"
+        site = Site(
+            self.inside,
+            at,
+            callee_text(node),
+            None,
+            promise,
+            not taken.guess,
+            lambda: self.program.reasons.of_only_async(taken, how),
+        )
+        self.incidents[at, kind] = Incident(kind, site, at)

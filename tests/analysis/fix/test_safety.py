@@ -1,0 +1,165 @@
+"""How sure a fix is: what rests on an `async def` that was resolved is certain, what takes an `await` away never is."""
+
+from pathlib import Path
+
+import pytest
+
+from troth.analysis.edits.apply import apply
+from troth.analysis.pipeline import analyse
+from troth.analysis.project.project import Project
+
+WORK = "import asyncio\nasync def work(n=0) -> list: ...\n"
+
+
+def findings_in(source: str, root: Path = Path("/nowhere")):
+    return analyse(Project(root, ("app.py",)), overlay={"app.py": source.encode()}).findings
+
+
+def fix_at(source: str, code: str, root: Path = Path("/nowhere")):
+    return next(one.fix for one in findings_in(source, root) if one.code == code)
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "safety"),
+    [
+        pytest.param(f"{WORK}async def main():\n    work()\n", "TR101", "sure", id="a function that was resolved"),
+        pytest.param(
+            f"{WORK}async def main():\n" + "    work()\n" * 12, "TR101", "sure", id="the ninth of one cause, and more"
+        ),
+        pytest.param(
+            "from lib import task\n@task\nasync def work(): ...\nasync def a():\n    await work()\nasync def b():\n    await work()\n"
+            "async def main():\n    work()\n",
+            "TR101",
+            "likely",
+            id="under a decorator that nobody can follow",
+        ),
+        pytest.param(
+            f"{WORK}async def start():\n    return work()\nasync def main():\n    return await start()\n",
+            "TR109",
+            "sure",
+            id="returned, and all who call it await it once",
+        ),
+        pytest.param(
+            f"{WORK}async def start():\n    return work()\n", "TR109", "likely", id="returned, and nobody calls it"
+        ),
+        pytest.param(
+            f"{WORK}async def start():\n    return work()\nHOOKS = [start]\nasync def main():\n    await start()\n",
+            "TR109",
+            "likely",
+            id="returned, and handed around",
+        ),
+        pytest.param(
+            "from unknown import db\nasync def a():\n    await db.commit()\nasync def b():\n    await db.commit()\n"
+            "async def c():\n    db.commit()\n",
+            "TR201",
+            "guess",
+            id="siblings alone",
+        ),
+        pytest.param(
+            "class Purge:\n    async def start_purge(self): ...\nasync def main(handler):\n    handler.start_purge()\n",
+            "TR101",
+            "guess",
+            id="the only method of that name",
+        ),
+        pytest.param(
+            "def load() -> str:\n    return ''\nasync def main():\n    return await load()\n",
+            "TR401",
+            "likely",
+            id="an await taken away",
+        ),
+        pytest.param(
+            "class StateMachine:\n    def step_on(self) -> int:\n        return 1\n"
+            "async def main(state_machine):\n    await state_machine.step_on()\n",
+            "TR401",
+            "guess",
+            id="an await taken away because of a name",
+        ),
+        pytest.param(
+            f"{WORK}async def main():\n    return await work()[0]\nasync def other():\n    return await work(1)[0]\n",
+            "TR106",
+            "likely",
+            id="an await that moves",
+        ),
+        pytest.param(
+            "import pytest\n@pytest.fixture\nasync def pages():\n    return 1\nasync def main():\n"
+            "    async for page in pages():\n        print(page)\n",
+            "TR106",
+            "likely",
+            id="what comes out of a decorator, looped over",
+        ),
+        pytest.param(
+            f"{WORK}async def main():\n    tasks = []\n    tasks.append(work())\n    print(len(tasks))\n",
+            "TR102",
+            "likely",
+            id="put into a list that is called tasks",
+        ),
+    ],
+)
+def test_how_sure_a_fix_is(source, code, safety):
+    """A finding may be certain while its repair is not, and the other way round."""
+    assert fix_at(source, code).safety == safety
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("return await work()[0]", "return (await work())[0]", id="subscripted"),
+        pytest.param("return await work().x", "return (await work()).x", id="an attribute"),
+        pytest.param("return await work()[0].x[1]", "return (await work())[0].x[1]", id="a chain"),
+        pytest.param("return await client().get()", "return await (await client()).get()", id="an async method"),
+        pytest.param("return await client().name()", "return (await client()).name()", id="a plain method"),
+        pytest.param("return await work().run()", "return await (await work()).run()", id="a method nobody knows"),
+    ],
+)
+def test_an_await_before_the_wrong_part_moves(before, after):
+    """What is subscripted is the result, so the `await` belongs to the call; a method may be async itself."""
+    head = (
+        "class Client:\n    async def get(self): ...\n    def name(self) -> str:\n        return ''\n"
+        f"async def client() -> Client: ...\n{WORK}async def main():\n"
+    )
+    source = f"{head}    {before}\n"
+    fix = fix_at(source, "TR106")
+    assert apply(source, fix.edits) == f"{head}    {after}\n"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        pytest.param(
+            "    if flag:\n        await asyncio.gather(*tasks)\n    else:\n        for t in tasks:\n            t.join()\n",
+            id="gathered on one branch, joined on the other",
+        ),
+        pytest.param(
+            "    for t in tasks:\n        if flag:\n            await t\n        t.join()\n", id="awaited in a loop"
+        ),
+        pytest.param("    await asyncio.wait(tasks)\n    tasks[0].join()\n", id="waited for"),
+    ],
+)
+def test_what_is_awaited_further_on_is_not_awaited_twice(rest):
+    """`tasks.append(await work())` would give results to `gather`."""
+    source = f"{WORK}async def main(flag):\n    tasks = []\n    tasks.append(work())\n{rest}"
+    assert all(one.fix is None for one in findings_in(source) if one.span.line == 5)
+
+
+def test_an_async_generator_is_never_awaited():
+    """Nobody can."""
+    source = "async def pages():\n    yield 1\nasync def main():\n    pages()\n    x = pages()\n    print(x.name)\n"
+    assert all(one.fix is None or "await " not in str(one.fix.edits) for one in findings_in(source))
+
+
+@pytest.mark.parametrize(
+    ("requires", "expected"),
+    [
+        pytest.param(">=3.8", '_background_tasks: "set[asyncio.Task[object]]" = set()', id="an old Python"),
+        pytest.param(">=3.9", "_background_tasks: set[asyncio.Task[object]] = set()", id="a newer one"),
+    ],
+)
+def test_what_is_added_runs_on_every_python_of_the_project(tmp_path, requires, expected):
+    """`set[…]` cannot be evaluated before Python 3.9, and `asyncio.to_thread` is not there."""
+    (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "x"\nrequires-python = "{requires}"\n')
+    source = (
+        "import asyncio\nimport subprocess\nasync def work(): ...\nasync def main():\n"
+        "    asyncio.create_task(work())\n    subprocess.run(['ls'])\n"
+    )
+    assert expected in str(fix_at(source, "TR112", tmp_path).edits)
+    assert (fix_at(source, "TR602", tmp_path) is None) == (requires == ">=3.8")

@@ -1,0 +1,96 @@
+"""What a project says of the versions it can live with decides whose words are taken."""
+
+from pathlib import Path
+
+import pytest
+
+from troth.analysis.pipeline import analyse
+from troth.analysis.project.project import Project
+from troth.analysis.project.version_pins import newest_allowed
+
+SETUP = 'setup(\n    extras_require={"telegram": ["python-telegram-bot==13.15"]},\n)\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "allowed"),
+    [
+        pytest.param("setup.py", SETUP, {"python-telegram-bot": 13}, id="in a list of Python"),
+        pytest.param("requirements.txt", "discord.py<2\nredis>=4,<6.2\n", {"discord-py": 1, "redis": 6}, id="a list"),
+        pytest.param("requirements.txt", "a >= 3\nb != 4\n", {}, id="nothing forbids what is newer"),
+        pytest.param("requirements/dev.txt", "a~=2.1  # b==1\n", {"a": 2, "b": 1}, id="in a folder"),
+        pytest.param("pyproject.toml", 'dependencies = ["a[x] < 20.0"]\n', {"a": 19}, id="in TOML, with an extra"),
+        pytest.param(
+            "pyproject.toml", 'a = "^3.1"\nb = {version = "~4", extras = []}\n', {"a": 3, "b": 4}, id="poetry"
+        ),
+        pytest.param(
+            "pyproject.toml",
+            'a = ">=1.2,<1.4"\nb = { version = ">=2,<4", extras = [] }\n',
+            {"a": 1, "b": 3},
+            id="bounds",
+        ),
+        pytest.param("requirements.txt", "a==1\n", {"a": 1}, id="exactly"),
+        pytest.param(
+            "requirements.txt", "py-cord[voice]\na  # b\n", {"py-cord": 999, "a": 999}, id="whatever there is"
+        ),
+        pytest.param("notes.txt", "a==1\n", {}, id="in another file"),
+    ],
+)
+def test_the_newest_version_that_is_allowed(name: str, text: str, allowed: dict[str, int], tmp_path: Path) -> None:
+    """By its major number, from wherever requirements are written."""
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert newest_allowed(tmp_path) == allowed
+
+
+SEND = "import telegram\ndef main():\n    bot = telegram.Bot(token='x')\n    bot.sendMessage(1, 'hello')\n"
+OTHER = "async def other(bot: telegram.Bot):\n    await bot.getMe()\n"
+AWAITS = "async def other(bot: telegram.Bot):\n    await bot.sendMessage(1, 'hello')\n"
+
+
+FILES = "from anyio import Path\nasync def main(path: Path):\n    if path.exists():\n        await path.unlink()\n"
+ENGINE = (
+    "import sqlalchemy\ndef make(url):\n    return sqlalchemy.create_engine(url, strategy='later')\n"
+    "async def main():\n    return await make('x')\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("requirements", "source", "found"),
+    [
+        pytest.param("", SEND, ["TR101"], id="any version"),
+        pytest.param("python-telegram-bot>=20\n", SEND, ["TR101"], id="one that is async"),
+        pytest.param("anyio>=3,<4\n", FILES, ["TR104"], id="an older one of what never was plain"),
+        pytest.param("python-telegram-bot==13.15\n", SEND, [], id="one that was plain"),
+        pytest.param("", ENGINE, ["TR401"], id="an object of any version"),
+        pytest.param("SQLAlchemy<1.4\n", ENGINE, [], id="an object of an older version"),
+        pytest.param("python-telegram-bot==13.15\n", SEND + OTHER, [], id="of which something else is awaited"),
+        pytest.param(
+            "python-telegram-bot==13.15\n", SEND + AWAITS, ["TR101"], id="whoever awaits it means another one"
+        ),
+    ],
+)
+def test_a_library_of_another_version(requirements: str, source: str, found: list[str], tmp_path: Path) -> None:
+    """Of a version that is older than the table nothing is known, unless the project itself awaits it."""
+    (tmp_path / "requirements.txt").write_text(requirements)
+    (tmp_path / "bot.py").write_text(source)
+    assert [f.code for f in analyse(Project(tmp_path, ("bot.py",))).findings] == found
+
+
+ADD = "from discord.ext import commands\nasync def main(bot: commands.Bot, cog):\n    bot.add_cog(cog)\n    bot.get_cog('x').bot.add_cog(cog)\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "lines"),
+    [
+        pytest.param("discord.py\n", [3, 4], id="the edition that the tables know"),
+        pytest.param("discord.py==1.7.3\n", [], id="an older one"),
+        pytest.param("py-cord==2.7.0\n", [], id="another one of the same name"),
+        pytest.param("py-cord\n", [], id="another one, in any version"),
+    ],
+)
+def test_an_edition_of_the_same_name(asked: str, lines: list[int], tmp_path: Path) -> None:
+    """What became async in one edition of a library only is believed of that one."""
+    (tmp_path / "requirements.txt").write_text(asked)
+    (tmp_path / "app.py").write_text(ADD)
+    found = analyse(Project(tmp_path, ("app.py",))).findings
+    assert [f.span.line for f in found] == lines
