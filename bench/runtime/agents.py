@@ -13,12 +13,13 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from troth.runtime.agents.tool_calling import ToolCallingAgent
 from troth.runtime.conversations import Conversations
 from troth.runtime.store import SqliteStore
-from troth.runtime.tools import tool
+from troth.runtime.tools import Tool, tool
 from troth.testing.scripted import ScriptedModel, call
 
 TURNS = 10
@@ -125,6 +126,28 @@ def pydantic_ai(many: int) -> Callable[[], object] | None:
     return run
 
 
+def further_answer(home: Conversations, rounds: int = 15, many: int = 3) -> dict[str, float]:
+    """CPU seconds that each further call of a turn costs, beyond the second: called, answered, written, told."""
+
+    async def aadd(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    def turns(entry: str, given: Tool, calls: int) -> None:
+        for _ in range(many):
+            lines = [[call(given.name, '{"a": 1, "b": 2}', id=f"{n}-{i}") for i in range(calls)] for n in range(TURNS)]
+            conversation = home.open(ToolCallingAgent(ScriptedModel(*lines, "three"), [given]))
+            conversation.send("add")
+            conversation.run() if entry == "run" else asyncio.run(conversation.arun())
+
+    costs = {}
+    for entry in ("run", "arun"):
+        for given in (tool(aadd), ADD):
+            best = {calls: min(cpu(partial(turns, entry, given, calls)) for _ in range(rounds)) for calls in (2, 12)}
+            costs[f"{entry}, {given.color.value} tool"] = (best[12] - best[2]) / 10 / TURNS / many
+    return costs
+
+
 def idle(home: Conversations, many: int = 200) -> float:
     """Bytes held by a conversation that is open, followed, and has ten turns behind it."""
     ours_sync(home, 3)
@@ -185,6 +208,9 @@ def main(argv: list[str] | None = None) -> None:
                 work()  # warm
                 best = min(cpu(work) for _ in range(3))
                 print(f"{label:<38}{best / many / TURNS * 1000:>16.3f}")
+            print(f"\n{'each further tool answer of a turn':<38}{'CPU ms':>16}")
+            for label, cost in further_answer(home).items():
+                print(f"{label:<38}{cost * 1000:>16.3f}")
             print(f"\nidle conversation, open and followed: {idle(home) / 1000:.1f} kB")
             print(f"import of conversations and agents: {import_cpu():.3f} s CPU")
 

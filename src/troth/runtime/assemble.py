@@ -18,56 +18,124 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from shlex import quote
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from troth.bridge import call
 from troth.errors import MisuseError, RunError
+from troth.runtime.arguments import check_count, check_names, check_path, check_seconds
+from troth.runtime.channels import Channel, Delivery, Inbox, InProcessChannel
+from troth.runtime.channels.binding import MAIN_SESSION, default_started, default_stopped
 from troth.runtime.conversations import Conversations
-from troth.runtime.engine import EmbeddedEngine
-from troth.runtime.engine.errors import UnknownRunError
+from troth.runtime.engine import Decision, EmbeddedEngine, Engine
+from troth.runtime.engine.errors import EngineClosedError, NotAwaitedError, TooLateError, UnknownRunError
+from troth.runtime.engine.invoke.worker_pool import GRACE, MAX_RESULT
+from troth.runtime.engine.rewind import CAN_RESUME
+from troth.runtime.jobs import Jobs
+from troth.runtime.promises import Outbox, Promises, Retention, RetryPolicy
+from troth.runtime.promises.agent_work import AgentWork
+from troth.runtime.promises.promises import PreparedWork
+from troth.runtime.promises.retention import WEEK
 from troth.runtime.sagas.outcome import SagaFailedError, SagaOutcome, SagaState
 from troth.runtime.sagas.saga import Saga
-from troth.runtime.store import Bell, RunRecord, RunState, SqliteStore, StoreError
-from troth.runtime.store.transaction import run_topic
-from troth.runtime.workflows.carry import Carrier
-from troth.runtime.workflows.failures import check_inputs
-from troth.runtime.workflows.from_saga import outcome_of
-from troth.runtime.workflows.going_on import Going, fork_off, reopen
-from troth.runtime.workflows.ids import new_id
-from troth.runtime.workflows.link import LinkedWorkflow, Registry
-from troth.runtime.workflows.picture.summary import explain
-from troth.runtime.workflows.problems import did_you_mean, nearest
-from troth.runtime.workflows.replay import Replayed, replay
-from troth.runtime.workflows.report import RunReport, RunWord, StepWord
-from troth.runtime.workflows.run_events import GATHER, LOOK_AGAIN, News, Quiet, RunEvent
-from troth.runtime.workflows.shelf import Known, Runnable, Shelf, is_workflow
-from troth.runtime.workflows.waits import approval_signal
+from troth.runtime.sessions.job_gate import admit_job
+from troth.runtime.store import (
+    DamagedStoreError,
+    HistoryEntry,
+    HistoryFollower,
+    Notifier,
+    RunRecord,
+    RunState,
+    SqliteStore,
+    StoreBusyError,
+    StoreError,
+    Transaction,
+)
+from troth.runtime.store.folder import FOLDER, make_folder_of
+from troth.runtime.workflows.document.problems import did_you_mean, nearest
+from troth.runtime.workflows.execute.failures import check_inputs
+from troth.runtime.workflows.execute.replay import Replayed, replay
+from troth.runtime.workflows.execute.resume import ResumeOptions, fork_off, reopen
+from troth.runtime.workflows.execute.run_and_wait import RunWaiter
+from troth.runtime.workflows.execute.run_callbacks import (
+    Callback,
+    EventThread,
+    Follow,
+    callbacks_of,
+    follow_here,
+    leave_here,
+)
+from troth.runtime.workflows.execute.run_ids import new_id
+from troth.runtime.workflows.execute.waits import approval_signal
+from troth.runtime.workflows.execute.worker import Worker
+from troth.runtime.workflows.link.builder import Workflow
+from troth.runtime.workflows.link.from_saga import outcome_of
+from troth.runtime.workflows.link.linker import LinkedWorkflow, Registry
+from troth.runtime.workflows.record.build_report import tell_damaged
+from troth.runtime.workflows.record.report import RunReport, RunWord, StepWord
+from troth.runtime.workflows.record.run_events import GATHER, EventReader, Quiet, RunEvent
+from troth.runtime.workflows.registry import FAMILY, RegisteredWorkflow, Runnable, WorkflowRegistry, is_workflow
+from troth.runtime.workflows.render.summary import explain
+from troth.runtime.workflows.render.words import at, span
+
+if TYPE_CHECKING:
+    from troth.runtime.sessions.hypervisor import Hypervisor
 
 __all__ = ["DEFAULT_STORE", "RunNotCompletedError", "Runtime", "arun_workflow", "run_workflow"]
 
 log = logging.getLogger("troth.runtime")
 
 _PAGE = 100  # runs that are read at a time
+_TRY_WORK_AGAIN = 10.0  # seconds after which promised work is looked at again that could not go on here
 
-DEFAULT_STORE = Path(".troth/runs.db")
+DEFAULT_STORE = Path(FOLDER) / "runs.db"
 """Where runs are kept unless somebody says otherwise: in the folder the program runs in."""
 
 
 class RunNotCompletedError(RunError):
     """A run did not complete. `run` tells what became of each step; the message says why and how to go on."""
 
-    def __init__(self, run: RunReport, store: str | None = None) -> None:
-        super().__init__(explain(run, store))
+    def __init__(self, run: RunReport, options: str = "") -> None:
+        super().__init__(explain(run, options))
         self.run = run
+
+
+class _Post(NamedTuple):
+    """What is opened together, when promises are first asked for."""
+
+    outbox: Outbox
+    promises: Promises
+    jobs: Jobs
 
 
 class Runtime:
     """Runs workflows durably. May be shared between threads and loops, and opened by several processes on one file.
 
     `functions`, `tools` and `agents` are what workflows call by bare names. Runs whose process was killed go on by
-    themselves when a runtime comes to know their workflow again; `recover=False` leaves them alone.
+    themselves when a runtime comes to know their workflow again; `recover=False` leaves them alone (the attribute of
+    that name can be set until the first workflow is loaded).
+
+    At most `threads` sync steps run at once beside a loop. An async step whose `timeout` is up is cancelled, and then
+    has `grace` seconds (1 unless told otherwise) to finish its `finally` blocks; the run goes on after that in any
+    case, and a task that is not over is left behind and named in the log.
+
+    What a step returns may have `max_result` letters of JSON: 32 million unless told otherwise, any number with None.
+    More than that fails the step. A large result is turned into JSON in a thread, beside the loop.
+
+    `read_only=True` looks at a store that is there, also where its file or folder cannot be written; what would write
+    is refused with `ReadOnlyStoreError`.
+
+    Results that are promised for later arrive in `inbox`, unless `in_process=False`; `retention` says for how long they
+    are kept from the end of the work on, `delivery` when a delivery is tried again.
+
+    `on_event` is called with each `RunEvent` of every run that this runtime begins, resumes, forks or takes up: one
+    function or several, sync or async. It is called on one thread of the runtime's own, called `troth-events`, one
+    event after the other; an async one runs to its end there, on a loop of that thread. The event tells the run
+    (`run_id`) and its number there (`seq`). One that raises is told in the log and as an event `callback failed`, and
+    harms nobody.
     """
 
     def __init__(
@@ -79,47 +147,211 @@ class Runtime:
         agents: Mapping[str, object] | None = None,
         recover: bool = True,
         threads: int = 32,
+        grace: float = GRACE,
+        max_result: int | None = MAX_RESULT,
+        in_process: bool = True,
+        read_only: bool = False,
+        retention: Retention | float | None = WEEK,
+        delivery: RetryPolicy | None = None,
+        on_event: Callback | Sequence[Callback] | None = None,
     ) -> None:
+        for name, parts in (("functions", functions), ("tools", tools), ("agents", agents)):
+            check_names(name, parts)
+        check_count("threads", threads)
+        check_seconds("grace", grace, may_be_none=False)
+        if max_result is not None:
+            check_count("max_result", max_result)
         if not isinstance(store, SqliteStore):
-            _make_folder(Path(store).parent)
-        self.engine = EmbeddedEngine(store, recover=False, threads=threads)
-        registry = Registry(dict(functions or {}), dict(tools or {}), dict(agents or {}), self._talks)
-        self._shelf = Shelf(self.engine, registry)
-        self._carrier = Carrier(self.engine)
+            check_path("store", store)
+        self._callbacks = callbacks_of(on_event)
+        if not isinstance(store, SqliteStore) and not read_only:
+            make_folder_of(Path(store))
+        self._owns_store = not isinstance(store, SqliteStore)
+        opened = store if isinstance(store, SqliteStore) else SqliteStore(store, read_only=read_only)
+        self.store = opened
+        self.engine: Engine = EmbeddedEngine(opened, recover=False, threads=threads, grace=grace, max_result=max_result)
+        self._agents = dict(agents or {})
+        registry = Registry(dict(functions or {}), dict(tools or {}), self._agents, lambda: self.conversations)
+        self._registry = registry
+        self._hypervisor: Hypervisor | None = None
+        self._workflows = WorkflowRegistry(self.engine, self.store, registry)
+        self._run_waiter = RunWaiter(self.engine, self.store)
         self._conversations: Conversations | None = None
+        self._is_closed = False
         self._lock = threading.Lock()
-        self._place = _named(self.engine.store)
-        self._recovers = recover
+        self._default = InProcessChannel() if in_process else None
+        self._retention = Retention.of(retention)
+        self._delivery = delivery
+        self._post: _Post | None = None
+        self._opening_post = threading.Lock()
+        self._agent_work = AgentWork(self.engine, self._agents, lambda: self.conversations)
+        self._refused_work: dict[str, float] = {}
+        if self._default is not None:
+            default_started(self._default)
+        self._options = _options(self.store)
+        self.recover = recover
         self._recovered: list[str] = []
+        self._source = _Source(self.engine, self._workflows)
+        self._event_thread = EventThread(self._source)
 
-    def _talks(self) -> Conversations:
+    @property
+    def conversations(self) -> Conversations:
         """The conversations that agents have in this runtime's store; opened when the first one is."""
         with self._lock:
             if self._conversations is None:
-                self._conversations = Conversations(self.engine.store)
+                if self._is_closed:
+                    raise EngineClosedError("The runtime was closed, so the agent was not called.")
+                self._conversations = Conversations(self.store)
             return self._conversations
+
+    @property
+    def hypervisor(self) -> "Hypervisor":
+        """Governed sessions on this runtime's store; opened when it is first asked for."""
+        with self._lock:
+            if self._hypervisor is None:
+                from troth.runtime.sessions.hypervisor import Hypervisor
+
+                self._hypervisor = Hypervisor(self.store, registry=self._registry)
+            return self._hypervisor
+
+    # ---- promises and channels
+
+    @property
+    def promises(self) -> Promises:
+        """Work that reports back later."""
+        return self._opened_post().promises
+
+    @property
+    def jobs(self) -> Jobs:
+        """Commands in the background that report back."""
+        return self._opened_post().jobs
+
+    @property
+    def outbox(self) -> Outbox:
+        """Everything that is owed, and what became of it."""
+        return self._opened_post().outbox
+
+    @property
+    def inbox(self) -> Inbox:
+        """What has arrived for this program itself. Taking something out acknowledges it."""
+        if self._default is None:
+            raise MisuseError("This runtime has no inbox: it was opened with `in_process=False`.")
+        self._opened_post()
+        return self._default.inbox
+
+    def open_channel(
+        self,
+        channel: Channel,
+        *,
+        max_age: float | None = None,
+        confirm: Callable[[Delivery], Any] | None = None,
+        second_route: str | None = None,
+    ) -> None:
+        """Deliver through `channel` from now on, beginning with what waited for it.
+
+        Before something older than `max_age` seconds is sent, `confirm(delivery)` is asked, sync or async; without it,
+        or if it says no, the delivery stays stored. A delivery that is given up is told through `second_route`.
+        """
+        self.outbox.open_channel(channel, max_age=max_age, confirm=confirm, second_route=second_route)
+
+    def close_channel(self, channel: Channel | str) -> None:
+        """Deliver through `channel` no more. What it held in memory is owed again, and kept for the next channel."""
+        self.outbox.close_channel(channel)
+
+    def register(self, decision: Decision, name: str | None = None) -> str:
+        """Make a decision known, so that promised runs of it go on after a restart."""
+        return self.engine.register(decision, name)
+
+    def _opened_post(self) -> "_Post":
+        """The outbox and the promises; opened when they are first asked for, because they take a thread."""
+        with self._opening_post:
+            if self._post is None:
+                outbox = Outbox(
+                    self.store,
+                    policy=self._delivery,
+                    look_after_work=self._look_after_promises if self.recover else None,
+                )
+                promises = Promises(
+                    self.engine, self.store, outbox, self._prepare, lambda: self._default, self._retention
+                )
+                jobs = Jobs(self.store, promises, outbox, admit=self._admit_job, looks_after=self.recover)
+                self._post = _Post(outbox, promises, jobs)
+                if self._default is not None:
+                    outbox.open_channel(self._default)
+                    outbox.bound(self._default, MAIN_SESSION)  # for as long as the runtime is open
+                jobs.look_after()
+            return self._post
+
+    def _admit_job(self, tx: Transaction, job_id: str, title: str, now: float) -> None:
+        trail = None if self._hypervisor is None else self._hypervisor.governance.trail
+        admit_job(tx, job_id, title, now, trail)
+
+    def _prepare(
+        self,
+        work: object,
+        args: tuple[object, ...],
+        inputs: Mapping[str, object] | None,
+        prompt: str | None,
+        run_id: str,
+    ) -> PreparedWork:
+        """Check what is promised, and name the run that does it."""
+        if prompt is not None:
+            return self._agent_work.prepare(work, prompt, run_id)
+        if isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
+            name, known = self._take(work)
+            _, run_args = self._begin(known, inputs, run_id)
+            return PreparedWork(name, run_args, run_id, known.spec.name, known.spec.name)
+        name = self.engine.register(cast("Decision", work))
+        return PreparedWork(name, args, run_id, name, name)
+
+    def _look_after_promises(self) -> None:
+        """Go on with promised runs that nobody carries out: their process died, or let them go. So with jobs."""
+        if self._post is not None:
+            self._post.jobs.look_after()
+        now = time.monotonic()
+        for run_id in self.store.promises.unheld_runs(self.store.clock()):
+            if self._refused_work.get(run_id, 0.0) > now:
+                continue
+            run = self.engine.find(run_id)
+            if run is None or run.state.is_over:
+                continue
+            try:
+                if is_workflow(run):
+                    self._workflows.ready(run, self.engine.steps(run_id))
+                self.engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
+            except MisuseError as changed:
+                if run_id not in self._refused_work:
+                    log.warning("The promised run %r cannot go on here: %s", run_id, changed)
+                self._refused_work[run_id] = now + _TRY_WORK_AGAIN
+            except EngineClosedError:
+                return
 
     def load(self, source: Runnable) -> LinkedWorkflow:
         """Read and check a workflow, all of it; raises `InvalidWorkflowError`. Its killed runs go on."""
         return self._take(source)[1].linked
 
-    def _take(self, source: Runnable) -> tuple[str, Known]:
-        name, known, is_new = self._shelf.take(source)
-        if is_new and self._recovers:
+    def check(self, source: Runnable) -> LinkedWorkflow:
+        """Read and check a workflow as `load` does, but write nothing and go on with nothing."""
+        return self._workflows.check(source)
+
+    def _take(self, source: Runnable) -> tuple[str, RegisteredWorkflow]:
+        name, known, is_new = self._workflows.take(source)
+        if is_new and self.recover:
             self._recover(name)
         return name, known
 
     def _recover(self, name: str) -> None:
         """Go on with runs of this workflow whose process died. Those that somebody let go of are left to `resume`."""
-        for run_id, _ in self.engine.store.orphans([name]):
-            run = self.engine.find(run_id)
-            if run is None or self.engine.store.holder(run_topic(run_id)) is None:
-                continue
+        for run_id in self.engine.orphans([name]):
             try:
-                self._shelf.ready(run, self.engine.steps(run_id))
-            except MisuseError as changed:
+                run = self.engine.find(run_id)
+                if run is None or not self.engine.is_held(run_id):
+                    continue
+                self._workflows.ready(run, self.engine.steps(run_id))
+            except (MisuseError, DamagedStoreError) as changed:
                 log.warning("The run %r was not taken up again: %s", run_id, changed)
                 continue
+            self._tell_of(run_id)
             self.engine.start(name, *run.args, run_id=run_id, label=run.label)
             self._recovered.append(run_id)
 
@@ -133,17 +365,63 @@ class Runtime:
         run_id: str | None = None,
         check: bool = True,
         wait: bool = True,
+        on_event: Callback | Sequence[Callback] | None = None,
     ) -> RunReport:
         """Run a workflow to its end and return the run.
 
         Works wherever sync code works; inside a running loop it blocks that loop (`arun` does not). With the id of an
-        older run of the same workflow and inputs it goes on with that one, or returns what became of it.
+        older run of the same workflow and inputs it goes on with that one, tries the undos again that failed, or
+        returns what became of it.
         `wait=False` comes back when the run has come to a question for a person, too.
+
+        `on_event` is called with each `RunEvent` of this run, on the thread `troth-events` and not on the caller's,
+        which carries the run out; see `Runtime`. All of them are told before this returns, unless a call takes longer
+        than five seconds.
         """
+        callbacks = callbacks_of(on_event)
         name, known = self._take(workflow)
         this_id, args = self._begin(known, inputs, run_id)
-        self._carrier.drive(name, args, this_id, known.spec.name, wait=wait)
+        if run_id is not None:
+            self._undo_again(name, args, known)
+        with self._telling(this_id, callbacks):
+            self._run_waiter.drive(name, args, this_id, known.spec.name, wait=wait)
         return self._checked(self.show(this_id), check=check, wait=wait)
+
+    @contextmanager
+    def _telling(self, run_id: str, callbacks: tuple[Callback, ...] = ()) -> Iterator[None]:
+        """Tell those who want to know what happens in the run while the block works on it."""
+        callbacks = (*self._callbacks, *callbacks)
+        if not callbacks:
+            yield
+            return
+        follow = self._event_thread.follow(run_id, self.engine.last_entry(run_id), callbacks)
+        try:
+            yield
+        finally:
+            self._event_thread.leave(follow)
+
+    @asynccontextmanager
+    async def _atelling(self, run_id: str, callbacks: tuple[Callback, ...] = ()) -> AsyncIterator[None]:
+        """`_telling` for a task: `callbacks` are told on its loop, those of the runtime on their thread."""
+        if not callbacks and not self._callbacks:
+            yield
+            return
+        after = await call(self.engine.last_entry, run_id)
+        threaded = self._event_thread.follow(run_id, after, self._callbacks) if self._callbacks else None
+        follow = Follow(run_id, after, callbacks, self._source)
+        task = asyncio.create_task(follow_here(follow, self._source)) if callbacks else None
+        try:
+            yield
+        finally:
+            if task is not None:
+                await leave_here(follow, task)
+            if threaded is not None:
+                await call(self._event_thread.leave, threaded)
+
+    def _tell_of(self, run_id: str) -> None:
+        """Tell the runtime's callbacks of a run that nobody waits for here, until it is over."""
+        if self._callbacks:
+            self._event_thread.follow(run_id, self.engine.last_entry(run_id), self._callbacks, until_over=True)
 
     async def arun(
         self,
@@ -153,15 +431,21 @@ class Runtime:
         run_id: str | None = None,
         check: bool = True,
         wait: bool = True,
+        on_event: Callback | Sequence[Callback] | None = None,
     ) -> RunReport:
         """`run` in this task; never blocks its loop: sync steps run in threads.
 
-        Cancelling the task interrupts the run, which can be resumed. `cancel` ends and undoes it.
+        Cancelling the task interrupts the run, which can be resumed. `cancel` ends and undoes it. An async `on_event`
+        is awaited on this loop, a sync one is called in a worker thread; one event after the other.
         """
+        callbacks = callbacks_of(on_event)
         is_loaded = isinstance(workflow, LinkedWorkflow)  # then there is nothing to read, and no thread is needed
         name, known = self._take(workflow) if is_loaded else await call(self._take, workflow)
         this_id, args = self._begin(known, inputs, run_id)
-        await self._carrier.adrive(name, args, this_id, known.spec.name, wait=wait)
+        if run_id is not None:
+            await call(self._undo_again, name, args, known)
+        async with self._atelling(this_id, callbacks):
+            await self._run_waiter.adrive(name, args, this_id, known.spec.name, wait=wait)
         return self._checked(await self.ashow(this_id), check=check, wait=wait)
 
     def start(
@@ -173,6 +457,7 @@ class Runtime:
         """
         name, known = self._take(workflow)
         this_id, args = self._begin(known, inputs, run_id)
+        self._tell_of(this_id)
         self.engine.start(name, *args, run_id=this_id, label=known.spec.name)
         return this_id
 
@@ -182,26 +467,39 @@ class Runtime:
         """`start`; the run goes on on this loop."""
         name, known = await call(self._take, workflow)
         this_id, args = self._begin(known, inputs, run_id)
+        await call(self._tell_of, this_id)
         await self.engine.astart(name, *args, run_id=this_id, label=known.spec.name)
         return this_id
 
     def _begin(
-        self, known: Known, inputs: Mapping[str, object] | None, run_id: str | None
+        self, known: RegisteredWorkflow, inputs: Mapping[str, object] | None, run_id: str | None
     ) -> tuple[str, tuple[object, ...]]:
         given = check_inputs(known.spec.name, known.spec.inputs, {} if inputs is None else inputs)
         this_id = run_id or new_id(known.spec.name)
-        self._shelf.bind(this_id, known)
+        self._workflows.bind(this_id, known)
         return this_id, (this_id, given, known.linked.source)
+
+    def _undo_again(self, name: str, args: tuple[object, ...], known: RegisteredWorkflow) -> None:
+        """Take up the undoing of an older run of that id where it failed; any other run is left to the engine."""
+        run = self.engine.find(str(args[0]))
+        if run is None or run.state not in CAN_RESUME or (run.decision, run.args) != (name, args):
+            return
+        if self.show(run.id).state is RunWord.ROLLBACK_INCOMPLETE:
+            reopen(self.engine, self._workflows, run, ResumeOptions(known.saga or known.linked, accept_changes=True))
 
     def _checked(self, run: RunReport, *, check: bool, wait: bool) -> RunReport:
         if run.is_over:
-            self._shelf.forget(run.id)
+            self._workflows.forget(run.id)
         if check and not run.succeeded and (wait or run.is_over):
-            raise RunNotCompletedError(run, self._place)
+            raise RunNotCompletedError(run, self._options)
         return run
 
     def run_saga(self, saga: Saga, *, run_id: str | None = None, check: bool = True) -> SagaOutcome:
-        """Run a saga to one of its three ends. One that did not complete raises `SagaFailedError`."""
+        """Run a saga to one of its ends. One that did not complete raises `SagaFailedError`.
+
+        With the id of an older run of the saga it goes on with that one, tries the undos again that failed, or returns
+        what became of it.
+        """
         run = self.run(saga, run_id=run_id, check=False)
         return _saga_checked(outcome_of(saga, run), check=check)
 
@@ -210,67 +508,108 @@ class Runtime:
         run = await self.arun(saga, run_id=run_id, check=False)
         return _saga_checked(outcome_of(saga, run), check=check)
 
+    def resume_saga(self, run_id: str, saga: Saga, *, accept_changes: bool = False, check: bool = True) -> SagaOutcome:
+        """`resume` for a saga: go on from where it stopped, or try the undos again that failed."""
+        run = self.resume(run_id, saga, accept_changes=accept_changes, check=False)
+        return _saga_checked(outcome_of(saga, run), check=check)
+
+    async def aresume_saga(
+        self, run_id: str, saga: Saga, *, accept_changes: bool = False, check: bool = True
+    ) -> SagaOutcome:
+        """`resume_saga` in this task."""
+        run = await self.aresume(run_id, saga, accept_changes=accept_changes, check=False)
+        return _saga_checked(outcome_of(saga, run), check=check)
+
+    def cancel_saga(self, run_id: str, saga: Saga) -> SagaOutcome:
+        """`cancel` for a saga: end it and undo what it did, or try the undos again that failed."""
+        return outcome_of(saga, self.cancel(run_id, saga))
+
+    async def acancel_saga(self, run_id: str, saga: Saga) -> SagaOutcome:
+        """`cancel_saga` for a task."""
+        return outcome_of(saga, await self.acancel(run_id, saga))
+
     # ---- looking
 
-    def show(self, run_id: str) -> RunReport:
-        """What became of a run so far."""
-        return self._shelf.tell(self._find(run_id), self.engine.steps(run_id))
+    def show(self, run_id: str, *, talks: bool = False) -> RunReport:
+        """What became of a run so far; `talks=True` with what its agents were told, said and had done."""
+        return self._workflows.build_report(self._find(run_id), self.engine.steps(run_id), talks=talks)
 
-    async def ashow(self, run_id: str) -> RunReport:
+    async def ashow(self, run_id: str, *, talks: bool = False) -> RunReport:
         """`show` for a task."""
-        return await call(self.show, run_id)
+        return await call(lambda: self.show(run_id, talks=talks))
 
     def runs(self, *, limit: int = 20, state: RunWord | str | None = None) -> list[RunReport]:
-        """The newest runs, the newest first; only those in `state`, if it is given, as in `rolled back`."""
+        """The newest runs, the newest first; only those in `state`, if it is given, as in `rolled back`.
+
+        It costs as much as it returns, however many runs there are; only `damaged` ones are looked for among all. One
+        of which something cannot be read any more is `damaged`, and its `error` says what; the others are told.
+        """
+        check_count("limit", limit, least=None)  # so few that there are none is no mistake
         wanted = None if state is None else _word(state)
-        reports = (self._shelf.tell(run, self.engine.steps(run.id)) for run in self._newest())
+        reports = map(self._told, self._newest(wanted, limit))
         return list(itertools.islice((one for one in reports if wanted in (None, one.state)), max(0, limit)))
 
     async def aruns(self, *, limit: int = 20, state: RunWord | str | None = None) -> list[RunReport]:
         """`runs` for a task."""
         return await call(lambda: self.runs(limit=limit, state=state))
 
-    def _newest(self) -> Iterator[RunRecord]:
-        """Every run of a workflow, the newest first, a page at a time."""
+    def _told(self, run: RunRecord) -> RunReport:
+        """The report of a run in a list: what is wrong with one does not hide the others."""
+        try:
+            if run.state is RunState.DAMAGED:
+                self.engine.find(run.id)  # says what is wrong
+            return self._workflows.build_report(run, self.engine.steps(run.id))
+        except StoreBusyError:
+            raise
+        except StoreError as damage:
+            return tell_damaged(run, damage)
+
+    def _newest(self, wanted: RunWord | None, limit: int) -> Iterator[RunRecord]:
+        """Every run of a workflow that may be in the state `wanted`, the newest first, a page at a time."""
         before: tuple[float, str] | None = None
-        while page := self.engine.list(before=before, limit=_PAGE):
+        word = None if wanted is RunWord.DAMAGED else wanted
+        family = None if word is None else FAMILY
+        size = _PAGE if word is None else max(1, min(limit, _PAGE))
+        while page := self.engine.list(family=family, word=word, before=before, limit=size):
             yield from filter(is_workflow, page)
-            before = page[-1].created_at, page[-1].id
+            last = page[-1].created_at, page[-1].id
+            if before is not None and not last < before:
+                return  # an index that is damaged leads round in circles
+            before = last
 
-    def events(self, run_id: str, *, timeout: float | None = None) -> Iterator[RunEvent]:
-        """What happens in a run, from its beginning on, as it happens; ends with the run.
+    def events(self, run_id: str, *, after: int = 0, timeout: float | None = None) -> Iterator[RunEvent]:
+        """What happens in a run, as it happens; ends with the run.
 
-        Each thing is told once and nothing is left out, whoever carries the run out, here or in another process; many
-        at once come together, at most twenty times a second. `timeout` ends it after so many quiet seconds: a run that
-        waits for a person, or that nobody carries out, is quiet for long.
+        Each event has its number, `seq`, which is the same for every reader and never changes. `after` is the number of
+        the last one that is known already: only what came later is read, and told. Nothing is left out, whoever carries
+        the run out, here or in another process; many at once come together, at most twenty times a second. `timeout`
+        ends it after so many quiet seconds: a run that waits for a person, or that nobody carries out, is quiet for
+        long. `timeout=0` reads what there is, and ends.
         """
-        self._find(run_id)
-        bell, news, quiet = Bell(), News(), Quiet(timeout)
-        with self.engine.store.listening(bell, run_topic(run_id)):
+        check_seconds("timeout", timeout)
+        reader, quiet = self._workflows.event_reader(self._find(run_id)), Quiet(timeout)
+        with HistoryFollower(self.store, run_id, after=after) as follower:
             while True:
-                seen = bell.count
-                run = self.show(run_id)
-                new = news.of(run)
-                yield from new
-                if run.is_over or quiet.is_too_long(bool(new)):
+                is_over, page = follower.look()
+                for entry in page:
+                    yield reader.of(entry)
+                if not page and (is_over or quiet.is_too_long(bool(page))):
                     return
-                if bell.wait(seen, LOOK_AGAIN):
+                if not page and follower.wait(quiet.patience()):
                     time.sleep(GATHER)
 
-    async def aevents(self, run_id: str, *, timeout: float | None = None) -> AsyncIterator[RunEvent]:
+    async def aevents(self, run_id: str, *, after: int = 0, timeout: float | None = None) -> AsyncIterator[RunEvent]:
         """`events` for a task."""
-        await call(self._find, run_id)
-        bell, news, quiet = Bell(), News(), Quiet(timeout)
-        with self.engine.store.listening(bell, run_topic(run_id)):
+        check_seconds("timeout", timeout)
+        reader, quiet = self._workflows.event_reader(await call(self._find, run_id)), Quiet(timeout)
+        with HistoryFollower(self.store, run_id, after=after) as follower:
             while True:
-                seen = bell.count
-                run = await self.ashow(run_id)
-                new = news.of(run)
-                for one in new:
-                    yield one
-                if run.is_over or quiet.is_too_long(bool(new)):
+                is_over, page = await call(follower.look)
+                for entry in page:
+                    yield reader.of(entry)
+                if not page and (is_over or quiet.is_too_long(bool(page))):
                     return
-                if await bell.await_ring(seen, LOOK_AGAIN):
+                if not page and await follower.await_ring(quiet.patience()):
                     await asyncio.sleep(GATHER)
 
     def _find(self, run_id: str) -> RunRecord:
@@ -300,9 +639,10 @@ class Runtime:
         `accept_changes=True` goes on with the new one, `as_recorded=True` with the workflow as it was. One that came
         to a limit of its budget needs a larger one: `budget={"tokens": 5000}`, `{"time": "2h"}`.
         """
-        how = Going(workflow, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
-        run = reopen(self.engine, self._shelf, self._find(run_id), how)
-        self._carrier.drive(run.decision, run.args, run_id, run.label or "", wait=wait)
+        how = ResumeOptions(workflow, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
+        with self._telling(run_id):
+            run = reopen(self.engine, self._workflows, self._find(run_id), how)
+            self._run_waiter.drive(run.decision, run.args, run_id, run.label or "", wait=wait)
         return self._checked(self.show(run_id), check=check, wait=wait)
 
     async def aresume(
@@ -317,9 +657,10 @@ class Runtime:
         wait: bool = True,
     ) -> RunReport:
         """`resume` in this task."""
-        how = Going(workflow, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
-        run = await call(lambda: reopen(self.engine, self._shelf, self._find(run_id), how))
-        await self._carrier.adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
+        how = ResumeOptions(workflow, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
+        async with self._atelling(run_id):
+            run = await call(lambda: reopen(self.engine, self._workflows, self._find(run_id), how))
+            await self._run_waiter.adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
         return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
     def attach(self, run_id: str, *, check: bool = True, wait: bool = True) -> RunReport:
@@ -328,22 +669,29 @@ class Runtime:
         The way to go on after `approve`, which may have woken the run up somewhere else.
         """
         if not self._find(run_id).state.is_over:
-            self._ready_here(run_id)
-            self._carrier.await_end(run_id, wait=wait)
+            self.prepare(run_id)
+            self._run_waiter.await_end(run_id, wait=wait)
         return self._checked(self.show(run_id), check=check, wait=wait)
 
     async def aattach(self, run_id: str, *, check: bool = True, wait: bool = True) -> RunReport:
         """`attach` for a task."""
         if not (await call(self._find, run_id)).state.is_over:
-            await call(self._ready_here, run_id)
-            await self._carrier.aawait_end(run_id, wait=wait)
+            await call(self.prepare, run_id)
+            await self._run_waiter.aawait_end(run_id, wait=wait)
         return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
-    def _ready_here(self, run_id: str) -> None:
-        """Make sure that the run can be carried out here, if nobody else does."""
+    def prepare(self, run_id: str) -> None:
+        """Make sure that a run which nobody carries out can be carried out here; raises what is missing for it."""
         run = self._find(run_id)
-        if run.state is RunState.INTERRUPTED or self.engine.store.holder(run_topic(run_id)) is None:
-            self._shelf.ready(run, self.engine.steps(run_id))
+        if not run.state.is_over and not self._workflows.is_held(run_id):
+            self._workflows.ready(run, self.engine.steps(run_id))
+
+    def worker(self) -> Worker:
+        """What carries on the runs of this store that nobody else does, in the background; `troth worker` in Python.
+
+        Call its `look()` again and again: it takes up what is there, and tells what has become of it.
+        """
+        return Worker(self.engine, self.store, self._workflows)
 
     def fork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
@@ -353,48 +701,61 @@ class Runtime:
         The new run has an id of its own, which its steps' keys, questions and `run.id` carry; `forked_from` and each
         step's `done_by` say where it comes from.
         """
-        fork = fork_off(self.engine, self._shelf, self._find(run_id), step, fork_id)
-        self._carrier.drive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
+        fork = fork_off(self.engine, self._workflows, self._find(run_id), step, fork_id)
+        with self._telling(fork.id):
+            self._run_waiter.drive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
         return self._checked(self.show(fork.id), check=check, wait=wait)
 
     async def afork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
     ) -> RunReport:
         """`fork` in this task."""
-        fork = await call(lambda: fork_off(self.engine, self._shelf, self._find(run_id), step, fork_id))
-        await self._carrier.adrive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
+        fork = await call(lambda: fork_off(self.engine, self._workflows, self._find(run_id), step, fork_id))
+        async with self._atelling(fork.id):
+            await self._run_waiter.adrive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
         return self._checked(await self.ashow(fork.id), check=check, wait=wait)
 
     # ---- ending
 
-    def cancel(self, run_id: str, *, wait: bool = True) -> RunReport:
+    def cancel(self, run_id: str, workflow: Runnable | None = None, *, wait: bool = True) -> RunReport:
         """End a run and undo what it did. A run that nobody carries out just now is undone here.
 
-        So is one that stopped at a failure, and could have gone on; any other that is over stays as it is.
+        So is one that stopped at a failure, and could have gone on. Of one whose undoing failed, the undos are tried
+        again that failed. Any other that is over stays as it is.
         """
-        self._open_to_undo(run_id)
-        self.engine.cancel(run_id)
-        if wait and self._can_cancel(run_id):
-            self._carrier.await_end(run_id, wait=True)
+        if self._prepare_cancel(run_id, workflow, wait=wait):
+            self.engine.cancel(run_id)
+        if wait and not self._find(run_id).state.is_over:
+            self._run_waiter.await_end(run_id, wait=True)
         return self.show(run_id)
 
-    async def acancel(self, run_id: str, *, wait: bool = True) -> RunReport:
+    async def acancel(self, run_id: str, workflow: Runnable | None = None, *, wait: bool = True) -> RunReport:
         """`cancel` for a task."""
-        await call(self._open_to_undo, run_id)
-        await self.engine.acancel(run_id)
-        if wait and await call(self._can_cancel, run_id):
-            await self._carrier.aawait_end(run_id, wait=True)
+        if await call(lambda: self._prepare_cancel(run_id, workflow, wait=wait)):
+            await self.engine.acancel(run_id)
+        if wait and not (await call(self._find, run_id)).state.is_over:
+            await self._run_waiter.aawait_end(run_id, wait=True)
         return await self.ashow(run_id)
 
-    def _open_to_undo(self, run_id: str) -> None:
-        run = self._find(run_id)
-        if run.state is RunState.FAILED and self.show(run_id).can_be_undone:
-            reopen(self.engine, self._shelf, run, Going(accept_changes=True, as_recorded=True))
+    def _prepare_cancel(self, run_id: str, workflow: Runnable | None, *, wait: bool) -> bool:
+        """Make sure that what the run did can be undone here, before it is asked for; whether it has to be asked for.
 
-    def _can_cancel(self, run_id: str) -> bool:
+        Whoever does not wait asks only: whoever carries the run out undoes it.
+        """
         run = self._find(run_id)
-        if not run.state.is_over:
-            self._shelf.ready(run, self.engine.steps(run_id), accept_changes=True, as_recorded=True)
+        if run.state in CAN_RESUME:
+            report = self.show(run_id)
+            is_incomplete = report.state is RunWord.ROLLBACK_INCOMPLETE
+            if is_incomplete or report.can_be_undone:
+                how = ResumeOptions(workflow, accept_changes=True, as_recorded=True)
+                reopen(self.engine, self._workflows, run, how)
+            return report.can_be_undone
+        if not run.state.is_over and wait:
+            try:
+                self._workflows.ready(run, self.engine.steps(run_id), workflow, accept_changes=True, as_recorded=True)
+            except MisuseError:
+                if not self._workflows.is_held(run_id):  # otherwise whoever holds it undoes it
+                    raise
         return not run.state.is_over
 
     def approve(
@@ -408,11 +769,24 @@ class Runtime:
     ) -> str:
         """Answer the question a run waits with; `step` says which, where there are several. Returns the step's name.
 
-        Whoever carries the run out goes on with it; if nobody does, `resume` does.
+        Whoever carries the run out goes on with it; if nobody does, `resume` does. An answer that comes after the
+        question's timeout is refused, whether or not anybody has noticed the timeout yet; so is a second answer.
         """
         place = self._question_of(run_id, step)
         answer = {"approved": not deny, "by": by, "note": note}
-        self.engine.signal(run_id, approval_signal(place), answer, key=f"{approval_signal(place)}:{uuid.uuid4().hex}")
+        key = f"{approval_signal(place)}:{uuid.uuid4().hex}"
+        try:
+            self.engine.signal(run_id, approval_signal(place), answer, key=key, awaited=True)
+        except TooLateError as late:
+            raise MisuseError(
+                f"{_too_late(run_id, place, late.deadline, self.store.clock())}\n"
+                f"`troth runs resume {quote(run_id)}{self._options}` goes on with the run."
+            ) from None
+        except NotAwaitedError:
+            raise MisuseError(
+                f"The run {run_id!r} was not answered: the question of {place!r} was answered a moment before.\n"
+                "Nothing was done. The first answer counts."
+            ) from None
         return place
 
     async def aapprove(
@@ -434,34 +808,69 @@ class Runtime:
             return asking[0]
         if step is not None and step in asking:
             return step
-        what = f"the step {step!r} does not wait for an answer" if step else f"{len(asking)} steps wait for an answer"
-        said = f"Steps that do: {', '.join(asking)}." if asking else f"The run is {run.state}."
-        raise MisuseError(f"The run {run_id!r} was not answered: {what}. {said}")
+        late = [one for one in run.steps if one.timed_out and step in (None, one.place)]
+        if late and (step is not None or not asking):
+            why = _too_late(run_id, late[-1].place, late[-1].deadline or 0.0, self.store.clock())
+            raise MisuseError(f"{why} The run is {run.state}.")
+        if not asking:
+            raise MisuseError(f"Run {run_id!r} is {run.state}; there is nothing to approve.")
+        what = f"step {step!r} does not wait for an answer" if step else f"{len(asking)} steps wait for an answer"
+        raise MisuseError(f"Run {run_id!r} was not answered: {what}. Name one of: {', '.join(asking)}.")
 
     def replay(self, run_id: str) -> Replayed:
         """Decide the run anew from its record, performing nothing, and see whether workflow and record agree."""
         run = self._find(run_id)
-        known = self._shelf.known_for(run)
-        return replay(self._shelf.deciding(known, run_id, run.args[1], {}), self.engine.steps(run_id))
+        known = self._workflows.known_for(run)
+        return replay(self._workflows.deciding(known, run_id, run.args[1], {}), self.engine.steps(run_id))
 
     # ---- the end
 
     def settle(self) -> None:
         """Wait for the runs taken over from killed processes, as long as they work and do not wait themselves."""
         for run_id in self._recovered:
-            self._carrier.settle(run_id)
+            self._run_waiter.settle(run_id)
 
     def close(self) -> None:
-        """Interrupt what is being carried out here, and let go of the store. May be called twice."""
-        if self._conversations is not None:
-            self._conversations.close()
-        self.engine.close()
+        """Interrupt what is being carried out here, and let go of the store. May be called twice.
+
+        The engine comes first: an agent that was stopped here, and not by its workflow, has not failed.
+        """
+        try:
+            self._close_post()
+            if self._hypervisor is not None:
+                self._hypervisor.close()
+            self.engine.close()
+            self._event_thread.close()
+        finally:
+            self._let_go()
+
+    def _close_post(self) -> None:
+        if self._default is not None:
+            default_stopped(self._default)
+        with self._opening_post:
+            if self._post is not None:
+                self._post.jobs.close()
+                self._post.outbox.close()
 
     async def aclose(self) -> None:
         """`close` for a task."""
-        if self._conversations is not None:
-            await call(self._conversations.close)
-        await self.engine.aclose()
+        try:
+            await call(self._close_post)
+            if self._hypervisor is not None:
+                await call(self._hypervisor.close)
+            await self.engine.aclose()
+            await call(self._event_thread.close)
+        finally:
+            await call(self._let_go)
+
+    def _let_go(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            conversations = self._conversations
+        if conversations is not None:
+            conversations.close()
+        if self._owns_store:
+            self.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -476,6 +885,40 @@ class Runtime:
         await self.aclose()
 
 
+class _Source:
+    """The events of an engine's runs, for those who are told of them."""
+
+    def __init__(self, engine: Engine, workflows: WorkflowRegistry) -> None:
+        self._engine = engine
+        self._workflows = workflows
+
+    def history(self, run_id: str, *, after: int) -> Sequence[HistoryEntry]:
+        return self._engine.history(run_id, after=after)
+
+    def reader(self, run_id: str) -> EventReader:
+        run = self._engine.find(run_id)
+        if run is None:
+            raise UnknownRunError(f"There is no run {run_id!r} in this store any more.")
+        return self._workflows.event_reader(run)
+
+    def is_over(self, run_id: str) -> bool:
+        run = self._engine.find(run_id)
+        return run is not None and run.state.is_over
+
+    def listen(self, bell: Notifier, run_id: str) -> AbstractContextManager[Notifier]:
+        return self._engine.listening(bell, run_id)
+
+    def callback_failed(self, run_id: str, name: str, error: BaseException) -> None:
+        self._engine.tell_callback_failed(run_id, name, error)
+
+
+def _too_late(run_id: str, place: str, deadline: float, now: float) -> str:
+    return (
+        f"The run {run_id!r} was not answered: the question of {place!r} could be answered until {at(deadline)}, "
+        f"{span(max(0.0, now - deadline))} ago. Silence until then is a no."
+    )
+
+
 def _word(state: RunWord | str) -> RunWord:
     try:
         return RunWord(state)
@@ -484,19 +927,12 @@ def _word(state: RunWord | str) -> RunWord:
         raise MisuseError(f"There is no state {state!r} that a run can be in. {advice}") from None
 
 
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise StoreError(f"The folder {str(folder)!r} of the store cannot be made: {problem.strerror}.") from problem
-
-
-def _named(store: SqliteStore) -> str | None:
-    """The file as the command line has to name it; None where it is the one that is looked into anyway."""
+def _options(store: SqliteStore) -> str:
+    """The file as the command line has to name it; nothing where it is the one that is looked into anyway."""
     if store.path == DEFAULT_STORE.absolute():
-        return None
+        return ""
     here = Path.cwd()
-    return str(store.path.relative_to(here) if store.path.is_relative_to(here) else store.path)
+    return f" --store {quote(str(store.path.relative_to(here) if store.path.is_relative_to(here) else store.path))}"
 
 
 def _saga_checked(outcome: SagaOutcome, *, check: bool) -> SagaOutcome:
@@ -512,12 +948,18 @@ def run_workflow(
     run_id: str | None = None,
     check: bool = True,
     store: str | os.PathLike[str] | SqliteStore = DEFAULT_STORE,
+    on_event: Callback | Sequence[Callback] | None = None,
     **parts: Any,
 ) -> RunReport:
-    """Open a runtime, run one workflow to its end, close it. `parts` go to `Runtime`: functions, tools, agents."""
-    with Runtime(store, **parts) as runtime:
+    """Open a runtime, run one workflow to its end, close it. `parts` go to `Runtime`: functions, tools, agents.
+
+    Like `troth run`, it leaves alone other runs of the workflow whose processes were killed. With `recover=True` it
+    goes on with those, too, and waits for them. `on_event` is told what happens in the run, on the thread
+    `troth-events`; see `Runtime.run`.
+    """
+    with Runtime(store, **{"recover": False, **parts}) as runtime:
         try:
-            return runtime.run(workflow, inputs, run_id=run_id, check=check)
+            return runtime.run(workflow, inputs, run_id=run_id, check=check, on_event=on_event)
         finally:
             runtime.settle()
 
@@ -529,11 +971,12 @@ async def arun_workflow(
     run_id: str | None = None,
     check: bool = True,
     store: str | os.PathLike[str] | SqliteStore = DEFAULT_STORE,
+    on_event: Callback | Sequence[Callback] | None = None,
     **parts: Any,
 ) -> RunReport:
-    """`run_workflow` in this task; never blocks its loop."""
-    async with await call(lambda: Runtime(store, **parts)) as runtime:
+    """`run_workflow` in this task; never blocks its loop, on which an async `on_event` is awaited."""
+    async with await call(lambda: Runtime(store, **{"recover": False, **parts})) as runtime:
         try:
-            return await runtime.arun(workflow, inputs, run_id=run_id, check=check)
+            return await runtime.arun(workflow, inputs, run_id=run_id, check=check, on_event=on_event)
         finally:
             await call(runtime.settle)

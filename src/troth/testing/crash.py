@@ -1,4 +1,4 @@
-"""Knows how to run a program that is killed at a failpoint, once for each of them, without waiting for imports.
+"""Run a program that is killed at a failpoint, once for each of them, without waiting for imports.
 
 One process imports what is to be tried, and forks a child for every trial: a real process, killed by a real signal,
 that starts in milliseconds. The program is a function `program(folder)`, named as `package.module:function`; what it

@@ -329,6 +329,19 @@ def a_waiting_run_outlives_its_engine(ground: Ground, path: str) -> None:
 
 
 @_check("wait")
+def a_signal_after_the_timeout_is_for_the_next_wait(ground: Ground, path: str) -> None:
+    """One in time is received; one that is too late stays for whoever waits for that name next."""
+    with ground.open() as engine:
+        in_time = engine.start(programs.patient, f"{path}-in-time", 60.0, run_id=f"{path}-in-time")
+        engine.signal(in_time.id, "answer", 1)
+        assert in_time.result(30) == 1
+        late = engine.start(programs.patient, path, 0.05, run_id=path)
+        _eventually(lambda: _has_done(path, ["ask", "nobody"]), "the time is up")
+        engine.signal(late.id, "answer", 2)
+        assert late.result(30) == ["too late", 2]
+
+
+@_check("wait")
 def a_sleep_is_a_moment_not_a_duration(ground: Ground, path: str) -> None:
     """The time that nobody was there counts."""
     with ground.open() as engine:

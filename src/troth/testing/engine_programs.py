@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from troth.runtime.engine import (
-    Ask,
+    Command,
     Retry,
     RunCancelledError,
     Sleep,
@@ -21,12 +21,13 @@ from troth.runtime.engine import (
     StepFailedError,
     Together,
     Wait,
+    WaitTimeoutError,
     current_step,
 )
 
 __all__ = ["DECISIONS", "effects"]
 
-Decided = Generator[Ask, Any, object]
+Decided = Generator[Command, Any, object]
 
 
 def effects(path: str | Path) -> list[tuple[str, str]]:
@@ -200,6 +201,16 @@ def approval(path: str) -> Decided:
     return answer
 
 
+def patient(path: str, seconds: float) -> Decided:
+    """Waits for somebody for so long, and then for as long as it takes."""
+    yield Step("ask", note, path, "ask")
+    try:
+        return (yield Wait("answer", timeout=seconds))
+    except WaitTimeoutError:
+        yield Step("nobody", note, path, "nobody")
+    return ["too late", (yield Wait("answer"))]
+
+
 def naps(path: str, seconds: float) -> Decided:
     """Sleeps durably."""
     yield Step("before", note, path, "before")
@@ -252,6 +263,7 @@ DECISIONS = [
     dies,
     waits_for_ever,
     approval,
+    patient,
     naps,
     needs_a_file,
     fans_out,

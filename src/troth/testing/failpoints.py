@@ -1,4 +1,4 @@
-"""Knows how to stop a program exactly at one of the runtime's commits.
+"""Stop a program exactly at one of the runtime's commits.
 
     with failpoints.armed("step.begin.after"):           # raises InjectedFaultError there
         ...

@@ -1,4 +1,4 @@
-"""Knows how to cancel a coroutine's task at one of its suspensions, as asyncio does, at a place of the test's choosing.
+"""Cancel a coroutine's task at one of its suspensions, as asyncio does, at a place of the test's choosing.
 
     for how in HOWS:
         for at in itertools.count(1):

@@ -1,4 +1,4 @@
-"""Knows how to play a language model from a script, so that agents are tried without key or network."""
+"""Play a language model from a script, so that agents are tried without key or network."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,10 +1,12 @@
 """The `openai` SDK against a server on this machine that speaks the protocol."""
 
 import asyncio
+import gc
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import openai
 import pytest
 
 from troth.errors import MisuseError
@@ -50,23 +52,31 @@ CALLS = [
 
 
 class Server:
-    """Plays back one script for every request and keeps what was asked."""
+    """Plays back one script for every request and keeps what was asked; `refusals` come first, one for each."""
 
     def __init__(self):
         self.script: list[str] | tuple[int, dict] = []
+        self.refusals: list[tuple[int, dict]] = []
         self.asked: list[dict] = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"  # so that a connection can be used again
+
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                outer.asked.append({"path": self.path, "key": self.headers["authorization"], **body})
-                status, reply = outer.script if isinstance(outer.script, tuple) else (200, None)
+                about = {"path": self.path, "key": self.headers["authorization"], "from": self.client_address}
+                outer.asked.append({**about, "mine": self.headers["x-mine"], **body})
+                script = outer.refusals.pop(0) if outer.refusals else outer.script
+                status, reply = script if isinstance(script, tuple) else (200, None)
                 self.send_response(status)
                 self.send_header("content-type", "application/json" if reply else "text/event-stream")
+                self.send_header("transfer-encoding", "chunked")
+                if status != 200:
+                    self.send_header("retry-after", "0.0125")
                 self.end_headers()
-                for piece in [json.dumps(reply)] if reply else outer.script:
-                    self.wfile.write(piece.encode())
+                for piece in [*([json.dumps(reply)] if reply else script), ""]:
+                    self.wfile.write(f"{len(piece.encode()):x}\r\n{piece}\r\n".encode())
                     self.wfile.flush()
 
             def log_message(self, *_):
@@ -90,6 +100,7 @@ def running():
 @pytest.fixture
 def server(running):
     running.asked.clear()
+    running.refusals.clear()
     return running
 
 
@@ -157,8 +168,6 @@ def test_tool_calls_are_put_together_from_their_pieces(server, ask):
         pytest.param([TALK[0], chunk(finish="length"), "data: [DONE]\n\n"], None, "limit of its length", id="too long"),
         pytest.param((401, {"error": {"message": "bad key"}}), 401, "Check the API key", id="401"),
         pytest.param((404, {"error": {"message": "no such model"}}), 404, "Check the model's name", id="404"),
-        pytest.param((429, {"error": {"message": "slow down"}}), 429, "patience", id="429"),
-        pytest.param((503, {"error": {"message": "down"}}), 503, "A retry may work", id="503"),
     ],
 )
 def test_no_answer_is_never_half_an_answer(server, ask, script, status, says):
@@ -170,10 +179,112 @@ def test_no_answer_is_never_half_an_answer(server, ask, script, status, says):
     assert len(server.asked) == 1
 
 
+BUSY = (429, {"error": {"message": "slow down"}})
+DOWN = (503, {"error": {"message": "down"}})
+
+
+def test_a_busy_provider_is_asked_again(server, ask, caplog):
+    """After as long as it says itself."""
+    caplog.set_level("INFO", "openai")
+    server.script, server.refusals = TALK, [BUSY, DOWN]
+    assert ask(HELLO).message.text == "Hello"
+    assert len(server.asked) == 3
+    assert [record.getMessage().count("in 0.012500 seconds") for record in caplog.records if "Retrying" in record.msg]
+
+
+@pytest.mark.parametrize(
+    ("script", "says"), [pytest.param(BUSY, "patience", id="429"), pytest.param(DOWN, "A retry may work", id="503")]
+)
+@pytest.mark.parametrize("retries", [0, 1])
+def test_patience_has_an_end(server, ask, script, says, retries):
+    """As many times as it may, and then it is said with the status."""
+    server.script = script
+    with pytest.raises(ModelError, match=says) as caught:
+        ask(HELLO, retries=retries)
+    assert caught.value.status == script[0]
+    assert len(server.asked) == 1 + retries
+
+
+def test_one_async_client_serves_a_loop(server):
+    """Its connections too; another loop has one of its own, and nothing is left open when a loop ends."""
+    server.script = TALK
+    model = OpenAIModel("m", base_url=server.url, api_key="k")
+
+    async def twice():
+        await model.areply(HELLO)
+        await asyncio.gather(model.areply(HELLO), model.areply(HELLO))
+
+    asyncio.run(twice())
+    first = {asked["from"] for asked in server.asked}
+    assert len(server.asked) == 3
+    assert server.asked[0]["from"] in {asked["from"] for asked in server.asked[1:]}
+    asyncio.run(model.areply(HELLO))
+    assert server.asked[3]["from"] not in first
+    assert model._loop_clients._open == {}
+    gc.collect()  # an open connection would be told of here
+
+
+def clients(server, **more):
+    return {"base_url": server.url, "api_key": "mine", "default_headers": {"x-mine": "yes"}, **more}
+
+
+@pytest.mark.parametrize("entry", ["reply", "areply"])
+@pytest.mark.parametrize("color", ["client", "async_client"])
+def test_a_ready_client_is_used(server, entry, color):
+    """In both colors, whichever of the two it has."""
+    server.script = TALK
+
+    async def main():
+        async with openai.AsyncOpenAI(**clients(server)) as client:
+            model = OpenAIModel("m", async_client=client)
+            return model.reply(HELLO) if entry == "reply" else await model.areply(HELLO)
+
+    if color == "async_client":
+        reply = asyncio.run(main())
+    else:
+        with openai.OpenAI(**clients(server)) as client:
+            model = OpenAIModel("m", client=client)
+            reply = model.reply(HELLO) if entry == "reply" else asyncio.run(model.areply(HELLO))
+    assert reply.message.text == "Hello"
+    assert (server.asked[0]["key"], server.asked[0]["mine"]) == ("Bearer mine", "yes")
+
+
+def test_azure(server):
+    """As its own client asks for it."""
+    server.script = TALK
+    endpoint = server.url.removesuffix("/v1")
+    with openai.AzureOpenAI(azure_endpoint=endpoint, api_key="k", api_version="2024-10-21") as client:
+        assert OpenAIModel("m", client=client).reply(HELLO).message.text == "Hello"
+    assert server.asked[0]["path"] == "/openai/deployments/m/chat/completions?api-version=2024-10-21"
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        pytest.param(
+            {"base_url": "http://x", "retries": 3}, "`base_url`, `retries` beside it", id="settings beside it"
+        ),
+        pytest.param({"timeout": 3}, "`timeout` beside it", id="a timeout beside it"),
+    ],
+)
+def test_settings_that_nobody_would_look_at_are_refused(settings, says):
+    """A ready client has its own."""
+    with openai.OpenAI(api_key="k") as client, pytest.raises(MisuseError, match=says):
+        OpenAIModel("m", client=client, **settings)
+
+
+def test_a_client_of_the_other_color_is_refused():
+    """With the name of the right parameter."""
+    with openai.OpenAI(api_key="k") as client, pytest.raises(MisuseError, match=r"Hand it in as `client=`"):
+        OpenAIModel("m", async_client=client)
+    with pytest.raises(MisuseError, match=r"Hand it in as `async_client=`"):
+        OpenAIModel("m", client=openai.AsyncOpenAI(api_key="k"))
+
+
 def test_nobody_there():
     """A refused connection is an error of the world, and is said as one."""
     with pytest.raises(ModelError, match="did not answer"):
-        OpenAIModel("m", base_url="http://127.0.0.1:9/v1", api_key="k").reply(HELLO)
+        OpenAIModel("m", base_url="http://127.0.0.1:9/v1", api_key="k", retries=0).reply(HELLO)
 
 
 def test_without_a_key(monkeypatch):

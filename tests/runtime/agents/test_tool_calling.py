@@ -7,9 +7,8 @@ import pytest
 
 from troth.errors import MisuseError
 from troth.runtime.agents.budget import Budget, BudgetExceeded
-from troth.runtime.agents.model import Message, ModelError, ToolCall, Usage
+from troth.runtime.agents.model import Message, Model, ModelError, ToolCall, Usage
 from troth.runtime.agents.tool_calling import ToolCallingAgent
-from troth.runtime.agents.turn import pending_calls
 from troth.runtime.conversations import Conversations, Status
 from troth.runtime.store import SqliteStore
 from troth.runtime.tools import tool
@@ -294,13 +293,6 @@ def test_calls_of_one_id_are_told_apart(home, at):
     assert roles == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
 
 
-def test_two_calls_of_one_id_need_two_answers():
-    """In one answer of the model, too: what one of them was told does not count for the other."""
-    wish = Message("assistant", "", (call("look"), call("look")))
-    answer = Message("tool", "1", call_id="call-look")
-    assert [len(pending_calls([wish, *[answer] * count])) for count in range(3)] == [2, 1, 0]
-
-
 class Wordy:
     def reply(self, request):
         return "just a text"
@@ -322,10 +314,78 @@ def test_a_model_that_answers_with_something_else(home, run):
         run(conversation)
 
 
+class OnlyReply:
+    """A model for sync code."""
+
+    def __init__(self, *lines):
+        self.script = ScriptedModel(*lines)
+        self.threads = []
+
+    def reply(self, request):
+        self.threads.append(threading.current_thread())
+        return self.script.reply(request)
+
+
+class OnlyAreply:
+    """A model for a loop."""
+
+    def __init__(self, *lines):
+        self.script = ScriptedModel(*lines)
+        self.threads = []
+
+    async def areply(self, request):
+        self.threads.append(threading.current_thread())
+        return await self.script.areply(request)
+
+
+class Derived(OnlyReply, Model):
+    """Derived from the protocol, whose `areply` does nothing."""
+
+
+class Decorated(OnlyAreply):
+    """A plain function that gives a coroutine back."""
+
+    def areply(self, request):
+        return super().areply(request)
+
+
+@pytest.mark.parametrize("kind", [OnlyReply, OnlyAreply, Derived, Decorated])
+def test_a_model_of_one_color_works_in_both(home, run, kind):
+    """Sync code asks an async one on its own thread; a loop asks a sync one in a worker thread, and stays free."""
+    model = kind(call("add", '{"a": 2, "b": 3}'), lambda asked: f"it is {asked.messages[-1].text}")
+    conversation = home.open(ToolCallingAgent(model, [add]))
+    conversation.send("2 + 3?")
+    assert run(conversation).outcome is Status.FINISHED
+    assert conversation.messages()[-1].text == "it is 5"
+    tokens = [event.payload["text"] for event in conversation.events() if event.kind == "tokens"]
+    assert "".join(tokens) == "it is 5"
+
+
+def test_the_loop_is_free_while_a_sync_model_thinks(home):
+    """It waits for what another task of the loop does."""
+    go = threading.Event()
+
+    def think(_):
+        assert go.wait(LIMIT)
+        return "done"
+
+    conversation = home.open(ToolCallingAgent(OnlyReply(think)))
+    conversation.send("go")
+
+    async def main():
+        task = asyncio.create_task(conversation.arun())
+        await asyncio.sleep(0.01)
+        go.set()
+        return await task
+
+    assert asyncio.run(main()).outcome is Status.FINISHED
+
+
 @pytest.mark.parametrize(
     ("model", "says"),
     [
         pytest.param(None, "neither `reply` nor `areply`", id="none at all"),
+        pytest.param(type("Empty", (Model,), {})(), "neither `reply` nor `areply`", id="the protocol alone"),
         pytest.param(AsyncReply(), "`AsyncReply.reply` is `async def`", id="a reply that would never be made"),
     ],
 )

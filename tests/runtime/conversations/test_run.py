@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import signal
 import threading
 
 import pytest
@@ -126,9 +127,9 @@ def test_a_sync_agent_runs_wholly_on_one_thread(home):
     conversation.send("one")
     conversation.run()
     assert set(agent.threads) == set(heard) == {"MainThread"}
+    conversation.send("two")
     heard.clear()
     agent.threads.clear()
-    conversation.send("two")
     asyncio.run(conversation.arun())
     assert set(agent.threads) == set(heard) == {f"troth-run-{conversation.id}"}
 
@@ -145,8 +146,12 @@ def test_an_async_agent_runs_wholly_on_the_loop(home):
     conversation = home.open(
         agent, on_event=[hear, lambda event: heard.append((event.kind, threading.current_thread().name))]
     )
-    conversation.send("one")
-    asyncio.run(conversation.arun())
+
+    async def main():
+        await conversation.asend("one")
+        await conversation.arun()
+
+    asyncio.run(main())
     assert set(agent.threads) == {"MainThread"}
     assert {name for _, name in heard} == {"MainThread"}
     assert [kind for kind, _ in heard][-2:] == ["run.ended", "run.ended"]
@@ -560,6 +565,26 @@ def test_a_callback_cannot_end_the_server(home, agent, color, error):
     assert "callback.failed" in kinds(conversation)
 
 
+@pytest.mark.parametrize("agent", [Echo, AsyncEcho])
+def test_ctrl_c_while_a_callback_works_is_not_swallowed(home, agent):
+    """Nor does it leave the conversation held: whoever pressed it can go on."""
+
+    presses = []
+
+    def pressed(event):
+        if event.kind == "message" and event.payload["role"] == "assistant" and not presses:
+            presses.append(event)
+            signal.raise_signal(signal.SIGINT)
+
+    conversation = home.open(agent(), on_event=[pressed])
+    conversation.send("hello")
+    with pytest.raises(KeyboardInterrupt):
+        conversation.run()
+    conversation.stop_listening()
+    conversation.send("again")
+    assert conversation.run().outcome is Status.FINISHED
+
+
 def test_a_raising_callback_loses_nothing(home):
     """It is reported in the log; the others hear every event in order."""
     heard = []
@@ -679,4 +704,4 @@ def test_a_step_may_use_its_own_conversation_from_everywhere(home):
 
     conversation = home.open(Busy())
     assert conversation.run().outcome is Status.PAUSED
-    assert [message.text for message in conversation.messages()] == ["from the step", "from a tool", "from a loop"]
+    assert [message.text for message in conversation.messages()] == ["from a tool", "from a loop", "from the step"]

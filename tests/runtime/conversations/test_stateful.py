@@ -1,15 +1,21 @@
-"""Any order of sending, running, pausing, failing and reopening, against a small model of what must be true."""
+"""Any order of sending, running, starting, stopping, failing and reopening, through two handles of one conversation."""
 
 import asyncio
 import tempfile
+import threading
+import time
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from troth.runtime.agents import Agent
-from troth.runtime.conversations import Conversations, Status
+from troth.runtime.conversations import AlreadyRunning, Conversations, Status, Stopping
+
+LIMIT = 20  # seconds after which a test that hangs is given up
+HANDLE = st.sampled_from([0, 1])
 
 
 class Answering(Agent):
@@ -17,8 +23,23 @@ class Answering(Agent):
 
     def __init__(self):
         self.fail = False
+        self.hold = False
+        self.began = threading.Event()
+
+    def wait(self, conversation):
+        """Whether it waited to be interrupted."""
+        if not self.hold:
+            return False
+        self.began.set()
+        deadline = time.monotonic() + LIMIT
+        while not conversation.is_interrupted:
+            assert time.monotonic() < deadline, "nobody stopped it"
+            time.sleep(0.001)
+        return True
 
     def step(self, conversation):
+        if self.wait(conversation):
+            return True
         if self.fail:
             self.fail = False
             raise ConnectionError("down")
@@ -32,6 +53,10 @@ class Answering(Agent):
 
 class AsyncAnswering(Answering):
     async def astep(self, conversation):
+        if self.hold:
+            self.began.set()
+            async with asyncio.timeout(LIMIT):
+                await asyncio.Event().wait()
         await asyncio.sleep(0)
         return Answering.step(self, conversation)
 
@@ -45,21 +70,60 @@ class Talk(RuleBasedStateMachine):
         self.path = Path(self.folder.name) / "talk.db"
         self.home = Conversations(self.path)
         self.agent = color()
-        self.talk = self.home.open(self.agent, "t")
+        self.open()
         self.sent: list[str] = []
         self.all_answered = True
 
-    @rule(text=st.text(max_size=5))
-    def send(self, text):
-        self.talk.send(text)
+    def open(self):
+        self.heard: list[int] = []
+        self.talk = self.home.open(self.agent, "t", on_event=[lambda event: self.heard.append(event.seq)])
+        self.heard_after = self.talk.look().cursor
+        self.handles = [self.talk, self.home.open(self.agent, "t")]
+
+    @rule(text=st.text(max_size=5), handle=HANDLE)
+    def send(self, text, handle):
+        self.handles[handle].send(text)
         self.sent.append(text)
         self.all_answered = False
 
-    @rule(entry=st.sampled_from(["run", "arun"]))
-    def run_it(self, entry):
-        end = self.talk.run() if entry == "run" else asyncio.run(self.talk.arun())
+    @rule(entry=st.sampled_from(["run", "arun"]), handle=HANDLE)
+    def run_it(self, entry, handle):
+        talk = self.handles[handle]
+        end = talk.run() if entry == "run" else asyncio.run(talk.arun())
         assert end.outcome is Status.FINISHED
         self.all_answered = True
+
+    @rule(handle=HANDLE)
+    def start_it(self, handle):
+        assert self.end_after(self.handles[handle].start()) == "finished"
+        self.all_answered = True
+
+    @rule(starts=HANDLE, stops=HANDLE, meanwhile=st.sampled_from(["nothing", "send", "run again"]))
+    def start_and_stop(self, starts, stops, meanwhile):
+        self.agent.began.clear()
+        self.agent.hold = True
+        number = self.handles[starts].start()
+        assert self.agent.began.wait(LIMIT)
+        assert self.handles[stops].status is Status.RUNNING
+        if meanwhile == "send":
+            self.send("meanwhile", stops)
+        elif meanwhile == "run again":
+            with pytest.raises(AlreadyRunning):
+                self.handles[stops].run()
+        assert self.handles[stops].interrupt() is Stopping.WILL_STOP
+        assert self.end_after(number) == "interrupted"
+        self.agent.hold = False
+
+    def end_after(self, number):
+        """How the run ended that began with entry `number`; nothing of it goes on any more."""
+        for event in self.talk.subscribe(after=number, timeout=LIMIT):
+            if event.kind == "run.ended":
+                deadline = time.monotonic() + LIMIT
+                while self.home._running:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.001)
+                return event.payload["outcome"]
+        raise AssertionError("the run did not end")
 
     @rule()
     def run_and_fail(self):
@@ -75,7 +139,15 @@ class Talk(RuleBasedStateMachine):
     def reopen(self):
         self.home.close()
         self.home = Conversations(self.path)
-        self.talk = self.home.open(self.agent, "t")
+        self.open()
+
+    @invariant()
+    def callbacks_hear_every_entry_once(self):
+        deadline = time.monotonic() + LIMIT
+        expected = list(range(self.heard_after + 1, self.talk.look().cursor + 1))
+        while len(self.heard) < len(expected) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert self.heard == expected
 
     @invariant()
     def the_log_is_whole(self):

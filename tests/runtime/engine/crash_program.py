@@ -144,6 +144,7 @@ def program(folder):
         if engine.find("fork") is None:
             engine.fork("main", "last", fork_id="fork")
         results["fork"] = engine.result("fork", 20)
+        engine.tell_callback_failed("fork", "a callback", ValueError("told"))
         engine._ownership._last_beat = 0.0
         engine._ownership.beat()
     return results

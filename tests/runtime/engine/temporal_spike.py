@@ -20,26 +20,26 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from troth import bridge
 from troth.errors import MisuseError
-from troth.runtime.engine import lost
-from troth.runtime.engine.acts import Commit, Fan, Invoke, Pause
-from troth.runtime.engine.calling import acall
 from troth.runtime.engine.cancellation import Cancellation
-from troth.runtime.engine.conduct import conduct
-from troth.runtime.engine.current import CurrentStep
+from troth.runtime.engine.current_step import CurrentStep
 from troth.runtime.engine.decisions import Decisions
 from troth.runtime.engine.failure import describe
-from troth.runtime.engine.outcome import Outcome
-from troth.runtime.engine.strand import RunInProgress
-from troth.runtime.engine.verdict import failure_of
-from troth.runtime.engine.workers import Workers
+from troth.runtime.engine.interpreter.branch import RunInProgress
+from troth.runtime.engine.interpreter.effects import Commit, Fan, Invoke, Pause
+from troth.runtime.engine.interpreter.interpreter import interpret
+from troth.runtime.engine.invoke import lost_coroutines
+from troth.runtime.engine.invoke.invocation import acall
+from troth.runtime.engine.invoke.outcome import Outcome
+from troth.runtime.engine.invoke.worker_pool import WorkerPool
+from troth.runtime.engine.result import failure_of
 from troth.runtime.store import Attempt, RunRecord, RunState, StepRecord, StepState
-from troth.runtime.store.payload import keep, read
+from troth.runtime.store.json_codec import keep, read
 from troth.runtime.store.records import Place
 from troth.testing.engine_programs import DECISIONS
 
 QUEUE = "troth"
 DECIDING = Decisions(DECISIONS)
-WORKERS = Workers()
+WORKERS = WorkerPool()
 ASKED: dict[tuple[str, str], tuple[Any, CurrentStep]] = {}
 """What the activity is to call, filled by the workflow in this process. A full adapter gives every worker a queue of its
 own for this, and lets an activity that comes to the wrong one fail at once; here there is one worker at a time."""
@@ -57,7 +57,7 @@ class Journal:
         return self.is_cancelled
 
     def begin_held_step(self, place: Place, resource: str, token: str, begun: Any) -> bool:
-        name, key, args, color, code, now = begun
+        name, key, args, color, code, now, _ = begun
         self.begin_step(place, kind="step", name=name, key=key, args=args, color=color, code=code, now=now)
         return self.is_cancelled
 
@@ -72,7 +72,7 @@ class Journal:
     def add_attempt(self, place: Place, **attempt: Any) -> None:
         self.steps[str(place)]["attempts"].append(attempt)
 
-    def begin_attempt(self, place: Place, attempt: int, now: float) -> None:
+    def begin_attempt(self, place: Place, attempt: int, now: float, **_: Any) -> None:
         self.steps[str(place)].update(attempt=attempt, started_at=now)
 
     def finish_run(self, run_id: str, state: str, now: float, **ending: Any) -> None:
@@ -135,7 +135,7 @@ class TrothWorkflow:
             chance=workflow.random(),
             name_of=DECIDING.name_of,
         )
-        await self.drive(conduct(run, DECIDING.begin(decision, args)), run)
+        await self.drive(interpret(run, DECIDING.begin(decision, args)), run)
         return {**self.journal.ending, "steps": list(self.journal.steps.values())}
 
     @workflow.query
@@ -186,7 +186,7 @@ class TrothWorkflow:
                 await workflow.wait_condition(lambda: run.bell.count != act.seen, timeout=timeout)
             return None
         assert isinstance(act, Fan)
-        return list(await asyncio.gather(*(self.drive(strand, run) for strand in act.strands)))
+        return list(await asyncio.gather(*(self.drive(strand, run) for strand in act.branches)))
 
 
 class Handle:
@@ -205,7 +205,7 @@ class TemporalEngine:
         self.address = address
 
     def __enter__(self) -> Self:
-        lost.start_watching()
+        lost_coroutines.start_watching()
         self.client, self.worker = self.portal.run(self._connect)
         return self
 
@@ -227,7 +227,7 @@ class TemporalEngine:
     def __exit__(self, *_: object) -> None:
         self.portal.run(self.worker.shutdown)
         self.portal.close()
-        lost.stop_watching()
+        lost_coroutines.stop_watching()
 
     async def _start(self, decision: Any, args: tuple[object, ...], run_id: str) -> None:
         with contextlib.suppress(WorkflowAlreadyStartedError):

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from troth.runtime.engine import points
-from troth.runtime.engine.calling import STEP_EFFECT
+from troth.runtime.engine import commit_points
+from troth.runtime.engine.invoke.invocation import STEP_EFFECT
 from troth.runtime.store import RunState, SqliteStore, StepState
 from troth.runtime.store.sqlite import STORE_MIGRATE
 from troth.testing.crash import CrashLab
 
 HERE = Path(__file__).parent
 SEVERAL = {"step.begin": range(2, 8), "step.effect": range(2, 6), "run.finish": range(2, 4), "branch.end": range(2, 3)}
-POINTS = [STORE_MIGRATE, *(getattr(points, name) for name in points.__all__), STEP_EFFECT]
+POINTS = [STORE_MIGRATE, *(getattr(commit_points, name) for name in commit_points.__all__), STEP_EFFECT]
 PLACES = [(name, nth) for point in POINTS for name in point.failpoints for nth in (1, *SEVERAL.get(point.name, ()))]
 
 

@@ -140,7 +140,7 @@ def test_two_decisions_of_one_name_are_refused(engine):
         pytest.param(lambda: Wait(None), MisuseError, "A signal has a text for a name", id="no signal"),
         pytest.param(lambda: Wait("s", math.nan), MisuseError, "Give seconds, or None", id="a wait of NaN"),
         pytest.param(lambda: Together(limit=0), MisuseError, "never begin", id="no branch at a time"),
-        pytest.param(lambda: Retry(0), MisuseError, "at least 1", id="no attempt"),
+        pytest.param(lambda: Retry(0), MisuseError, "1 or more", id="no attempt"),
         pytest.param(lambda: Retry(3, jitter=2), MisuseError, "between 0 and 1", id="too much jitter"),
         pytest.param(lambda: "charge", MisuseError, "cannot perform", id="not an ask"),
         pytest.param(generator, MisuseError, "`yield from` it", id="a generator, yielded"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from troth.runtime.engine.asks import Step
+from troth.runtime.engine.commands import Step
 from troth.runtime.engine.errors import RunCancelledError, StepFailedError
 
 

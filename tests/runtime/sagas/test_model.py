@@ -101,7 +101,7 @@ class SagaMachine(RuleBasedStateMachine):
             assert self.effects == set(self.names)
             assert self.outcome.done == tuple(self.names)
             assert not self.outcome.undone
-        elif self.outcome.state is SagaState.ROLLED_BACK:
+        elif self.outcome.state is not SagaState.ROLLBACK_INCOMPLETE:
             assert not left, "rolled back, and an effect is still there"
             assert not self.outcome.not_undone
         else:

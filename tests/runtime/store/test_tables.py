@@ -8,7 +8,9 @@ import time
 
 import pytest
 
+from troth.errors import MisuseError
 from troth.runtime.store import Follower, RunState, commit_point
+from troth.runtime.store.identity import new_owner, retire
 from troth.runtime.store.records import Place, StepState
 
 POINT = commit_point("test.commit", "whatever a test writes")
@@ -118,6 +120,39 @@ def test_runs_are_listed_newest_first_in_pages(store):
     assert seen == [f"r{number:02}" for number in reversed(range(30))]
 
 
+def test_runs_of_a_family_are_found_by_their_word(store):
+    """What their decision said of their end, else their state; newest first, from a place on."""
+
+    def work(tx):
+        for number in range(40):
+            family = "flow:" if number % 2 else ""
+            tx.add_run(f"r{number:02}", f"{family}d", "[]", float(number))
+            ending = "undone" if number % 4 == 1 else None
+            if number < 30:
+                tx.finish_run(f"r{number:02}", RunState.FAILED, 100.0, error="{}", ending=ending)
+            elif number < 34:
+                tx.set_run_state(f"r{number:02}", RunState.WAITING, 100.0)
+
+    store.commit(POINT, work)
+
+    def found(word, **more):
+        return [run.id for run in store.runs(family="flow:", word=word, **more)]
+
+    assert found("undone", limit=2) == ["r29", "r25"]
+    assert found("undone", limit=2, before=(25.0, "r25")) == ["r21", "r17"]
+    assert found("failed", limit=2) == ["r27", "r23"]
+    assert found("waiting") == ["r33", "r31"]
+    assert found("interrupted") == ["r39", "r37", "r35"]
+    assert found("running") == []
+    owner = new_owner(time.time())
+    store.commit(POINT, lambda tx: (tx.enroll(owner), tx.claim("run:r37", owner.id, "token", time.time())))
+    assert found("running") == ["r37"]
+    assert found("interrupted") == ["r39", "r35"]
+    retire(owner)
+    with pytest.raises(MisuseError, match="family"):
+        store.runs(word="failed")
+
+
 def test_steps_are_listed_in_the_order_of_the_decision(store):
     """Branches stand after the step that opened them, also beyond the ninth."""
     places = [("", 1), ("", 2), ("2.0/", 1), ("2.0/", 10), ("2.0/10.1/", 1), ("2.11/", 1), ("", 3), ("", 12)]
@@ -125,7 +160,7 @@ def test_steps_are_listed_in_the_order_of_the_decision(store):
     def work(tx):
         for branch, seq in reversed(places):
             tx.begin_step(Place("r", branch, seq), kind="step", name="n", key="k", args="[]", now=time.time())
-        tx.settle_step(Place("r", "", 1), StepState.DONE, 1.0, result="1")
+        tx.settle_step(Place("r", "", 1), StepState.DONE, 1.0, kind="step", name="n", result="1")
         return tx.copy_steps("r", "fork", 3)
 
     assert store.commit(POINT, work) == 6
@@ -137,16 +172,19 @@ def test_questions_use_indexes(store):
     """No question that is asked often walks a whole table."""
     questions = {
         "SELECT * FROM runs WHERE id = 'x'": "runs",
-        "SELECT * FROM steps WHERE run_id = 'x'": "steps",
-        "UPDATE steps SET state = 'x' WHERE run_id = 'x' AND branch = '' AND seq = 1": "steps",
+        "SELECT * FROM history WHERE run_id = 'x' ORDER BY seq, sub": "history",
+        "SELECT * FROM history WHERE run_id = 'x' AND seq > 1 AND sub = 0 ORDER BY seq LIMIT 9": "history",
+        "SELECT * FROM history WHERE run_id = 'x' AND kind = 'wait' AND name = 'y' ORDER BY seq, sub": "history",
+        "SELECT max(seq) FROM history WHERE run_id = 'x'": "history",
         "SELECT max(seq) FROM events WHERE stream = 'x'": "events",
         "SELECT * FROM events WHERE stream = 'x' AND seq > 1 ORDER BY seq LIMIT 9": "events",
         "SELECT * FROM signals WHERE run_id = 'x' AND name = 'y' AND taken_by IS NULL ORDER BY id LIMIT 1": "signals",
         "SELECT * FROM runs WHERE 1 AND state IN ('x') ORDER BY created_at DESC, id DESC LIMIT 9": "runs",
         "SELECT * FROM runs WHERE 1 AND decision = 'x' ORDER BY created_at DESC, id DESC LIMIT 9": "runs",
         "SELECT * FROM runs WHERE 1 AND label = 'x' ORDER BY created_at DESC, id DESC LIMIT 9": "runs",
-        "SELECT * FROM attempts WHERE run_id = 'x' ORDER BY rowid": "attempts",
         "DELETE FROM leases WHERE owner = 'x'": "leases",
+        "SELECT * FROM runs WHERE instr(decision, ':') > 0 AND substr(decision, 1, instr(decision, ':')) = 'x:' "
+        "AND coalesce(ending, state) = 'y' ORDER BY created_at DESC, id DESC LIMIT 9": "runs",
     }
     with store._readers.lend() as connection:
         for question, table in questions.items():
@@ -155,3 +193,4 @@ def test_questions_use_indexes(store):
                 question,
                 plan,
             )
+            assert "USE TEMP B-TREE FOR ORDER BY" not in plan, question

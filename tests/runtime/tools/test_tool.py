@@ -133,7 +133,9 @@ async def stream(x: int):
         pytest.param(lambda: 1, {}, "cannot be the name of a tool", id="no usable name"),
         pytest.param(len, {"name": "with space"}, "cannot be the name of a tool", id="bad name"),
         pytest.param(search.function, {"timeout": 0}, "no time at all", id="timeout of nothing"),
-        pytest.param(search.function, {"timeout": float("nan")}, "no time at all", id="timeout that is no number"),
+        pytest.param(
+            search.function, {"timeout": float("nan")}, "Give a number of seconds", id="timeout that is no number"
+        ),
         pytest.param(stream, {}, "is a generator function", id="async generator"),
         pytest.param(numbers, {}, "is a generator function", id="generator"),
         pytest.param(functools.partial(numbers), {"name": "m"}, "is a generator function", id="partial of a generator"),

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from troth.runtime import Runtime, Workflow, step
-from troth.runtime.workflows.again import CannotGoOnError
-from troth.runtime.workflows.report import RunWord, StepWord
+from troth.runtime.workflows.execute.resume_points import CannotGoOnError
+from troth.runtime.workflows.record.report import RunWord, StepWord
 
 
 class World:

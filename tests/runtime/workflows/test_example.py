@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from troth.runtime import Runtime
-from troth.runtime.workflows.report import RunWord
+from troth.runtime.workflows.record.report import RunWord
 
 ORDER = Path(__file__).resolve().parents[3] / "examples/workflow/order.yaml"
 

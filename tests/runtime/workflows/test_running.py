@@ -20,8 +20,8 @@ from troth.runtime import (
 )
 from troth.runtime.agents import Agent
 from troth.runtime.tools import tool
-from troth.runtime.workflows.failures import WrongInputsError
-from troth.runtime.workflows.report import RunWord, StepWord
+from troth.runtime.workflows.execute.failures import WrongInputsError
+from troth.runtime.workflows.record.report import RunWord, StepWord
 
 
 @pytest.fixture
@@ -429,7 +429,7 @@ def test_undo_runs_in_reverse_with_inputs_and_results(runtime, world):
     run = runtime.run(flow, check=False)
     assert world.did[4:] == [
         ("undo c", {"was": 2, "and_a": "a"}),
-        ("undo a", {"x": 1, "result": {"name": "a", "x": 1}}),
+        ("undo a", {"x": 1}),  # its `**arguments` is no parameter named `result`
     ]
     assert run.undone == ("c", "a")
     assert run.step("a").state is StepWord.UNDONE
@@ -583,7 +583,7 @@ def test_workflows_made_for_one_request_each(runtime, color):
         with ThreadPoolExecutor(8) as pool:
             runs = list(pool.map(lambda number: runtime.run(made(number)), range(40)))
     assert [(run.step("a").output, run.step("b").output) for run in runs] == [(n, n) for n in range(40)]
-    assert not runtime._shelf._accepted, "what was kept for a run is let go with it"
+    assert not runtime._workflows._accepted, "what was kept for a run is let go with it"
 
 
 # ---- starting
@@ -664,7 +664,7 @@ def test_the_shortest_program(tmp_path, monkeypatch, capsys):
 
 def test_the_record_is_plain_json(runtime, world):
     """All of it, for every kind of end."""
-    from troth.runtime.workflows.asjson import as_json
+    from troth.runtime.workflows.record.report_json import as_json
 
     world.fails = {"b": 1}
     flow = Workflow("w", step("a", function=world.act("a"), undo=world.undo("a")), step("b", function=world.act("b")))

@@ -1,8 +1,10 @@
-"""Knows what an agent is: something that takes a step in a conversation, in one color or the other."""
+"""What an agent is: something that takes a step in a conversation, in one color or the other."""
 
+import inspect
 from typing import Any
 
 from troth.bridge import call
+from troth.runtime.agents.step_thread import STEP_THREAD
 
 __all__ = ["Agent"]
 
@@ -22,8 +24,13 @@ class Agent:
         raise NotImplementedError(f"{type(self).__qualname__} has no `step` of its own; it is driven through `astep`")
 
     async def astep(self, conversation: Any) -> Any:
-        """Take one step by running `step` in a worker thread, which owns the conversation meanwhile.
+        """Take one step by running `step` in a worker thread: in a run, on one thread together with its callbacks.
 
-        An override that forwards here (for tracing, say) changes nothing about what runs where.
+        An override that forwards here (for tracing, say) changes nothing about what runs where. Cancelled, it waits for
+        the step to return: a thread cannot be stopped.
         """
-        return await call(self.step, conversation)
+        thread = STEP_THREAD.get()
+        if thread is None:
+            return await call(self.step, conversation)
+        result = await thread.run(self.step, conversation)
+        return await result if inspect.isawaitable(result) else result

@@ -1,4 +1,4 @@
-"""Knows how much an agent may use, and refuses the next turn when it is used up."""
+"""How much an agent may use, and refuses the next turn when it is used up."""
 
 import time
 from dataclasses import dataclass, field, fields

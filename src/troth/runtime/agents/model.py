@@ -1,4 +1,4 @@
-"""Knows what an agent and a language model say to each other, whoever makes the model."""
+"""What an agent and a language model say to each other, whoever makes the model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,17 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from troth.errors import RunError
 from troth.runtime.tools import Tool
 
-__all__ = ["Message", "Model", "ModelError", "Reply", "Request", "ToolCall", "Usage"]
+__all__ = [
+    "AsyncModel",
+    "Message",
+    "Model",
+    "ModelError",
+    "Reply",
+    "Request",
+    "SyncModel",
+    "ToolCall",
+    "Usage",
+]
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -86,13 +96,23 @@ class Reply:
 
 
 @runtime_checkable
-class Model(Protocol):
-    """A language model, in both colors with one meaning. Either may raise `ModelError`; neither retries by itself."""
+class SyncModel(Protocol):
+    """A language model for sync code. Raises `ModelError` where there is no whole answer."""
 
     def reply(self, request: Request) -> Reply:
         """Answer, on the caller's thread."""
         ...
 
+
+@runtime_checkable
+class AsyncModel(Protocol):
+    """A language model for a loop. Raises `ModelError` where there is no whole answer."""
+
     async def areply(self, request: Request) -> Reply:
         """Answer, without blocking the loop; cancelling it ends the request."""
         ...
+
+
+@runtime_checkable
+class Model(SyncModel, AsyncModel, Protocol):
+    """A language model in both colors, with one meaning."""

@@ -1,15 +1,18 @@
-"""Knows how to talk to OpenAI's Chat Completions and to everything that speaks the same protocol.
+"""Talk to OpenAI's Chat Completions and to everything that speaks the same protocol.
 
 The `openai` package is an extra, imported when a model is made. What is sent and how an answer is put together is
 decided once, in `_asked` and `_Answer`; the two colors differ in the client they use and in one `await`.
 """
 
+import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from troth.bridge import call
+from troth.bridge import run as bridge_run
 from troth.errors import MisuseError
 from troth.runtime.agents.model import Message, ModelError, Reply, Request, ToolCall, Usage
 
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     import openai
 
 __all__ = ["OpenAIModel", "Price"]
+
+_TIMEOUT = 120.0  # seconds
+_RETRIES = 2  # as the SDK itself has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +40,13 @@ class Price:
 class OpenAIModel:
     """A model behind an OpenAI-compatible URL.
 
-    `base_url` and `api_key` default to the environment (`OPENAI_BASE_URL`, `OPENAI_API_KEY`), `options` go into every
-    request (`temperature`, `max_completion_tokens` …). The SDK's own retries are switched off: a retried request may
-    run twice, so that is for the engine to decide, and to record.
+    `base_url` and `api_key` default to the environment (`OPENAI_BASE_URL`, `OPENAI_API_KEY`), `timeout` to 120 seconds.
+    A request that is answered with 429 or 5xx, or not at all, is made again up to `retries` times, after as long as
+    `Retry-After` says; an answer that breaks off is not. `options` go into every request (`temperature`,
+    `max_completion_tokens` …).
+
+    For Azure, a proxy or settings of your own hand in a ready `client`, an `async_client`, or both. They bring their
+    own URL, key, timeout and retries. Where only one is given, the other color uses it through the bridge.
     """
 
     def __init__(
@@ -45,9 +55,12 @@ class OpenAIModel:
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        timeout: float = 120.0,
+        timeout: float | None = None,
+        retries: int | None = None,
         price: Price | None = None,
         options: Mapping[str, Any] | None = None,
+        client: "openai.OpenAI | None" = None,
+        async_client: "openai.AsyncOpenAI | None" = None,
     ) -> None:
         try:
             import openai
@@ -56,31 +69,63 @@ class OpenAIModel:
                 f"`OpenAIModel({name!r})` needs the package `openai`, which is not installed.\n"
                 "No request was made.\nInstall it with `pip install 'troth[openai]'`."
             ) from missing
+        self.name = name
+        self.price = price
+        self._openai = openai
+        self._options = dict(options or {})
+        self._given_client = client
+        self._given_async_client = async_client
+        self._loop_clients = _LoopClients(self._make_async_client)
+        settings = {"base_url": base_url, "api_key": api_key, "timeout": timeout, "retries": retries}
+        if client is not None or async_client is not None:
+            self._check_clients(settings)
+            return
         key = api_key or os.environ.get("OPENAI_API_KEY")
         if not key:
             raise MisuseError(
                 f"`OpenAIModel({name!r})` has no API key: neither `api_key=` nor `OPENAI_API_KEY` is given.\n"
                 "No request was made.\n"
-                "Set one of them (a local server mostly takes any text), or use `troth.testing.ScriptedModel`, which "
-                "needs neither key nor network."
+                "Set one of them (a local server mostly takes any text), or use "
+                "`troth.testing.scripted.ScriptedModel`, which needs neither key nor network."
             )
-        self.name = name
-        self.price = price
-        self._openai = openai
-        self._options = dict(options or {})
         self._client_options: dict[str, Any] = {
             "api_key": key,
             "base_url": base_url,
-            "timeout": timeout,
-            "max_retries": 0,
+            "timeout": _TIMEOUT if timeout is None else timeout,
+            "max_retries": _RETRIES if retries is None else retries,
         }
+
+    def _check_clients(self, settings: Mapping[str, object]) -> None:
+        """Refuse settings that nobody would look at, and clients of the wrong color."""
+        unused = [f"`{name}`" for name, value in settings.items() if value is not None]
+        if unused:
+            raise MisuseError(
+                f"`OpenAIModel({self.name!r})` is given a ready client, and {', '.join(unused)} beside it.\n"
+                "The client has its own, so nothing would come of these. The model was not made.\n"
+                "Set them where the client is made."
+            )
+        wrong = (
+            ("client", self._given_client, self._openai.AsyncOpenAI, "async_client"),
+            ("async_client", self._given_async_client, self._openai.OpenAI, "client"),
+        )
+        for name, client, other_color, other_name in wrong:
+            if isinstance(client, other_color):
+                raise MisuseError(
+                    f"`OpenAIModel({self.name!r}, {name}=…)` is given a client of the other color, "
+                    f"`{type(client).__name__}`.\nThe model was not made.\nHand it in as `{other_name}=`."
+                )
 
     @cached_property
     def _client(self) -> "openai.OpenAI":
-        return self._openai.OpenAI(**self._client_options)
+        return self._given_client or self._openai.OpenAI(**self._client_options)
+
+    def _make_async_client(self) -> "openai.AsyncOpenAI":
+        return self._openai.AsyncOpenAI(**self._client_options)
 
     def reply(self, request: Request) -> Reply:
         """Answer, on the caller's thread."""
+        if self._given_client is None and self._given_async_client is not None:
+            return bridge_run(self.areply, request)
         answer = _Answer(self.name, self.price)
         try:
             with self._client.chat.completions.create(**self._asked(request)) as chunks:
@@ -91,13 +136,13 @@ class OpenAIModel:
         return answer.reply()
 
     async def areply(self, request: Request) -> Reply:
-        """Answer, without blocking the loop. A client lives as long as its request: it belongs to that loop."""
+        """Answer, without blocking the loop. All requests of one loop share a client, which ends with that loop."""
+        if self._given_async_client is None and self._given_client is not None:
+            return await call(self.reply, request)
+        client = self._given_async_client or await self._loop_clients.here()
         answer = _Answer(self.name, self.price)
         try:
-            async with (
-                self._openai.AsyncOpenAI(**self._client_options) as client,
-                await client.chat.completions.create(**self._asked(request)) as chunks,
-            ):
+            async with await client.chat.completions.create(**self._asked(request)) as chunks:
                 async for chunk in chunks:
                     answer.take(chunk, request)
         except self._openai.OpenAIError as problem:
@@ -136,6 +181,36 @@ class OpenAIModel:
         return ModelError(
             f"The model {self.name!r} did not answer: {problem}\nNo answer was recorded.\n{advice}", status=status
         )
+
+
+class _LoopClients:
+    """One async client for each loop, because its connections belong to the loop they were opened on.
+
+    Each is held by an async generator, which its loop closes when it is shut down, and the client with it.
+    """
+
+    def __init__(self, make: "Callable[[], openai.AsyncOpenAI]") -> None:
+        self._make = make
+        self._open: dict[asyncio.AbstractEventLoop, tuple[openai.AsyncOpenAI, AsyncGenerator[None, None]]] = {}
+
+    async def here(self) -> "openai.AsyncOpenAI":
+        """The client of this loop."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._open:
+            for other in [other for other in list(self._open) if other.is_closed()]:
+                self._open.pop(other, None)  # it was closed without being shut down
+            client = self._make()
+            life = self._live(loop, client)
+            self._open[loop] = client, life
+            await anext(life)
+        return self._open[loop][0]
+
+    async def _live(self, loop: asyncio.AbstractEventLoop, client: "openai.AsyncOpenAI") -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            self._open.pop(loop, None)
+            await client.close()
 
 
 def _message(message: Message) -> dict[str, Any]:

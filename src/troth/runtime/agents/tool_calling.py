@@ -1,18 +1,19 @@
-"""Knows how to be an agent that asks a model and calls tools, until the model has nothing left to ask for."""
+"""Be an agent that asks a model and calls tools, until the model has nothing left to ask for."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from troth.bridge import color_of
-from troth.color import Color
+from troth import bridge
 from troth.errors import MisuseError
 from troth.runtime.agents.agent import Agent
-from troth.runtime.agents.budget import Budget, Spent
-from troth.runtime.agents.model import Model, Reply, Request, Usage
+from troth.runtime.agents.budget import Budget
+from troth.runtime.agents.either_color import both_colors
+from troth.runtime.agents.model import AsyncModel, Reply, Request, SyncModel
 from troth.runtime.agents.turn import AskModel, CallTools, Say, turn
-from troth.runtime.engine.workers import Workers
+from troth.runtime.engine.invoke.worker_pool import WorkerPool
 from troth.runtime.tools import Tool, tool
-from troth.runtime.tools.perform import aperform, perform
+from troth.runtime.tools.call import PendingCall, ToolOutcome
+from troth.runtime.tools.perform import aperform, perform, step_of
 
 if TYPE_CHECKING:
     from troth.runtime.conversations import Conversation
@@ -24,20 +25,21 @@ class ToolCallingAgent(Agent):
     """A model with tools and a budget.
 
     It works in both colors: `run` asks the model and calls sync tools on the caller's thread, `arun` does it all on the
-    loop, with sync tools in worker threads. Functions among `tools` are made tools. Errors of a tool go to the model.
+    loop, with sync tools in worker threads. A model of one color alone is asked through the bridge by the other one.
+    Functions among `tools` are made tools. Errors of a tool go to the model.
     """
 
     def __init__(
         self,
-        model: Model,
+        model: SyncModel | AsyncModel,
         tools: Sequence[Tool | Callable[..., Any]] = (),
         *,
         system: str | None = None,
         budget: Budget | None = None,
-        workers: Workers | None = None,
+        workers: WorkerPool | None = None,
     ) -> None:
-        _check_model(model)
-        self.model = model
+        self._model = model
+        self._reply, self._areply = both_colors(model)
         self.system = system
         self.budget = budget or Budget()
         self.tools = {one.name: one for one in (given if isinstance(given, Tool) else tool(given) for given in tools)}
@@ -46,7 +48,12 @@ class ToolCallingAgent(Agent):
                 "Two tools have one name, so that a model could not tell them apart.\n"
                 f"The names are {', '.join(sorted(self.tools))}.\nName one anew: `@tool(name='…')`."
             )
-        self._workers = workers or Workers(name="troth-tool")
+        self._workers = workers or WorkerPool(name="troth-tool")
+
+    @property
+    def model(self) -> SyncModel | AsyncModel:
+        """The model it was made with."""
+        return self._model
 
     def step(self, conversation: "Conversation") -> bool:
         """Take one turn on this thread."""
@@ -59,11 +66,21 @@ class ToolCallingAgent(Agent):
                 return bool(done.value)
             match ask:
                 case AskModel(messages):
-                    answer = self.model.reply(self._request(conversation, messages))
+                    answer = self._reply(self._request(conversation, messages))
+                case Say(reply):
+                    answer = conversation.say(reply.message, with_events=_spent(reply))
                 case CallTools(calls):
-                    answer = perform(calls, self.tools, self._workers)
-                case Say(message, reply):
-                    answer = conversation.say(message, with_events=_spent(reply))
+                    if conversation.is_interrupted:
+                        return True  # the run ends here, and the next one tells the model that they were interrupted
+                    if again := _called_before(calls):
+                        conversation.note_attempts(again)
+                    settle, asettle = conversation.answer_call, conversation.aanswer_calls
+                    if conversation.is_governed:
+                        calls, refused = _sorted_out(calls, conversation.judge_calls(calls))
+                        for call, outcome in refused:
+                            settle(call, outcome, step_of(call))
+                    if calls:
+                        perform(calls, self.tools, self._workers, settle, asettle)
 
     async def astep(self, conversation: "Conversation") -> bool:
         """Take one turn on this loop."""
@@ -76,46 +93,47 @@ class ToolCallingAgent(Agent):
                 return bool(done.value)
             match ask:
                 case AskModel(messages):
-                    answer = await self.model.areply(self._request(conversation, messages))
+                    answer = await self._areply(self._request(conversation, messages))
+                case Say(reply):
+                    answer = await conversation.asay(reply.message, with_events=_spent(reply))
                 case CallTools(calls):
-                    answer = await aperform(calls, self.tools, self._workers)
-                case Say(message, reply):
-                    answer = await conversation.asay(message, with_events=_spent(reply))
+                    if conversation.is_interrupted:
+                        return True
+                    if again := _called_before(calls):
+                        await conversation.anote_attempts(again)
+                    if conversation.is_governed:
+                        judged = await bridge.call(conversation.judge_calls, calls)
+                        calls, refused = _sorted_out(calls, judged)
+                        if refused:
+                            await conversation.aanswer_calls([(call, said, step_of(call)) for call, said in refused])
+                    if calls:
+                        await aperform(calls, self.tools, self._workers, conversation.aanswer_calls)
 
     def _begin(self, conversation: "Conversation") -> Generator[AskModel | Say | CallTools, Any, bool]:
-        talk, spent = [], Spent()
-        for event in conversation.events():
-            if event.kind == "message":
-                talk.append(event.payload)
-            elif event.kind == "agent.usage":
-                row = event.payload
-                usage = spent.usage + Usage(row["input_tokens"], row["output_tokens"], row["cost"])
-                spent = Spent(spent.turns + 1, usage, spent.since or event.at)
-        self.budget.check(spent, conversation.now())
-        from troth.runtime.agents.model import Message
-
-        return turn(self.system, [Message.from_json(row) for row in talk])
+        history = conversation.history()
+        self.budget.check(history.spent, conversation.now())
+        return turn(self.system, history, conversation.id)
 
     def _request(self, conversation: "Conversation", messages: Any) -> Request:
         return Request(messages, tuple(self.tools.values()), conversation.token)
 
 
-def _check_model(model: object) -> None:
-    if not callable(getattr(model, "reply", None)) and not callable(getattr(model, "areply", None)):
-        raise MisuseError(
-            f"{model!r} of type `{type(model).__name__}` is no model: it has neither `reply` nor `areply`.\n"
-            "The agent was not made.\nGive a `Model`, as `OpenAIModel(…)` or one of your own."
-        )
-    if color_of(getattr(model, "reply", None)) is Color.ASYNC:
-        raise MisuseError(
-            f"`{type(model).__qualname__}.reply` is `async def`. It would make a coroutine, and ask nobody.\n"
-            "The agent was not made.\nName it `areply`; `reply` is the same in plain code."
-        )
+def _called_before(calls: Sequence[PendingCall]) -> list[PendingCall]:
+    return [call for call in calls if call.attempt > 1 and not call.is_interrupted]
 
 
-def _spent(reply: Reply | None) -> list[tuple[str, dict[str, Any]]]:
-    if reply is None:
-        return []
+def _sorted_out(
+    calls: Sequence[PendingCall], refusals: Mapping[int, str]
+) -> tuple[list[PendingCall], list[tuple[PendingCall, ToolOutcome]]]:
+    """The calls that are made, and what the model is told of the others."""
+    allowed = [call for index, call in enumerate(calls) if index not in refusals]
+    refused = [
+        (calls[index], ToolOutcome(calls[index].id, calls[index].name, error=why)) for index, why in refusals.items()
+    ]
+    return allowed, refused
+
+
+def _spent(reply: Reply) -> list[tuple[str, dict[str, Any]]]:
     usage = reply.usage
     row = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cost": usage.cost}
     return [("agent.usage", row)]

@@ -1,19 +1,18 @@
-"""Knows how one turn of a tool-calling agent goes: ask the model, do what it asks for, tell it what came of it.
+"""How one turn of a tool-calling agent goes: ask the model, do what it asks for, tell it what came of it.
 
 A generator that never waits: it yields what it needs and is sent the answer, so the two colors cannot drift apart.
 """
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from troth.errors import MisuseError
-from troth.runtime.agents.model import Message, Reply, ToolCall
+from troth.runtime.agents.history import History, calls_of
+from troth.runtime.agents.model import Message, Reply
+from troth.runtime.tools.call import PendingCall
 
-if TYPE_CHECKING:
-    from troth.runtime.tools import ToolOutcome
-
-__all__ = ["AskModel", "CallTools", "Say", "pending_calls", "turn"]
+__all__ = ["AskModel", "CallTools", "Say", "turn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,41 +24,16 @@ class AskModel:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Add a message to the talk, with what it cost."""
+    """Add what the model replied to the talk, with what it cost; the answer is its number in the log."""
 
-    message: Message
-    reply: Reply | None = None
+    reply: Reply
 
 
 @dataclass(frozen=True, slots=True)
 class CallTools:
-    """Call these tools, side by side; the answer has a `ToolOutcome` for each, in the same order."""
+    """Call these tools, side by side, and add the answer of each to the talk as it comes."""
 
-    calls: Sequence[ToolCall]
-
-
-def pending_calls(talk: Sequence[Message]) -> list[ToolCall]:
-    """The calls that the model asked for last and that nobody has answered: a run was cut off among them."""
-    answered: list[str | None] = []
-    for message in reversed(talk):
-        if message.role == "tool":
-            answered.append(message.call_id)  # since then: some models begin to count anew with each answer
-        if message.calls:
-            return _without(message.calls, answered)
-        if message.role == "assistant":
-            return []
-    return []
-
-
-def _without(calls: Sequence[ToolCall], answered: list[str | None]) -> list[ToolCall]:
-    """Those that have no answer; of two with one id, each needs one of its own."""
-    left = []
-    for call in calls:
-        if call.id in answered:
-            answered.remove(call.id)
-        else:
-            left.append(call)
-    return left
+    calls: Sequence[PendingCall]
 
 
 def _check_reply(reply: object) -> None:
@@ -70,18 +44,18 @@ def _check_reply(reply: object) -> None:
         )
 
 
-def turn(system: str | None, talk: Sequence[Message]) -> Generator[AskModel | Say | CallTools, Any, bool]:
+def turn(
+    system: str | None, history: History, conversation_id: str
+) -> Generator[AskModel | Say | CallTools, Any, bool]:
     """One turn. Returns whether another one is wanted: it is as long as the model calls tools."""
-    calls: Sequence[ToolCall] = pending_calls(talk)
+    calls = history.pending
     if not calls:
         head = [Message("system", system)] if system is not None else []
-        reply: Reply = yield AskModel([*head, *talk])
+        reply: Reply = yield AskModel([*head, *history.messages])
         _check_reply(reply)
-        yield Say(reply.message, reply)
-        calls = reply.message.calls
+        seq: int = yield Say(reply)
+        calls = calls_of(conversation_id, seq, reply.message.calls)
     if not calls:
         return False
-    outcomes: Sequence[ToolOutcome] = yield CallTools(calls)
-    for outcome in outcomes:
-        yield Say(Message("tool", outcome.text(), call_id=outcome.call_id))
+    yield CallTools(calls)
     return True

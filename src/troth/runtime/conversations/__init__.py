@@ -1,7 +1,6 @@
 """Conversations: an ordered log, and one runner at a time."""
 
 from troth.runtime.conversations.conversation import Conversation, Stopping
-from troth.runtime.conversations.course import End
 from troth.runtime.conversations.errors import (
     AgentExitError,
     AlreadyRunning,
@@ -11,6 +10,7 @@ from troth.runtime.conversations.errors import (
 )
 from troth.runtime.conversations.log import Status
 from troth.runtime.conversations.registry import Conversations
+from troth.runtime.conversations.state_machine import End
 
 __all__ = [
     "AgentExitError",

@@ -1,17 +1,18 @@
-"""Knows what is written in a conversation's log, and what state a log tells of.
+"""What is written in a conversation's log, and what state a log tells of.
 
 The log is the conversation: everything else is read off it. A run is open from its `run.started` to its `run.ended`;
 whoever finds an open run that nobody living holds knows that it was cut off.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from troth.runtime.store import Event
+from troth.runtime.agents.model import Message
+from troth.runtime.store import DamagedStoreError, Event
 
-__all__ = ["State", "Status", "fold", "stream_of"]
+__all__ = ["State", "Status", "fold", "message_of", "stream_of"]
 
 OPENED = "opened"
 MESSAGE = "message"
@@ -20,6 +21,7 @@ STARTED = "run.started"
 STEPPED = "step.done"
 ENDED = "run.ended"
 ASKED = "asked"
+ATTEMPTED = "tool.attempt"
 CALLBACK_FAILED = "callback.failed"
 
 
@@ -64,17 +66,44 @@ class State:
         """Whether there is a message that no run has taken notice of."""
         return self.last_message > self.answered
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the last run came to its own end, and nothing was sent since."""
+        return self.open_run is None and self.outcome is Status.FINISHED and not self.has_news
+
 
 def stream_of(conversation_id: str) -> str:
     """The stream that is the conversation's log."""
     return f"conversation/{conversation_id}"
 
 
-def fold(state: State, events: Iterable[Event]) -> State:
+def fold(state: State, events: Sequence[Event]) -> State:
     """The state after `events`."""
     for event in events:
-        state = replace(_next(state, event), cursor=event.seq)
-    return state
+        try:
+            state = _next(state, event)
+        except _NOT_AS_WRITTEN as cause:
+            raise _damaged(event) from cause
+    return replace(state, cursor=events[-1].seq) if events else state
+
+
+def message_of(event: Event) -> Message:
+    """The message that an entry of that kind holds."""
+    try:
+        message = Message.from_json(event.payload)
+    except _NOT_AS_WRITTEN as cause:
+        raise _damaged(event) from cause
+    if not isinstance(message.text, str):
+        raise _damaged(event)
+    return message
+
+
+_NOT_AS_WRITTEN = (KeyError, TypeError, ValueError, AttributeError)  # what an entry of another shape ends in
+
+
+def _damaged(event: Event) -> DamagedStoreError:
+    what = f"entry {event.seq} of stream {event.stream!r}"
+    return DamagedStoreError(what, f"it does not say what an entry {event.kind!r} says")
 
 
 def _next(state: State, event: Event) -> State:

@@ -1,27 +1,40 @@
-"""Knows the conversations of one store: opens them, lets one runner at a time at each, and closes them all."""
+"""The conversations of one store: opens them, lets one runner at a time at each, and closes them all."""
 
 import asyncio
+import logging
 import os
+import sys
 import threading
 import time
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from troth.color import Color
-from troth.errors import MisuseError
-from troth.runtime.conversations import log
-from troth.runtime.conversations.callbacks import Callback
+from troth.errors import MisuseError, RunError
+from troth.runtime.agents.method_color import StepMethod, decide
+from troth.runtime.arguments import check_path
+from troth.runtime.conversations import living_runs, log
+from troth.runtime.conversations.callbacks import Callback, checked
 from troth.runtime.conversations.conversation import Conversation
-from troth.runtime.conversations.drive import RunHandle
+from troth.runtime.conversations.drivers import SAY, ConversationRun, adrive, start_thread
+from troth.runtime.conversations.entries import Entries, Gate
 from troth.runtime.conversations.errors import AlreadyRunning, ConversationClosed, TooManyRuns
+from troth.runtime.conversations.late_writes import LateWrites
 from troth.runtime.conversations.log import stream_of
-from troth.runtime.store import SqliteStore, Store, commit_point
-from troth.runtime.store.identity import BEAT_EVERY, is_alive, new_owner, retire
+from troth.runtime.conversations.pending_entries import Row
+from troth.runtime.conversations.shared_state import SharedState, tell_in_task
+from troth.runtime.conversations.state_machine import End
+from troth.runtime.engine.embedded.background_loop import BackgroundLoop
+from troth.runtime.store import Event, LeaseLostError, SqliteStore, Store, StoreError, Transaction, commit_point
+from troth.runtime.store.identity import BEAT_EVERY, Owner, lives_here, new_owner, retire
 
 __all__ = ["Conversations"]
+
+_log = logging.getLogger("troth.conversation")
 
 ENROLL = commit_point("conversation.enroll", "who runs conversations in this process")
 BEAT = commit_point("conversation.beat", "that this process still lives")
@@ -42,11 +55,16 @@ class Conversations:
             raise MisuseError(
                 f"`max_concurrent_runs` is {max_concurrent_runs!r}, so that nothing could ever run.\nGive 1 or more."
             )
+        if not hasattr(store, "commit"):
+            check_path("store", store)
         self._owns_store = isinstance(store, str | os.PathLike)
         self.store: Store = SqliteStore(store) if isinstance(store, str | os.PathLike) else store
         self._limit = max_concurrent_runs
         self._lock = threading.Lock()
-        self._running: set[RunHandle] = set()
+        self._running: set[ConversationRun] = set()
+        self.late = LateWrites(self.store)
+        self._states: weakref.WeakValueDictionary[str, SharedState] = weakref.WeakValueDictionary()
+        self._background = BackgroundLoop("troth-conversations")
         self._closed_ones: weakref.WeakSet[Conversation] = weakref.WeakSet()
         self._is_closed = False
         self._owner = new_owner(self.store.clock())
@@ -55,25 +73,77 @@ class Conversations:
         self._stop_beating = self.store.chore(BEAT_EVERY, self._beat)
 
     def open(
-        self, agent: object, conversation_id: str | None = None, *, on_event: Sequence[Callback] = ()
+        self,
+        agent: object,
+        conversation_id: str | None = None,
+        *,
+        on_event: Sequence[Callback] = (),
+        gate: Gate | None = None,
     ) -> Conversation:
         """Open a conversation with `agent`: a new one, or one of which the store knows.
 
-        The agent's color and the callbacks are checked here; what could fail silently later is refused now.
+        The agent's color and the callbacks are checked here; what could fail silently later is refused now. `gate` is
+        asked before anything is said, and before a run begins.
         """
+        shared, way, callbacks = self._checked(agent, conversation_id, on_event)
+        cursor = self.store.last_event(stream_of(shared.id))
+        if cursor == 0:
+            cursor = self.store.commit(OPEN, self._opening(agent, shared, way))
+        return self._handle(shared, agent, way, gate, callbacks, cursor)
+
+    async def aopen(
+        self,
+        agent: object,
+        conversation_id: str | None = None,
+        *,
+        on_event: Sequence[Callback] = (),
+        gate: Gate | None = None,
+    ) -> Conversation:
+        """`open` for a loop."""
+        shared, way, callbacks = self._checked(agent, conversation_id, on_event)
+        cursor = self.store.last_event(stream_of(shared.id))
+        if cursor == 0:
+            cursor = await self.store.acommit(OPEN, self._opening(agent, shared, way))
+        return self._handle(shared, agent, way, gate, callbacks, cursor)
+
+    def _checked(
+        self, agent: object, conversation_id: str | None, on_event: Sequence[Callback]
+    ) -> tuple[SharedState, StepMethod, tuple[Callback, ...]]:
         self._check_usable()
         _check_id(conversation_id)
-        conversation = Conversation(self, conversation_id or uuid.uuid4().hex, agent, on_event)
-        stream = stream_of(conversation.id)
-        kind = type(agent)
-        who = {"agent": f"{kind.__module__}.{kind.__qualname__}", "way": conversation.way.color.value}
+        way, callbacks = decide(agent), checked(on_event)
+        return self._state_of(conversation_id or uuid.uuid4().hex), way, callbacks
 
-        def work(tx: Any) -> None:
-            if self.store.last_event(stream) == 0:
-                tx.append_event(stream, log.OPENED, who, self.store.clock())
+    def _opening(self, agent: object, shared: SharedState, way: StepMethod) -> Callable[[Transaction], int]:
+        """The commit that opens a conversation, unless somebody has been quicker; answers its last entry."""
+        stream, kind = stream_of(shared.id), type(agent)
+        who = {"agent": f"{kind.__module__}.{kind.__qualname__}", "way": way.color.value}
 
-        self.store.commit(OPEN, work)
+        def work(tx: Transaction) -> int:
+            return tx.last_event(stream) or tx.append_event(stream, log.OPENED, who, self.store.clock())
+
+        return work
+
+    def _handle(
+        self,
+        shared: SharedState,
+        agent: object,
+        way: StepMethod,
+        gate: Gate | None,
+        callbacks: tuple[Callback, ...],
+        cursor: int,
+    ) -> Conversation:
+        conversation = Conversation(self, shared, agent, way, gate)
+        if callbacks:
+            conversation._listen(callbacks, cursor)
         return conversation
+
+    def _state_of(self, conversation_id: str) -> SharedState:
+        with self._lock:
+            shared = self._states.get(conversation_id)
+            if shared is None:
+                shared = self._states[conversation_id] = SharedState(conversation_id)
+            return shared
 
     # Runs
 
@@ -82,54 +152,93 @@ class Conversations:
         """The lease that a run of the conversation holds."""
         return stream_of(conversation_id)
 
-    def is_held(self, conversation_id: str) -> bool:
-        """Whether somebody living runs it, here or elsewhere."""
-        holder = self.store.holder(self.resource(conversation_id))
-        return holder is not None and is_alive(holder, self.store.clock())
+    def is_running(self, conversation_id: str, run_id: str) -> bool:
+        """Whether somebody living carries out its open run `run_id`, here or elsewhere."""
+        return living_runs.is_run_by(self.store.holder(self.resource(conversation_id)), run_id, self.store.clock())
 
-    def begin(self, conversation: Conversation, entry: str, color: Color, max_steps: int) -> RunHandle:
+    def begin(self, conversation: Conversation, entry: str, color: Color, max_steps: int) -> ConversationRun:
         """Take the lease and write down that a run has started; raises `AlreadyRunning` at once if one is under way."""
         handle = self._reserve(conversation, color, max_steps)
         try:
-            self.store.commit(RUN_START, self._start(handle, entry))
-        except BaseException:
-            self._free(handle)
+            self._started(handle, self.store.commit(RUN_START, self._start(handle, entry)))
+        except BaseException as problem:
+            self._withdraw(handle, problem)
             raise
-        conversation._current = handle
         return handle
 
-    async def abegin(self, conversation: Conversation, entry: str, color: Color, max_steps: int) -> RunHandle:
+    async def abegin(self, conversation: Conversation, entry: str, color: Color, max_steps: int) -> ConversationRun:
         """`begin` for a loop."""
         handle = self._reserve(conversation, color, max_steps)
         try:
-            await asyncio.shield(self.store.acommit(RUN_START, self._start(handle, entry)))
-        except asyncio.CancelledError:
-            self._free(handle)
-            self._undo_start(handle)
+            self._started(handle, await self.store.acommit(RUN_START, self._start(handle, entry)))
+        except BaseException as problem:
+            self._withdraw(handle, problem)
             raise
-        except BaseException:
-            self._free(handle)
-            raise
-        conversation._current = handle
         return handle
 
-    def _undo_start(self, handle: RunHandle) -> None:
-        """Whoever asked for the run was cancelled while its start was being written: end it, if it was written."""
-        if self.is_held(handle.conversation.id):
-            from troth.runtime.conversations.drive import RUN_END
-            from troth.runtime.conversations.log import Status
-            from troth.runtime.store import LeaseLostError
+    def _started(self, handle: ConversationRun, events: Sequence[Event]) -> None:
+        handle.started_at = events[-1].seq
+        handle.shared.run = handle
+        handle.shared.tell(events)
 
+    def _withdraw(self, handle: ConversationRun, problem: BaseException) -> None:
+        """Whoever asked for the run has gone while its start was being written: end it, if it was written."""
+        handle.is_withdrawn = True
+        if handle.conversation._gate is not None:
+            handle.conversation._gate.after_refusal()
+        if not isinstance(problem, Exception):
+            handle.end_at_once(problem)
+        self.finished(handle)
+
+    def check_over(self, handle: ConversationRun) -> None:
+        """End a run that nobody could carry out: there was no thread for it, or no loop."""
+        if not handle.done.is_set():
+            handle.end_at_once(sys.exception() or RunError("nothing carried it out"))
+            self.finished(handle)
+
+    def carry_out(self, handle: ConversationRun, *, here: bool = False) -> None:
+        """Let a run that has begun go on in the background: on a thread, on our own loop, or on the loop `here`."""
+
+        def over(_: End | None, problem: BaseException | None) -> None:
+            if problem is not None:
+                _log.error("The run of %r in the background ended: %s", handle.conversation.id, problem)
+
+        async def work() -> None:
             try:
-                self.store.commit(RUN_END, handle.ending(Status.CANCELLED, None, None))
-            except LeaseLostError:
-                return  # somebody else's run
+                await adrive(handle)
+            except Exception as problem:  # noqa: BLE001 - it is in the log, and nobody waits here
+                over(None, problem)
 
-    def _reserve(self, conversation: Conversation, color: Color, max_steps: int) -> RunHandle:
+        try:
+            if handle.color is Color.SYNC:
+                start_thread(handle, over)
+            else:
+                settle = self._background.settle_here if here else self._background.settle
+                settle(work, f"troth-run-{handle.conversation.id}", partial(self.check_over, handle))
+        except BaseException:
+            self.check_over(handle)
+            raise
+
+    def write_without_waiting(self, run: ConversationRun) -> None:
+        """Write what a run has pending if that needs no waiting; otherwise as soon as it can be."""
+        work = Entries(run.conversation, run)
+        try:
+            written = self.store.commit_at_once(work)
+        except LeaseLostError:
+            return
+        except StoreError:
+            work.take_back()
+            written = None
+        if written is None:
+            self.late.add(SAY, work, run.written_late)
+        else:
+            run.conversation._tell(written[0])
+
+    def _reserve(self, conversation: Conversation, color: Color, max_steps: int) -> ConversationRun:
         self.check_open(conversation)
         if not _is_count(max_steps, 0):
             raise MisuseError(f"`max_steps` is {max_steps!r}; it is a number of steps. Nothing was started.")
-        handle = RunHandle(self, conversation, uuid.uuid4().hex, color, max_steps)
+        handle = ConversationRun(self, conversation, uuid.uuid4().hex, color, max_steps)
         with self._lock:
             if len(self._running) >= self._limit:
                 raise TooManyRuns(
@@ -138,30 +247,30 @@ class Conversations:
                     "Run it again when another has ended, or raise `max_concurrent_runs`."
                 )
             self._running.add(handle)
+        living_runs.add(handle)
         return handle
 
-    def _free(self, handle: RunHandle) -> None:
-        with self._lock:
-            self._running.discard(handle)
-
-    def _start(self, handle: RunHandle, entry: str) -> Callable[[Any], None]:
+    def _start(self, handle: ConversationRun, entry: str) -> Callable[[Transaction], list[Event]]:
         conversation = handle.conversation
         stream, resource = stream_of(conversation.id), self.resource(conversation.id)
+        if conversation._gate is not None:
+            conversation._gate.before([log.STARTED])
+        conversation.look()  # so that little of the log is left to be read inside of the commit
 
-        def work(tx: Any) -> None:
+        def work(tx: Transaction) -> list[Event]:
+            if handle.is_withdrawn:
+                raise _WithdrawnError
             now = self.store.clock()
+            cut_off = conversation.look_inside(tx).open_run
             holder = tx.claim(resource, self._owner.id, handle.run_id, now)
             if holder is not None:
-                where = "this process" if holder.id == self._owner.id else f"process {holder.pid}"
-                raise AlreadyRunning(
-                    f"The conversation {conversation.id!r} is already running, in {where}.\n"
-                    "A second run would answer twice, so it was not started; what was sent is seen by the first.\n"
-                    "Wait for it, or stop it with `interrupt()`."
-                )
-            cut_off = conversation.look().open_run
-            if cut_off is not None:
-                payload = {"run": cut_off, "outcome": "interrupted", "by": "its process died, or lost its lease"}
-                tx.append_event(stream, log.ENDED, payload, now)
+                if cut_off is None or living_runs.is_run_by(holder, cut_off, now):
+                    raise _already_running(conversation.id, holder)
+                tx.release(resource, cut_off)  # it was left behind in this process by a run that is over
+                tx.claim(resource, self._owner.id, handle.run_id, now)
+            if conversation._gate is not None:
+                conversation._gate.inside(tx, [(log.STARTED, {"run": handle.run_id})], now)
+            rows = [] if cut_off is None else self._end_of(cut_off)
             start = {
                 "run": handle.run_id,
                 "entry": entry,
@@ -169,23 +278,51 @@ class Conversations:
                 "because": conversation.way.because,
                 "pid": os.getpid(),
             }
-            tx.append_event(stream, log.STARTED, start, now)
+            return [
+                Event(0, stream, tx.append_event(stream, kind, payload, now), kind, payload, now)
+                for kind, payload in [*rows, (log.STARTED, start)]
+            ]
 
         return work
 
-    def finished(self, handle: RunHandle) -> None:
+    def _end_of(self, cut_off: str) -> list[Row]:
+        """What is written of a run that the log has as open, and that nobody carries out."""
+        unwritten = self.late.rows_of(cut_off)
+        if unwritten is not None:
+            return unwritten
+        payload = {"run": cut_off, "outcome": "interrupted", "by": "its process died, or lost its lease"}
+        return [(log.ENDED, payload)]
+
+    def finished(self, handle: ConversationRun) -> None:
         """The run is over: another one may start."""
-        if handle.conversation._current is handle:
-            handle.conversation._current = None
-        self._free(handle)
+        if handle.shared.run is handle:
+            handle.shared.run = None
+        living_runs.discard(handle)
+        with self._lock:
+            self._running.discard(handle)
+        handle.over()
         handle.done.set()
+        self.tell_between_runs(handle.shared)  # what came in after the run had told the last of its own
+
+    def tell_between_runs(self, shared: SharedState) -> None:
+        """Call callbacks while nothing runs: sync ones here, async ones on the loop of this thread, else on our own."""
+        for callbacks in shared.listeners():
+            if callbacks.is_sync:
+                callbacks.drain()
+            elif callbacks.has_news and not self._is_closed:
+                if asyncio._get_running_loop() is not None:
+                    tell_in_task(callbacks, shared.id, shared.is_idle)
+                else:
+                    telling = partial(callbacks.adrain, shared.is_idle)
+                    self._background.settle(telling, f"troth-callbacks-{shared.id}")
 
     # The end
 
     def check_open(self, conversation: Conversation) -> None:
         """Refuse work on what was closed."""
         self._check_usable()
-        if conversation in self._closed_ones and conversation._current is None:
+        run = conversation._current
+        if conversation in self._closed_ones and (run is None or run.conversation is not conversation):
             raise ConversationClosed(
                 f"The conversation {conversation.id!r} was closed here.\nNothing was written.\nOpen it anew by its id."
             )
@@ -196,10 +333,10 @@ class Conversations:
             raise ConversationClosed(f"These conversations {why}.\nNothing was written.\nMake `Conversations` anew.")
 
     def close_one(self, conversation: Conversation, timeout: float) -> list[str]:
-        """End the run of one conversation within `timeout` seconds; the answer names what was abandoned."""
+        """End the run that was begun through this handle, within `timeout` seconds; answers what was abandoned."""
         self._closed_ones.add(conversation)
-        handle = conversation._current
-        return [] if handle is None else self._end([handle], timeout)
+        run = conversation._current
+        return [] if run is None or run.conversation is not conversation else self._end([run], timeout)
 
     def close(self, timeout: float = 5.0) -> list[str]:
         """End all runs within `timeout` seconds and let go of everything; the answer names what was abandoned.
@@ -211,6 +348,8 @@ class Conversations:
         with self._lock:
             running = list(self._running)
         left = self._end(running, timeout)
+        self._is_closed = True
+        self._background.close()
         self._let_go()
         return left
 
@@ -221,10 +360,12 @@ class Conversations:
         with self._lock:
             running = list(self._running)
         left = await asyncio.to_thread(self._end, running, timeout)  # waiting blocks a thread, not this loop
-        self._let_go()
+        self._is_closed = True
+        await asyncio.to_thread(self._background.close)
+        await asyncio.to_thread(self._let_go)
         return left
 
-    def _end(self, handles: Sequence[RunHandle], timeout: float) -> list[str]:
+    def _end(self, handles: Sequence[ConversationRun], timeout: float) -> list[str]:
         for handle in handles:
             handle.stop()
         deadline = time.monotonic() + timeout
@@ -236,12 +377,14 @@ class Conversations:
         return left
 
     def _let_go(self) -> None:
-        self._is_closed = True
         self._stop_beating()
-        self.store.commit(RETIRE, lambda tx: tx.retire(self._owner.id))
-        retire(self._owner)
-        if self._owns_store:
-            self.store.close()
+        try:
+            self.late.write_all()
+            self.store.commit(RETIRE, lambda tx: tx.retire(self._owner.id))
+        finally:
+            retire(self._owner)  # what cannot be written now is told by this: an owner that does not live holds nothing
+            if self._owns_store:
+                self.store.close()
 
     def _beat(self) -> None:
         self.store.commit(BEAT, lambda tx: tx.beat(self._owner.id, self.store.clock()))
@@ -255,9 +398,22 @@ class Conversations:
         self.close()
 
 
-def _abandoned(handle: RunHandle) -> str:
+def _abandoned(handle: ConversationRun) -> str:
     thread = handle.thread.name if handle.thread is not None else "no thread yet"
     return f"conversation {handle.conversation.id}: step {handle.step} on {thread}"
+
+
+class _WithdrawnError(Exception):
+    """The start of a run that nobody wants any more: nothing of it is written."""
+
+
+def _already_running(conversation_id: str, holder: Owner) -> AlreadyRunning:
+    where = "this process" if lives_here(holder) else f"process {holder.pid}"
+    return AlreadyRunning(
+        f"The conversation {conversation_id!r} is already running, in {where}.\n"
+        "A second run would answer twice, so it was not started; what was sent is seen by the first.\n"
+        "Wait for it, or stop it with `interrupt()`."
+    )
 
 
 def _is_count(number: object, least: int) -> bool:

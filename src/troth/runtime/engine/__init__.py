@@ -13,15 +13,16 @@
 Killed anywhere and started again, it goes on where it was; what is recorded is not repeated.
 """
 
-from troth.runtime.engine.asks import Append, Ask, Decision, Join, Sleep, Start, Step, Together, Wait
-from troth.runtime.engine.current import CurrentStep, current_step
-from troth.runtime.engine.embedded import EmbeddedEngine
+from troth.runtime.engine.commands import Append, Command, Decision, Join, Sleep, Start, Step, Together, Wait
+from troth.runtime.engine.current_step import CurrentStep, current_step
+from troth.runtime.engine.embedded.engine import EmbeddedEngine
 from troth.runtime.engine.errors import (
     CannotResumeError,
     EngineClosedError,
     LostCoroutineError,
     NondeterministicError,
     NotADecisionError,
+    NotAwaitedError,
     ResultTimeoutError,
     RunCancelledError,
     RunFailedError,
@@ -29,6 +30,7 @@ from troth.runtime.engine.errors import (
     StepFailedError,
     StepTimeoutError,
     ThreadsExhaustedError,
+    TooLateError,
     UnknownColorError,
     UnknownDecisionError,
     UnknownRunError,
@@ -39,8 +41,8 @@ from troth.runtime.engine.retry import Retry
 
 __all__ = [
     "Append",
-    "Ask",
     "CannotResumeError",
+    "Command",
     "CurrentStep",
     "Decision",
     "EmbeddedEngine",
@@ -51,6 +53,7 @@ __all__ = [
     "LostCoroutineError",
     "NondeterministicError",
     "NotADecisionError",
+    "NotAwaitedError",
     "ResultTimeoutError",
     "Retry",
     "RunCancelledError",
@@ -63,6 +66,7 @@ __all__ = [
     "StepTimeoutError",
     "ThreadsExhaustedError",
     "Together",
+    "TooLateError",
     "UnknownColorError",
     "UnknownDecisionError",
     "UnknownRunError",

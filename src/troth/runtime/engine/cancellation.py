@@ -1,4 +1,4 @@
-"""Knows whether a run is to be cancelled, and reaches the async steps that are in flight for it."""
+"""Decide whether a run is to be cancelled, and reaches the async steps that are in flight for it."""
 
 import contextlib
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Knows which decisions an engine can carry out, by the names under which their runs are written down."""
+"""Find which decisions an engine can carry out, by the names under which their runs are written down."""
 
 import functools
 import inspect
@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from troth.errors import MisuseError
-from troth.runtime.engine.asks import Ask, Decision
+from troth.runtime.engine.commands import Command, Decision
 from troth.runtime.engine.errors import NotADecisionError, UnknownDecisionError
 
 __all__ = ["Decisions"]
@@ -61,7 +61,7 @@ class Decisions:
                 "`Engine(…, decisions=[…])`."
             ) from None
 
-    def begin(self, name: str, args: Iterable[Any]) -> Generator[Ask, Any, object]:
+    def begin(self, name: str, args: Iterable[Any]) -> Generator[Command, Any, object]:
         """The decision of that name, about to decide on `args`."""
         return self.find(name)(*args)
 

@@ -6,6 +6,8 @@ MisuseError
 ├── UnknownRunError         there is no such run
 ├── RunMismatchError        the id belongs to a run of something else
 ├── UnknownColorError       nobody can say whether a step's function is sync or async
+├── NotAwaitedError         a signal was to be sent only if somebody waits for it, and nobody does
+│   └── TooLateError        somebody does, but the time is up
 ├── NondeterministicError   replayed, the decision asked for something else than it did before
 └── CannotResumeError       going on would repeat what is done
 RunError
@@ -34,6 +36,7 @@ __all__ = [
     "LostCoroutineError",
     "NondeterministicError",
     "NotADecisionError",
+    "NotAwaitedError",
     "ResultTimeoutError",
     "RunCancelledError",
     "RunFailedError",
@@ -41,6 +44,7 @@ __all__ = [
     "StepFailedError",
     "StepTimeoutError",
     "ThreadsExhaustedError",
+    "TooLateError",
     "UnknownColorError",
     "UnknownDecisionError",
     "UnknownRunError",
@@ -74,6 +78,21 @@ class UnknownColorError(MisuseError):
 
 class NondeterministicError(MisuseError):
     """Replayed, the decision asked for something else than it did before. Nothing was done; the record is untouched."""
+
+
+class NotAwaitedError(MisuseError):
+    """Nobody waits for the signal, or it was sent already. It was not sent."""
+
+
+class TooLateError(NotAwaitedError):
+    """The signal was not sent: the time of whoever waits for it was up at `deadline`."""
+
+    def __init__(self, message: str, deadline: float) -> None:
+        super().__init__(message)
+        self.deadline = deadline
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.__class__, (str(self), self.deadline)
 
 
 class CannotResumeError(MisuseError):
@@ -134,6 +153,12 @@ class StepFailedError(RunError):
         return str(self.error.get("message"))
 
     @property
+    def details(self) -> Mapping[str, Any]:
+        """What the last attempt's exception said in fields: the timeout it broke, the budget that is used up."""
+        details = self.error.get("details")
+        return details if isinstance(details, Mapping) else {}
+
+    @property
     def is_outcome_unknown(self) -> bool:
         """Whether the effect may have happened although the step failed: undo it all the same.
 
@@ -150,7 +175,16 @@ class WaitTimeoutError(StepFailedError):
 
 
 class StepTimeoutError(RunError):
-    """An attempt took longer than the step's timeout. Whether its effect happened is unknown."""
+    """An attempt took longer than `timeout` seconds. Whether its effect happened is unknown."""
+
+    def __init__(self, message: str, timeout: float | None = None) -> None:
+        super().__init__(message)
+        self.timeout = timeout
+
+    @property
+    def troth_details(self) -> Mapping[str, object]:
+        """What is recorded beside the message."""
+        return {"timeout": self.timeout}
 
 
 class LostCoroutineError(RunError):

@@ -1,4 +1,4 @@
-"""Knows how to write down an exception so that a stranger sees what went wrong, and on which line of theirs."""
+"""Write down an exception so that a stranger sees what went wrong, and on which line of theirs."""
 
 import os
 import sysconfig
@@ -19,18 +19,21 @@ _LONGEST = 20_000
 def describe(error: BaseException, outcome: str = "failed") -> dict[str, Any]:
     """Type, message, the user's own line and the traceback of `error`, as JSON.
 
-    An error that another process described, and that arrives here as its record, is described by that.
+    An error that another process described, and that arrives here as its record, is described by that. What an error
+    says in fields, its `troth_details`, is kept beside its message: whoever decides by it need not read a sentence.
     """
     recorded: Mapping[str, Any] | None = getattr(error, "troth_record", None)
     if recorded is not None:
         return {**recorded, "outcome": outcome}
     place = _place(error)
+    details: Mapping[str, Any] | None = getattr(error, "troth_details", None)
     text = "".join(traceback.format_exception(error, limit=-20))
     return {
         "outcome": outcome,
         "type": type(error).__qualname__,
         "module": type(error).__module__,
         "message": str(error),
+        **({"details": dict(details)} if details else {}),
         **place,
         "traceback": text[-_LONGEST:].encode("utf-8", "backslashreplace").decode("utf-8"),
     }

@@ -4,11 +4,13 @@ Every verb comes in two colors with one meaning, `run` and `arun`. What an engin
 `troth.testing.engine_conformance`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from troth.runtime.engine.asks import Decision
-from troth.runtime.store import RunRecord, RunState, StepRecord
+from troth.runtime.engine.commands import Decision
+from troth.runtime.engine.invoke.worker_pool import WorkerPool
+from troth.runtime.store import HistoryEntry, Notifier, RunRecord, RunState, StepRecord, Transaction
 
 __all__ = ["Engine", "Handle"]
 
@@ -43,10 +45,23 @@ class Engine(Protocol):
     ) -> Any:
         """`run` on the caller's loop. Cancelling it interrupts the run, which can then go on elsewhere."""
 
+    @property
+    def workers(self) -> WorkerPool:
+        """The threads in which sync steps are called."""
+
     def start(
-        self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None
+        self,
+        decision: Decision | str,
+        /,
+        *args: object,
+        run_id: str | None = None,
+        label: str | None = None,
+        promise: Callable[[Transaction], object] | None = None,
     ) -> Handle:
-        """Begin a run and return. It is written down before this returns."""
+        """Begin a run and return. It is written down before this returns.
+
+        `promise` writes what is promised of the run, in the commit that writes down the run itself.
+        """
 
     async def astart(
         self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None
@@ -59,14 +74,22 @@ class Engine(Protocol):
     async def aresult(self, run_id: str, timeout: float | None = None) -> Any:
         """`result` for a task."""
 
-    def signal(self, run_id: str, name: str, payload: object = None, *, key: str | None = None) -> bool:
-        """Send a run a message, durably. Answers whether it is new; `key` makes a second sending harmless."""
+    def signal(
+        self, run_id: str, name: str, payload: object = None, *, key: str | None = None, awaited: bool = False
+    ) -> bool:
+        """Send a run a message, durably. Answers whether it is new; `key` makes a second sending harmless.
 
-    async def asignal(self, run_id: str, name: str, payload: object = None, *, key: str | None = None) -> bool:
+        `awaited=True` sends it only if the run waits for it just now, and refuses it otherwise: `TooLateError` if the
+        time of the wait is up, `NotAwaitedError` if there is no such wait, or if its answer was sent already.
+        """
+
+    async def asignal(
+        self, run_id: str, name: str, payload: object = None, *, key: str | None = None, awaited: bool = False
+    ) -> bool:
         """`signal` for a task."""
 
     def cancel(self, run_id: str) -> bool:
-        """Ask for a run's cancellation, durably. Answers whether there was anything left to cancel."""
+        """Command for a run's cancellation, durably. Answers whether there was anything left to cancel."""
 
     async def acancel(self, run_id: str) -> bool:
         """`cancel` for a task."""
@@ -83,19 +106,86 @@ class Engine(Protocol):
     async def afork(self, run_id: str, before: int | str, *, fork_id: str | None = None) -> Handle:
         """`fork` for a task."""
 
+    def reopen(
+        self,
+        run: RunRecord,
+        again: Sequence[StepRecord],
+        *,
+        gives_back: Callable[[StepRecord], bool] = ...,
+        also: Callable[[Transaction, float], object] | None = None,
+    ) -> bool:
+        """Make a run that ended one that can go on, without the answers of `again`; nobody carries it out yet.
+
+        Answers whether it was at that end still. `gives_back` says of which steps the signal that they had received can
+        be received again; `also` writes more in the same commit, in any case.
+        """
+
+    def write_fork(self, run: RunRecord, fork_id: str, args: Sequence[object], before: int) -> None:
+        """Write a new run down that has the answers of `run` up to a trunk step; nobody carries it out yet."""
+
     def find(self, run_id: str) -> RunRecord | None:
         """A run as it is now."""
+
+    def find_with_steps(self, run_id: str) -> tuple[RunRecord, Sequence[StepRecord]] | None:
+        """A run and its steps, as they were at one moment; nothing if there is no such run."""
+
+    def is_held(self, run_id: str) -> bool:
+        """Whether somebody has taken the run, dead or alive, and has not let it go."""
+
+    def is_driving(self, run_id: str) -> bool:
+        """Whether the run is carried out by this very engine."""
+
+    def is_carried_out(self, run_id: str) -> bool:
+        """Whether somebody living carries the run out, here or elsewhere."""
+
+    def orphans(self, decisions: Iterable[str]) -> Sequence[str]:
+        """Runs of these decisions that are not over and that nobody living carries out, oldest first."""
+
+    def time_in(self, run_id: str) -> float:
+        """What time it is in a run; it never goes back."""
+
+    def history(self, run_id: str, *, after: int = 0, limit: int = 500) -> Sequence[HistoryEntry]:
+        """What has happened in a run since entry `after` of its history; costs as much as there is to read."""
+
+    def last_entry(self, run_id: str) -> int:
+        """The number of the last entry of a run's history; 0 if there is none."""
+
+    def listening(self, bell: Notifier, run_id: str) -> AbstractContextManager[Notifier]:
+        """Ring `bell` when the history of a run grows or its state changes, here or elsewhere."""
+
+    def tell_callback_failed(self, run_id: str, name: str, error: BaseException) -> None:
+        """Write into a run's history that somebody who was told of it raised."""
 
     async def afind(self, run_id: str) -> RunRecord | None:
         """`find` for a task."""
 
     def list(
-        self, *, states: Iterable[RunState] | None = None, decision: str | None = None, limit: int = 100
+        self,
+        *,
+        states: Iterable[RunState] | None = None,
+        decision: str | None = None,
+        label: str | None = None,
+        family: str | None = None,
+        word: str | None = None,
+        before: tuple[float, str] | None = None,
+        limit: int = 100,
     ) -> Sequence[RunRecord]:
-        """Runs, newest first."""
+        """Runs, newest first. `before` is the `(created_at, id)` of the last one of the page before.
+
+        `family` is how the names of their decisions begin, up to the first colon; with it, `word` is the word for how
+        they stand: what their decision said of their end, else their state.
+        """
 
     async def alist(
-        self, *, states: Iterable[RunState] | None = None, decision: str | None = None, limit: int = 100
+        self,
+        *,
+        states: Iterable[RunState] | None = None,
+        decision: str | None = None,
+        label: str | None = None,
+        family: str | None = None,
+        word: str | None = None,
+        before: tuple[float, str] | None = None,
+        limit: int = 100,
     ) -> Sequence[RunRecord]:
         """`list` for a task."""
 

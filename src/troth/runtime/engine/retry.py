@@ -1,10 +1,11 @@
-"""Knows when a failed attempt is tried again, and how long to wait before."""
+"""Decide when a failed attempt is tried again, and how long to wait before."""
 
 import random
 from dataclasses import dataclass
 from typing import Literal
 
 from troth.errors import MisuseError
+from troth.runtime.arguments import check_count, check_seconds
 
 __all__ = ["ONCE", "Retry"]
 
@@ -27,6 +28,9 @@ class Retry:
     on: tuple[type[BaseException] | str, ...] = (Exception,)
 
     def __post_init__(self) -> None:
+        check_count("attempts", self.attempts)
+        for name in ("delay", "max_delay", "factor", "jitter"):
+            check_seconds(name, getattr(self, name), may_be_none=False)
         wrong = (
             (self.attempts < 1, "`attempts` counts the first one too, so it is at least 1"),
             (self.delay < 0 or self.max_delay < 0, "a wait cannot be negative"),

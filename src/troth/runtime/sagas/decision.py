@@ -1,13 +1,14 @@
-"""Knows what a saga does next: the next step, or the undoing of those before. Decides and never waits."""
+"""What a saga does next: the next step, or the undoing of those before. Decides and never waits."""
 
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from troth.runtime.engine.asks import Step
+from troth.runtime.engine.commands import Step
 from troth.runtime.engine.errors import RunCancelledError, StepFailedError
 from troth.runtime.sagas.outcome import SagaOutcome, SagaState
-from troth.runtime.sagas.rollback import StepFailed, Undoable, failure_of, roll_back
+from troth.runtime.sagas.rollback import Rollback, StepFailed, Undoable, failure_of, roll_back
 from troth.runtime.sagas.saga import ResultOf, Saga, SagaStep, Tried
+from troth.runtime.sagas.undo import undo_arguments, undo_names_of, undo_step
 
 __all__ = ["decide"]
 
@@ -17,6 +18,8 @@ def decide(saga: Saga) -> Generator[Step, Any, SagaOutcome]:
     results: dict[str, object] = {}
     happened: list[Undoable] = []
     failure: StepFailed | None = None
+    was_cancelled = False
+    undo_names = undo_names_of([step.name for step in saga.steps])
     for step in saga.steps:
         try:
             arguments = {name: _fill(value, results) for name, value in step.arguments.items()}
@@ -28,35 +31,48 @@ def decide(saga: Saga) -> Generator[Step, Any, SagaOutcome]:
             results[step.name] = yield _ask(step.name, step.do, arguments)
         except StepFailedError as error:
             if error.is_outcome_unknown:
-                happened.append(_undoable(step, arguments, None))
+                happened.append(_undoable(step, undo_names, arguments, None))
             failure = failure_of(step.name, error)
             break
         except RunCancelledError:
-            happened.append(_undoable(step, arguments, None))
+            was_cancelled = True
+            happened.append(_undoable(step, undo_names, arguments, None))
             failure = StepFailed(step.name, "RunCancelledError", "the saga was cancelled while this step was at work")
             break
-        happened.append(_undoable(step, arguments, results[step.name]))
+        happened.append(_undoable(step, undo_names, arguments, results[step.name]))
     if failure is None:
         return SagaOutcome(SagaState.COMPLETED, done=tuple(results), results=results)
     rollback = yield from roll_back(happened)
-    state = SagaState.ROLLED_BACK if rollback.is_complete else SagaState.ROLLBACK_INCOMPLETE
     return SagaOutcome(
-        state,
+        _state(rollback, was_cancelled=was_cancelled),
         done=tuple(results),
         undone=rollback.undone,
         kept=rollback.kept,
         failed=failure,
         not_undone=rollback.failed,
         results=results,
+        was_cancelled=was_cancelled,
     )
 
 
-def _undoable(step: SagaStep, arguments: Mapping[str, object], result: object) -> Undoable:
+def _state(rollback: Rollback, *, was_cancelled: bool) -> SagaState:
+    """The word for the end of a saga that did not complete: the one that the report of its run has."""
+    if not rollback.is_complete:
+        return SagaState.ROLLBACK_INCOMPLETE
+    if was_cancelled:
+        return SagaState.CANCELLED
+    return SagaState.ROLLED_BACK if rollback.undone else SagaState.FAILED
+
+
+def _undoable(
+    step: SagaStep, undo_names: Mapping[str, str], arguments: Mapping[str, object], result: object
+) -> Undoable:
     """How to undo `step`: with its own arguments, and its result where that is known."""
     if step.undo is None:
         return Undoable(step.name, None)
-    given = step.undo.action.accepted({**arguments, "result": result})
-    return Undoable(step.name, _ask(f"undo {step.name}", step.undo, given))
+    action, retry, timeout = step.undo.action, step.undo.retry, step.undo.timeout
+    given = undo_arguments(action, arguments, result)
+    return Undoable(step.name, undo_step(undo_names[step.name], action, given, retry=retry, timeout=timeout))
 
 
 def _ask(name: str, tried: Tried, arguments: Mapping[str, object]) -> Step:

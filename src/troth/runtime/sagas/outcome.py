@@ -1,4 +1,4 @@
-"""How a saga ends: completed, rolled back, or rolled back in part, with every step named."""
+"""How a saga ends: in the words that runs have for it, with every step named."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +11,19 @@ __all__ = ["SagaFailedError", "SagaOutcome", "SagaState"]
 
 
 class SagaState(StrEnum):
-    """The three ends of a saga. Nothing runs after any of them, but an incomplete rollback can be taken up again."""
+    """The ends of a saga, each in the word that `RunReport.state` has for it. Nothing runs after any of them.
+
+    COMPLETED            every step was done
+    ROLLED_BACK          a step failed, and what was done before it was undone
+    FAILED               a step failed, and there was nothing to undo
+    CANCELLED            it was cancelled, and what was done was undone
+    ROLLBACK_INCOMPLETE  an undo failed; `run_saga` with the same id, `cancel_saga` and `resume_saga` try it again
+    """
 
     COMPLETED = "completed"
     ROLLED_BACK = "rolled back"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
     ROLLBACK_INCOMPLETE = "rollback incomplete"
 
 
@@ -33,6 +42,8 @@ class SagaOutcome:
     failed: StepFailed | None = None
     not_undone: tuple[StepFailed, ...] = ()
     results: Mapping[str, object] = field(default_factory=dict)
+    was_cancelled: bool = False
+    """Whether it ended because it was cancelled, and not on a failure of its own."""
 
     def __str__(self) -> str:
         if self.state is SagaState.COMPLETED:

@@ -1,10 +1,10 @@
-"""Knows how to undo what was done: in reverse, each with its own retries, going on when one cannot be undone."""
+"""Undo what was done: in reverse, each with its own retries, going on when one cannot be undone."""
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from troth.runtime.engine.asks import Step
+from troth.runtime.engine.commands import Step
 from troth.runtime.engine.errors import RunCancelledError, StepFailedError
 
 __all__ = ["Rollback", "StepFailed", "Undoable", "failure_of", "roll_back"]
@@ -26,6 +26,8 @@ class StepFailed:
     type: str
     message: str
     place: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What the error said in fields."""
 
     def __str__(self) -> str:
         return f"{self.type}: {self.message}" + (f" ({self.place})" if self.place else "")
@@ -37,7 +39,7 @@ class StepFailed:
 
 def failure_of(step: str, error: StepFailedError) -> StepFailed:
     """What the engine says of a step that failed."""
-    return StepFailed(step, error.type, error.message, str(error.error.get("place") or ""))
+    return StepFailed(step, error.type, error.message, str(error.error.get("place") or ""), error.details)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from troth.errors import MisuseError
+from troth.runtime.arguments import check_count, check_seconds
 from troth.runtime.engine.retry import ONCE, Retry
-from troth.runtime.sagas.action import Action, judge
+from troth.runtime.sagas.checked_callable import CheckedCallable, judge
 
 __all__ = ["ResultOf", "Saga", "SagaStep", "Tried", "result"]
 
@@ -38,7 +39,7 @@ def result(step: str, *parts: str | int) -> ResultOf:
 class Tried:
     """An action, and how often and how long it is tried."""
 
-    action: Action
+    action: CheckedCallable
     retry: Retry
     timeout: float | None
 
@@ -79,8 +80,9 @@ class Saga:
     ) -> "Saga":
         """Add a step and return the saga.
 
-        `do` is called with `arguments`; `undo` with those of them it has parameters for, and with `result` if it has
-        a parameter of that name (None where the outcome is not known). `undo=None` says that there is nothing to undo.
+        `do` is called with `arguments`; `undo` with those of them it has parameters for, and with `result` if its own
+        signature has a parameter of that name (None where the outcome is not known). What `undo` returns is not kept.
+        `undo=None` says that there is nothing to undo.
         """
         _check_name(self.name, name)
         if name in self._steps:
@@ -107,6 +109,7 @@ def _check_name(saga: str, name: object) -> None:
 
 
 def _tried(call: Callable[..., object], what: str, retry: Retry | int, timeout: float | None) -> Tried:
+    check_seconds(f"timeout of {what}".replace("`", ""), timeout)
     if timeout is not None and not 0 < timeout < float("inf"):
         raise MisuseError(f"The timeout of {what} is {timeout!r}. Give more than 0 s, or None for no limit.")
     return Tried(judge(call, what), _policy(retry), timeout)
@@ -115,6 +118,7 @@ def _tried(call: Callable[..., object], what: str, retry: Retry | int, timeout: 
 def _policy(retry: Retry | int) -> Retry:
     if isinstance(retry, Retry):
         return retry
+    check_count("retry", retry)
     return ONCE if retry == 1 else Retry(attempts=retry)
 
 

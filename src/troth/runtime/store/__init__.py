@@ -10,33 +10,52 @@ one another, `failpoints.py` how a test stops a process at any commit.
 """
 
 from troth.runtime.store.errors import (
+    DamagedStoreError,
     LeaseLostError,
     NewerStoreError,
     NotAStoreError,
     NotJsonError,
+    ReadOnlyStoreError,
     StoreBusyError,
     StoreError,
     UnsupportedSqliteError,
 )
 from troth.runtime.store.failpoints import CommitPoint, commit_point
-from troth.runtime.store.follow import Follower
+from troth.runtime.store.follow import Follower, HistoryFollower
 from troth.runtime.store.identity import Owner
-from troth.runtime.store.notices import Bell
+from troth.runtime.store.notifications import Notifier
 from troth.runtime.store.port import Store, Transaction
-from troth.runtime.store.records import Attempt, Event, RunRecord, RunState, Signal, StepRecord, StepState
+from troth.runtime.store.records import (
+    Attempt,
+    Event,
+    Happened,
+    HistoryEntry,
+    Recorded,
+    RunRecord,
+    RunState,
+    Signal,
+    StepRecord,
+    StepState,
+)
 from troth.runtime.store.sqlite import SqliteStore
 
 __all__ = [
     "Attempt",
-    "Bell",
     "CommitPoint",
+    "DamagedStoreError",
     "Event",
     "Follower",
+    "Happened",
+    "HistoryEntry",
+    "HistoryFollower",
     "LeaseLostError",
     "NewerStoreError",
     "NotAStoreError",
     "NotJsonError",
+    "Notifier",
     "Owner",
+    "ReadOnlyStoreError",
+    "Recorded",
     "RunRecord",
     "RunState",
     "Signal",

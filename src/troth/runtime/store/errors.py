@@ -7,21 +7,31 @@ MisuseError
 └── UnsupportedSqliteError  this Python's SQLite lacks something the store stands on
 RunError
 ├── StoreError            the file could not be read or written; nothing of the commit was kept
-│   └── StoreBusyError    another process kept the file locked for too long
+│   ├── StoreBusyError    another process kept the file locked for too long
+│   ├── ReadOnlyStoreError  the file can be looked at, and not written
+│   └── DamagedStoreError what is kept of one run, step or stream cannot be read any more
 └── LeaseLostError        another owner has taken over; nothing was written
 """
+
+import sqlite3
 
 from troth.errors import MisuseError, RunError
 
 __all__ = [
+    "DamagedStoreError",
     "LeaseLostError",
     "NewerStoreError",
     "NotAStoreError",
     "NotJsonError",
+    "ReadOnlyStoreError",
     "StoreBusyError",
     "StoreError",
     "UnsupportedSqliteError",
 ]
+
+
+FAULTS = (sqlite3.Error, UnicodeDecodeError)
+"""What sqlite3 raises of a file that cannot be used; the second where its own message holds what is no text."""
 
 
 class NotJsonError(MisuseError):
@@ -55,6 +65,25 @@ class StoreError(RunError):
 
 class StoreBusyError(StoreError):
     """Another process kept the file locked for longer than the store waits."""
+
+
+class ReadOnlyStoreError(StoreError):
+    """The file cannot be written, or was opened only to be looked at. Nothing was written."""
+
+
+class DamagedStoreError(StoreError):
+    """What the file keeps of `what` (a run, a step, an entry of a stream) cannot be read. It was left as it is."""
+
+    def __init__(self, what: str, why: str) -> None:
+        self.what = what
+        self.why = why
+        super().__init__(
+            f"What the store keeps of {what} is damaged: {why}. It was left as it is.\n"
+            "Bytes of the file have changed. Look at the disk, and go on with a copy of the file from before."
+        )
+
+    def __reduce__(self) -> tuple[type["DamagedStoreError"], tuple[str, str]]:
+        return DamagedStoreError, (self.what, self.why)
 
 
 class LeaseLostError(RunError):

@@ -1,4 +1,4 @@
-"""Knows every place where the runtime commits, and lets a test stop the process exactly there.
+"""Every place where the runtime commits, and lets a test stop the process exactly there.
 
 A commit point is declared once, as a constant, and the only way to commit is to name one. Each has three failpoints:
 

@@ -1,15 +1,15 @@
-"""Knows how to follow a stream from a cursor on: every entry once, in order, also those that other processes append."""
+"""Follow a stream from a cursor on: every entry once, in order, also those that other processes append."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Self
 
-from troth.runtime.store.notices import Bell
+from troth.runtime.store.notifications import Notifier
 from troth.runtime.store.port import Store
-from troth.runtime.store.records import Event
-from troth.runtime.store.transaction import stream_topic
+from troth.runtime.store.records import Event, HistoryEntry
+from troth.runtime.store.transaction import history_topic, stream_topic
 
-__all__ = ["Follower"]
+__all__ = ["Follower", "HistoryFollower"]
 
 
 class Follower:
@@ -23,7 +23,7 @@ class Follower:
         self.cursor = after
         self._store = store
         self._page = page
-        self._bell = Bell()
+        self._bell = Notifier()
         self._listening = ExitStack()
         self._listening.enter_context(store.listening(self._bell, stream_topic(stream)))
 
@@ -48,6 +48,47 @@ class Follower:
         if events:
             self.cursor = events[-1].seq
         return events
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._listening.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class HistoryFollower:
+    """A reader of one run's history. `cursor` is the number of the last entry it gave out. One caller at a time."""
+
+    def __init__(self, store: Store, run_id: str, *, after: int = 0, page: int = 500) -> None:
+        self.run_id = run_id
+        self.cursor = after
+        self._store = store
+        self._page = page
+        self._bell = Notifier()
+        self._seen = 0
+        self._listening = ExitStack()
+        self._listening.enter_context(store.listening(self._bell, history_topic(run_id)))
+
+    def look(self) -> tuple[bool, Sequence[HistoryEntry]]:
+        """Whether the run was over before this look, and the next entries. Over, and no entry: that is all."""
+        self._seen = self._bell.count
+        run = self._store.run(self.run_id)
+        entries = self._store.history(self.run_id, after=self.cursor, limit=self._page)
+        if entries:
+            self.cursor = entries[-1].seq
+        return run is None or run.state.is_over, entries
+
+    def wait(self, timeout: float | None) -> bool:
+        """Block this thread until something may have happened since the last look, or for `timeout` seconds."""
+        return self._bell.wait(self._seen, timeout)
+
+    async def await_ring(self, timeout: float | None) -> bool:
+        """`wait` for a task."""
+        return await self._bell.await_ring(self._seen, timeout)
 
     def close(self) -> None:
         """Stop listening."""

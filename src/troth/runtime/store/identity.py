@@ -1,4 +1,4 @@
-"""Knows which process an owner is, and whether that process still lives.
+"""Find which process an owner is, and whether that process still lives.
 
 On one machine death is a fact that can be looked up: the process id, with the moment at which it started (ids are
 reused) and the boot and process namespace it belongs to (a container has ids of its own). Where it cannot be looked
@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["BEAT_EVERY", "LIFETIME", "Owner", "is_alive", "new_owner", "retire"]
+__all__ = ["BEAT_EVERY", "LIFETIME", "Owner", "is_alive", "lives_here", "new_owner", "process_started", "retire"]
 
 BEAT_EVERY = 2.0
 LIFETIME = 20.0
@@ -37,7 +37,7 @@ class Owner:
 def new_owner(now: float) -> Owner:
     """An owner for an engine in this process. It counts as alive until `retire`, a fork, or the end of the process."""
     pid = os.getpid()
-    owner = Owner(uuid.uuid4().hex, _machine(), pid, _started(pid) or 0, now)
+    owner = Owner(uuid.uuid4().hex, _machine(), pid, process_started(pid) or 0, now)
     _living.add(owner.id)
     return owner
 
@@ -45,6 +45,11 @@ def new_owner(now: float) -> Owner:
 def retire(owner: Owner) -> None:
     """Stop counting `owner` among the living of this process."""
     _living.discard(owner.id)
+
+
+def lives_here(owner: Owner) -> bool:
+    """Whether `owner` is one of this process that was not retired."""
+    return owner.id in _living
 
 
 def is_alive(owner: Owner, now: float) -> bool:
@@ -55,13 +60,13 @@ def is_alive(owner: Owner, now: float) -> bool:
         return False
     if owner.machine != _machine():
         return True  # nothing can be looked up there; its heartbeat is recent
-    if owner.pid == os.getpid() and owner.pid_started in {0, _started(owner.pid)}:
+    if owner.pid == os.getpid() and owner.pid_started in {0, process_started(owner.pid)}:
         return False  # this very process, and it does not know that owner (any more)
     return _process_lives(owner)
 
 
 def _process_lives(owner: Owner) -> bool:
-    started = _started(owner.pid)
+    started = process_started(owner.pid)
     if started is not None:
         return started == owner.pid_started
     if Path("/proc/self/stat").exists():
@@ -75,7 +80,7 @@ def _process_lives(owner: Owner) -> bool:
     return True
 
 
-def _started(pid: int) -> int | None:
+def process_started(pid: int) -> int | None:
     """When the process started, in clock ticks since boot; nothing if it does not run (a zombie does not)."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()

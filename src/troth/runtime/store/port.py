@@ -11,8 +11,23 @@ from typing import Any, Protocol, TypeVar
 
 from troth.runtime.store.failpoints import CommitPoint
 from troth.runtime.store.identity import Owner
-from troth.runtime.store.notices import Bell
-from troth.runtime.store.records import BegunStep, Event, Place, RunRecord, RunState, Signal, StepRecord, StepState
+from troth.runtime.store.notifications import Notifier
+from troth.runtime.store.promise_queries import PromiseReader
+from troth.runtime.store.promise_rows import PromiseRows
+from troth.runtime.store.records import (
+    BegunStep,
+    Event,
+    HistoryEntry,
+    OpenWait,
+    Place,
+    Recorded,
+    RunRecord,
+    RunState,
+    Signal,
+    StepRecord,
+    StepState,
+)
+from troth.runtime.store.session_rows import SessionRows
 
 __all__ = ["Store", "Transaction"]
 
@@ -20,7 +35,18 @@ T = TypeVar("T")
 
 
 class Transaction(Protocol):
-    """The writes of one commit. Every method is quick and waits for nobody."""
+    """The writes of one commit, and the reads that they rely on. Every method is quick and waits for nobody.
+
+    What is read here is as this commit sees it: with what it has written, and with what other commits have that share
+    its transaction. The store's own readers see neither, so they are not to be asked inside a commit's work.
+    """
+
+    sessions: SessionRows
+    """The rows of governed sessions."""
+
+    @property
+    def promises(self) -> PromiseRows:
+        """The statements about promises and their deliveries."""
 
     def add_run(
         self,
@@ -43,9 +69,16 @@ class Transaction(Protocol):
         """Say that the run works or waits, and for what."""
 
     def finish_run(
-        self, run_id: str, state: RunState, now: float, *, result: str | None = None, error: str | None = None
+        self,
+        run_id: str,
+        state: RunState,
+        now: float,
+        *,
+        result: str | None = None,
+        error: str | None = None,
+        ending: str | None = None,
     ) -> None:
-        """Close the run: completed with `result`, failed or cancelled with `error`."""
+        """Close the run: completed with `result`, failed or cancelled with `error`; `ending` is the word for it."""
 
     def reopen_run(self, run_id: str, now: float, *, ended_at: float | None) -> bool:
         """Make a run that failed or was cancelled one that can go on. False if that end is not its end any more."""
@@ -75,50 +108,92 @@ class Transaction(Protocol):
         wake_at: float | None = None,
         color: str | None = None,
         code: str | None = None,
+        note: str | None = None,
+        is_shown: bool = True,
     ) -> None:
-        """Write down a step before its effect."""
+        """Write down a step before its effect. `note` is JSON, shown with it; `is_shown` makes it part of its events.
+
+        Everything that is written of a run's steps is appended to its history, and stays there.
+        """
 
     def begin_held_step(self, place: Place, resource: str, token: str, begun: BegunStep) -> bool:
         """`hold_run` and `begin_step` in one statement; answers whether a cancellation was asked for."""
 
     def settle_step(
-        self, place: Place, state: StepState, now: float, *, result: str | None = None, error: str | None = None
+        self,
+        place: Place,
+        state: StepState,
+        now: float,
+        *,
+        kind: str,
+        name: str,
+        attempt: int = 1,
+        result: str | None = None,
+        error: str | None = None,
+        note: str | None = None,
+        is_shown: bool = True,
     ) -> None:
         """Write down a step's answer."""
 
-    def begin_attempt(self, place: Place, attempt: int, now: float) -> None:
-        """Write down, before its effect, that a step is tried once more."""
-
-    def rest_step(self, place: Place, next_at: float) -> None:
-        """Write down when a step is tried again."""
+    def begin_attempt(
+        self, place: Place, attempt: int, now: float, *, kind: str = "step", name: str, code: str | None = None
+    ) -> None:
+        """Write down, before its effect, that a step is tried once more. It is not shown."""
 
     def add_attempt(
         self,
         place: Place,
         *,
+        name: str,
         number: int,
         outcome: str,
         error: str | None,
         started_at: float | None,
         now: float,
         next_at: float | None,
+        kind: str = "step",
+        is_shown: bool = True,
     ) -> None:
-        """Write down an attempt that did not succeed, with its own error."""
+        """Write down an attempt that did not succeed, with its own error, and when the next one is due."""
 
-    def forget_step(self, place: Place, *, gives_back: bool = True) -> None:
-        """Take a step's answer back, so that the decision asks anew. Its attempts stay; its signal is free if asked."""
+    def tell_code_changed(self, place: Place, now: float, *, name: str, before: str, code: str) -> None:
+        """Write down that a step's next attempt calls other code than the last one did."""
+
+    def tell_callback_failed(self, run_id: str, now: float, *, name: str, error: str) -> None:
+        """Write down that somebody who was told of the run raised."""
+
+    def take_back_step(self, step: StepRecord, now: float, *, gives_back: bool = True) -> None:
+        """Take a step's answer back, so that the decision asks anew; its signal is free if asked. The history stays."""
 
     def copy_steps(self, source: str, target: str, before: int) -> int:
-        """Give `target` the settled steps of `source` that come before trunk step `before`, with their branches."""
+        """Give `target` the history of the steps of `source` that come before trunk step `before`, with their branches.
+
+        Answers how many steps that are.
+        """
+
+    def steps(self, run_id: str) -> Sequence[StepRecord]:
+        """The steps of a run, as this transaction sees them."""
 
     def send_signal(self, run_id: str, name: str, payload: str, now: float, *, key: str | None = None) -> bool:
         """Write down a message to a run. Answers whether it is new; `key` makes a second sending harmless."""
 
-    def take_signal(self, run_id: str, name: str, taken_by: str) -> str | None:
-        """The payload of the oldest message of that name that nobody has taken, now taken by the step `taken_by`."""
+    def take_signal(self, run_id: str, name: str, taken_by: str, *, before: float | None = None) -> str | None:
+        """The payload of the oldest message of that name that nobody has taken, now taken by the step `taken_by`.
+
+        Only of those sent before the moment `before`, if it is given.
+        """
+
+    def open_wait(self, run_id: str, name: str) -> OpenWait | None:
+        """What steps of the run wait for under that name; nothing if none does."""
 
     def append_event(self, stream: str, kind: str, payload: object, now: float) -> int:
         """Append to a stream; the answer is the entry's number in it, counted from 1 without gaps."""
+
+    def last_event(self, stream: str) -> int:
+        """The number of the stream's last entry; 0 if it is empty."""
+
+    def events(self, stream: str, *, after: int = 0) -> Sequence[Event]:
+        """The entries of a stream that follow number `after`, all of them."""
 
     def enroll(self, owner: Owner) -> None:
         """Write down who takes leases, and that it lives."""
@@ -156,6 +231,11 @@ class Store(Protocol):
 
     clock: Callable[[], float]
 
+    @property
+    def promises(self) -> PromiseReader:
+        """What is known of promises and their deliveries."""
+        ...
+
     def commit(self, point: CommitPoint, work: Callable[[Transaction], T]) -> T:
         """Do `work` in a transaction and return its answer once it is kept. Blocks; may share the transaction."""
         ...
@@ -183,14 +263,32 @@ class Store(Protocol):
         decision: str | None = None,
         label: str | None = None,
         parent: str | None = None,
+        family: str | None = None,
+        word: str | None = None,
         before: tuple[float, str] | None = None,
         limit: int = 100,
     ) -> Sequence[RunRecord]:
-        """Runs, newest first."""
+        """Runs, newest first.
+
+        `family` is how the names of their decisions begin, up to the first colon; with it, `word` is what their
+        decision said of their end, else their state. Runs of a family and a word cost the same however many there are.
+        """
         ...
 
-    def steps(self, run_id: str, *, with_attempts: bool = True) -> Sequence[StepRecord]:
+    def steps(self, run_id: str) -> Sequence[StepRecord]:
         """The steps of a run, in the order in which they were asked for."""
+        ...
+
+    def recorded(self, run_id: str) -> Recorded:
+        """The steps of a run, and those whose answers were taken back."""
+        ...
+
+    def history(self, run_id: str, *, after: int = 0, limit: int = 1000) -> Sequence[HistoryEntry]:
+        """What has happened in a run since entry `after` of its history; costs as much as there is to read."""
+        ...
+
+    def last_entry(self, run_id: str) -> int:
+        """The number of the last entry of a run's history; 0 if there is none."""
         ...
 
     def signals(self, run_id: str) -> Sequence[Signal]:
@@ -205,6 +303,9 @@ class Store(Protocol):
         """The number of the stream's last entry; 0 if it is empty."""
         ...
 
+    def recent_streams(self, prefix: str, limit: int) -> Sequence[str]:
+        """The streams whose names begin so, those that were written to last first."""
+
     def holder(self, resource: str) -> Owner | None:
         """Whoever has the lease, dead or alive."""
         ...
@@ -213,11 +314,18 @@ class Store(Protocol):
         """Runs of these decisions that are not over and that nobody living holds, as (id, decision)."""
         ...
 
+    def unheld(self, prefix: str) -> Sequence[str]:
+        """The ids of runs that are not over and that nobody living holds, of decisions that begin so; oldest first."""
+
     def cancelling(self) -> Sequence[str]:
         """Runs that are to be cancelled and are not over."""
         ...
 
-    def listening(self, bell: Bell, *topics: str) -> AbstractContextManager[Bell]:
+    def read_sessions(self, question: Callable[[SessionRows], T]) -> T:
+        """The answer of `question`, which reads rows of governed sessions: each statement at one moment."""
+        ...
+
+    def listening(self, bell: Notifier, *topics: str) -> AbstractContextManager[Notifier]:
         """Ring `bell` for every commit that touches one of `topics`, as long as the block runs."""
         ...
 

@@ -1,13 +1,30 @@
-"""Knows how each thing is read back: questions to one open connection."""
+"""How each thing is read back: questions to one open connection.
+
+Every answer is fetched whole before a row of it is looked at. A statement that is left in the middle, because a row is
+damaged, would keep its connection at what the file held then.
+"""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from troth.errors import MisuseError
+from troth.runtime.store.errors import DamagedStoreError
+from troth.runtime.store.history import entries_of, fold
 from troth.runtime.store.identity import Owner, is_alive
-from troth.runtime.store.payload import read
-from troth.runtime.store.records import Attempt, Event, Place, RunRecord, RunState, Signal, StepRecord, StepState
+from troth.runtime.store.records import Event, HistoryEntry, Recorded, RunRecord, RunState, Signal
+from troth.runtime.store.rows import (
+    EVENT,
+    HISTORY,
+    OWNER,
+    RUN,
+    SIGNAL,
+    damaged_run,
+    events_of,
+    owner_of,
+    run_of,
+    signal_of,
+)
 from troth.runtime.store.transaction import run_topic
 
 __all__ = [
@@ -15,45 +32,16 @@ __all__ = [
     "events_after",
     "find_run",
     "find_runs",
+    "history_after",
     "holder_of",
+    "last_entry",
     "last_event",
     "orphans",
+    "recent_streams",
+    "recorded",
     "signals_of",
-    "steps_of",
+    "unheld",
 ]
-
-_RUN = (
-    "id, decision, label, state, args, result, error, code, parent, forked_from, cancel_requested, waiting_for, "
-    "wake_at, created_at, updated_at, finished_at"
-)
-_STEP = (
-    "run_id, branch, seq, kind, name, state, key, attempt, args, code, color, result, error, started_at, finished_at, "
-    "wake_at"
-)
-
-
-def _run(row: tuple[Any, ...], *, is_owned: bool) -> RunRecord:
-    state = RunState(row[3])
-    if state is RunState.RUNNING and not is_owned:
-        state = RunState.INTERRUPTED
-    return RunRecord(
-        id=row[0],
-        decision=row[1],
-        label=row[2],
-        state=state,
-        args=tuple(read(row[4])),
-        result=read(row[5]),
-        error=read(row[6]),
-        code=row[7],
-        parent=row[8],
-        forked_from=row[9],
-        is_cancel_requested=bool(row[10]),
-        waiting_for=row[11],
-        wake_at=row[12],
-        created_at=row[13],
-        updated_at=row[14],
-        finished_at=row[15],
-    )
 
 
 def holder_of(connection: sqlite3.Connection, resource: str) -> Owner | None:
@@ -63,7 +51,7 @@ def holder_of(connection: sqlite3.Connection, resource: str) -> Owner | None:
         "WHERE l.resource = ?",
         (resource,),
     ).fetchone()
-    return None if row is None else Owner(*row)
+    return None if row is None else owner_of(row)
 
 
 def _is_owned(connection: sqlite3.Connection, run_id: str, now: float) -> bool:
@@ -73,8 +61,8 @@ def _is_owned(connection: sqlite3.Connection, run_id: str, now: float) -> bool:
 
 def find_run(connection: sqlite3.Connection, run_id: str, now: float) -> RunRecord | None:
     """One run, with its state as it is now: what a dead owner left running is interrupted."""
-    row = connection.execute(f"SELECT {_RUN} FROM runs WHERE id = ?", (run_id,)).fetchone()  # noqa: S608
-    return None if row is None else _run(row, is_owned=_is_owned(connection, run_id, now))
+    row = connection.execute(f"SELECT {RUN.sql} FROM runs WHERE id = ?", (run_id,)).fetchone()  # noqa: S608
+    return None if row is None else run_of(row, is_owned=_is_owned(connection, run_id, now))
 
 
 def find_runs(
@@ -85,16 +73,21 @@ def find_runs(
     decision: str | None,
     label: str | None,
     parent: str | None,
+    family: str | None,
+    word: str | None,
     before: tuple[float, str] | None,
     limit: int,
 ) -> list[RunRecord]:
-    """Runs, newest first. `before` is the `(created_at, id)` of the last one of the page before."""
+    """Runs, newest first. `before` is the `(created_at, id)` of the last one of the page before.
+
+    A run that cannot be read is among them as DAMAGED: it does not hide the others.
+    """
     if limit < 1:
         return []
     wanted = None if states is None else set(map(_state, states))
     where = ["1"]
     values: list[Any] = []
-    if wanted is not None:
+    if wanted is not None and RunState.DAMAGED not in wanted:
         written = {RunState.RUNNING if state is RunState.INTERRUPTED else state for state in wanted}
         where.append(f"state IN ({', '.join('?' * len(written))})")
         values.extend(state.value for state in written)
@@ -102,14 +95,52 @@ def find_runs(
         if value is not None:
             where.append(f"{column} = ?")
             values.append(value)
+    if family is not None:
+        where.append(_OF_FAMILY)
+        values.append(family)
+    if word is not None:
+        if family is None:
+            raise MisuseError("Runs are found by a word only in a family: give `family` beside `word`.")
+        where.append("coalesce(ending, state) = ?")
+        values.append(RunState.RUNNING.value if word == RunState.INTERRUPTED else word)
+        if word in _BY_LIFE:
+            wanted = {RunState(word)}
+    if word == RunState.RUNNING and before is None:
+        return _at_work(connection, now, where, values, limit)
     found: list[RunRecord] = []
     for row in _pages(connection, where, values, before, limit):
-        run = _run(row, is_owned=row[3] != RunState.RUNNING.value or _is_owned(connection, row[0], now))
+        run = _run_or_damage(connection, row, now)
         if wanted is None or run.state in wanted:
             found.append(run)
             if len(found) == limit:
                 break
     return found
+
+
+_BY_LIFE = frozenset({RunState.RUNNING, RunState.INTERRUPTED})
+_OF_FAMILY = "instr(decision, ':') > 0 AND substr(decision, 1, instr(decision, ':')) = ?"
+
+
+def _at_work(
+    connection: sqlite3.Connection, now: float, where: list[str], values: list[Any], limit: int
+) -> list[RunRecord]:
+    """Running runs, newest first, found by who is alive: those whose owner died may be many more."""
+    owners = connection.execute(f"SELECT {OWNER.sql} FROM owners").fetchall()  # noqa: S608
+    alive = [owner[0] for owner in owners if not _is_free(owner, now)]
+    rows = connection.execute(  # only question marks are put together here
+        f"SELECT {RUN.sql} FROM leases CROSS JOIN runs ON runs.id = substr(resource, 5) "  # noqa: S608
+        f"WHERE owner IN ({', '.join('?' * len(alive))}) AND substr(resource, 1, 4) = 'run:' "
+        f"AND {' AND '.join(where)} ORDER BY created_at DESC, id DESC LIMIT ?",
+        (*alive, *values, limit),
+    ).fetchall()
+    return [_run_or_damage(connection, row, now) for row in rows]
+
+
+def _run_or_damage(connection: sqlite3.Connection, row: tuple[Any, ...], now: float) -> RunRecord:
+    try:
+        return run_of(row, is_owned=row[3] != RunState.RUNNING.value or _is_owned(connection, row[0], now))
+    except DamagedStoreError as damage:
+        return damaged_run(row, damage)
 
 
 def _state(word: RunState | str) -> RunState:
@@ -127,7 +158,7 @@ def _pages(
     while True:
         bound = [] if before is None else ["(created_at, id) < (?, ?)"]
         rows = connection.execute(
-            f"SELECT {_RUN} FROM runs WHERE {' AND '.join([*where, *bound])} "  # noqa: S608
+            f"SELECT {RUN.sql} FROM runs WHERE {' AND '.join([*where, *bound])} "  # noqa: S608
             "ORDER BY created_at DESC, id DESC LIMIT ?",
             (*values, *(before or ()), size),
         ).fetchall()
@@ -147,76 +178,87 @@ def orphans(connection: sqlite3.Connection, decisions: Iterable[str], now: float
         "ORDER BY r.created_at",
         names,
     ).fetchall()
-    return [(row[0], row[1]) for row in rows if row[2] is None or not is_alive(Owner(*row[2:]), now)]
+    return [(row[0], row[1]) for row in rows if type(row[0]) is str and _is_free(row[2:], now)]
+
+
+def unheld(connection: sqlite3.Connection, prefix: str, now: float) -> list[str]:
+    """The ids of runs that are not over and that nobody living holds, of decisions that begin so; oldest first."""
+    rows = connection.execute(
+        "SELECT r.id, o.id, o.machine, o.pid, o.pid_started, o.beat_at FROM runs r "
+        "LEFT JOIN leases l ON l.resource = 'run:' || r.id LEFT JOIN owners o ON o.id = l.owner "
+        "WHERE r.state IN ('running', 'waiting') AND substr(r.decision, 1, ?) = ? ORDER BY r.created_at",
+        (len(prefix), prefix),
+    ).fetchall()
+    return [row[0] for row in rows if type(row[0]) is str and _is_free(row[1:], now)]
+
+
+def _is_free(owner: tuple[Any, ...], now: float) -> bool:
+    """Whether nobody living holds a lease. Of an owner that cannot be read nobody knows, so it is left alone."""
+    if owner[0] is None:
+        return True
+    try:
+        return not is_alive(owner_of(owner), now)
+    except DamagedStoreError:
+        return False
 
 
 def cancelling(connection: sqlite3.Connection) -> list[str]:
     """Runs that are to be cancelled and are not over."""
     rows = connection.execute("SELECT id FROM runs WHERE cancel_requested = 1 AND state IN ('running', 'waiting')")
-    return [run_id for (run_id,) in rows]
+    return [run_id for (run_id,) in rows if type(run_id) is str]
 
 
-def steps_of(connection: sqlite3.Connection, run_id: str, *, with_attempts: bool) -> list[StepRecord]:
-    """The steps of a run in the order in which they were asked for; branches after the step that opened them."""
-    attempts: dict[tuple[str, int], list[Attempt]] = {}
-    if with_attempts:
-        for branch, seq, *rest in connection.execute(
-            "SELECT branch, seq, number, outcome, error, started_at, finished_at, next_at FROM attempts "
-            "WHERE run_id = ? ORDER BY rowid",
-            (run_id,),
-        ):
-            number, outcome, error, started, finished, next_at = rest
-            one = Attempt(number, outcome, read(error), started, finished, next_at)
-            attempts.setdefault((branch, seq), []).append(one)
-    rows = connection.execute(f"SELECT {_STEP} FROM steps WHERE run_id = ?", (run_id,)).fetchall()  # noqa: S608
-    steps = [_step(row, tuple(attempts.get((row[1], row[2]), ()))) for row in rows]
-    return sorted(steps, key=_place)
+def recorded(connection: sqlite3.Connection, run_id: str) -> Recorded:
+    """The steps of a run, and those whose answers were taken back."""
+    rows = connection.execute(
+        f"SELECT {HISTORY.sql} FROM history WHERE run_id = ? ORDER BY seq, sub",  # noqa: S608
+        (run_id,),
+    ).fetchall()
+    return fold(run_id, rows)
 
 
-def _step(row: tuple[Any, ...], attempts: tuple[Attempt, ...]) -> StepRecord:
-    run_id, branch, seq, kind, name, state, key, attempt, args, code, color, result, error, started, finished, wake = (
-        row
-    )
-    return StepRecord(
-        place=Place(run_id, branch, seq),
-        kind=kind,
-        name=name,
-        state=StepState(state),
-        key=key,
-        attempt=attempt,
-        args=args,
-        code=code,
-        color=color,
-        result=read(result),
-        error=read(error),
-        started_at=started,
-        finished_at=finished,
-        wake_at=wake,
-        attempts=attempts,
-    )
+def history_after(connection: sqlite3.Connection, run_id: str, after: int, limit: int) -> list[HistoryEntry]:
+    """The entries of a run's history that are shown and follow number `after`, in order."""
+    rows = connection.execute(
+        f"SELECT {HISTORY.sql} FROM history WHERE run_id = ? AND seq > ? AND sub = 0 ORDER BY seq LIMIT ?",  # noqa: S608
+        (run_id, after, limit),
+    ).fetchall()
+    return entries_of(run_id, rows, after)
 
 
-def _place(step: StepRecord) -> tuple[int, ...]:
-    """`3.0/2.1/` and 4 as (3, 0, 2, 1, 4): the order in which a reader expects steps."""
-    branch = step.place.branch
-    return (*(int(part) for pair in branch.split("/")[:-1] for part in pair.split(".")), step.place.seq)
+def last_entry(connection: sqlite3.Connection, run_id: str) -> int:
+    """The number of the last entry of a run's history that is shown; 0 if there is none."""
+    (last,) = connection.execute("SELECT max(seq) FROM history WHERE run_id = ?", (run_id,)).fetchone()
+    return last or 0
 
 
 def signals_of(connection: sqlite3.Connection, run_id: str) -> list[Signal]:
     """The messages sent to a run, oldest first."""
     rows = connection.execute(
-        "SELECT id, run_id, name, payload, sent_at, taken_by FROM signals WHERE run_id = ? ORDER BY id", (run_id,)
-    )
-    return [Signal(row[0], row[1], row[2], read(row[3]), row[4], row[5]) for row in rows]
+        f"SELECT {SIGNAL.sql} FROM signals WHERE run_id = ? ORDER BY id",  # noqa: S608
+        (run_id,),
+    ).fetchall()
+    return [signal_of(row) for row in rows]
 
 
 def events_after(connection: sqlite3.Connection, stream: str, after: int, limit: int) -> list[Event]:
     """The entries of a stream that follow number `after`, in order."""
     rows = connection.execute(
-        "SELECT id, stream, seq, kind, payload, at FROM events WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?",
+        f"SELECT {EVENT.sql} FROM events WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?",  # noqa: S608
         (stream, after, limit),
+    ).fetchall()
+    events = events_of(rows, stream, after)
+    # An index that is damaged may lead nowhere. Whoever begins to read is told; to ask every time would cost too much.
+    return events_of((), stream, 0, last_event(connection, stream)) if not events and after == 0 else events
+
+
+def recent_streams(connection: sqlite3.Connection, prefix: str, limit: int) -> list[str]:
+    """The streams whose names begin so, those that were written to last first."""
+    rows = connection.execute(
+        "SELECT stream FROM events WHERE stream >= ? AND stream < ? GROUP BY stream ORDER BY max(id) DESC LIMIT ?",
+        (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), limit),
     )
-    return [Event(row[0], row[1], row[2], row[3], read(row[4]), row[5]) for row in rows]
+    return [stream for (stream,) in rows if type(stream) is str]
 
 
 def last_event(connection: sqlite3.Connection, stream: str) -> int:

@@ -1,4 +1,4 @@
-"""Knows how to read beside the writer: a small pool of connections that any thread may borrow.
+"""Read beside the writer: a small pool of connections that any thread may borrow.
 
 WAL readers neither wait for the writer nor make it wait. A connection is lent for one question and given back, so
 there are as many as threads read at the same instant, not one for each thread that ever read.
@@ -10,7 +10,8 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from troth.runtime.store.errors import StoreError
+from troth.errors import MisuseError
+from troth.runtime.store.errors import FAULTS, StoreError
 
 __all__ = ["Readers"]
 
@@ -20,9 +21,12 @@ _SPARE = 8  # connections kept open between questions
 class Readers:
     """Connections that only read."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], path: Path) -> None:
+    def __init__(
+        self, connect: Callable[[], sqlite3.Connection], path: Path, is_committing_here: Callable[[], bool]
+    ) -> None:
         self._connect = connect
         self._path = path
+        self._is_committing_here = is_committing_here
         self._lock = threading.Lock()
         self._spare: list[sqlite3.Connection] = []
         self._is_closed = False
@@ -37,24 +41,38 @@ class Readers:
     @contextlib.contextmanager
     def lend(self) -> Iterator[sqlite3.Connection]:
         """A connection for one question."""
+        if self._is_committing_here():
+            raise MisuseError(
+                f"The store {str(self._path)!r} was asked something inside the work of a commit.\n"
+                "Nothing was written. Ask the transaction instead: the store does not see what this commit, and those "
+                "that share its transaction, have written."
+            )
         with self._lock:
             connection = self._spare.pop() if self._spare else None
         if connection is None:
-            connection = self._connect()
+            try:
+                connection = self._connect()
+            except FAULTS as cause:
+                raise self._unreadable(cause) from cause
+        is_sound = False
         try:
             yield connection
-        except sqlite3.DatabaseError as cause:
-            raise StoreError(
-                f"The store {str(self._path)!r} could not be read: {cause}. Nothing was written.\n"
-                "A file that is damaged stays so: look at the disk, and go on with a copy of the file from before."
-            ) from cause
+            is_sound = True
+        except FAULTS as cause:
+            raise self._unreadable(cause) from cause
         finally:
             with self._lock:
-                is_spare = not self._is_closed and len(self._spare) < _SPARE
+                is_spare = is_sound and not self._is_closed and len(self._spare) < _SPARE
                 if is_spare:
                     self._spare.append(connection)
             if not is_spare:
                 connection.close()
+
+    def _unreadable(self, cause: Exception) -> StoreError:
+        return StoreError(
+            f"The store {str(self._path)!r} could not be read: {cause}. Nothing was written.\n"
+            "A file that is damaged stays so: look at the disk, and go on with a copy of the file from before."
+        )
 
     def close(self) -> None:
         """Close what is not lent out; the rest is closed when it comes back."""

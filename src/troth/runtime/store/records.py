@@ -1,6 +1,6 @@
 """The values that come out of a store: runs, their steps and attempts, signals and events."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -9,7 +9,11 @@ __all__ = [
     "Attempt",
     "BegunStep",
     "Event",
+    "Happened",
+    "HistoryEntry",
+    "OpenWait",
     "Place",
+    "Recorded",
     "RunRecord",
     "RunState",
     "Signal",
@@ -38,6 +42,14 @@ class BegunStep(NamedTuple):
     color: str | None
     code: str | None
     now: float
+    is_shown: bool = True
+
+
+class OpenWait(NamedTuple):
+    """What a run waits for under a signal's name: until when it can be sent, and whether enough of it was sent."""
+
+    deadline: float | None
+    is_answered: bool
 
 
 class RunState(StrEnum):
@@ -47,6 +59,7 @@ class RunState(StrEnum):
     WAITING      for a signal, for a moment, or for another run; needs nobody until then
     INTERRUPTED  its owner died or let go in the middle; the next engine that knows its decision goes on
     COMPLETED, FAILED, CANCELLED   over
+    DAMAGED      never written either: what is kept of it cannot be read; only lists have such runs
     """
 
     RUNNING = "running"
@@ -55,6 +68,7 @@ class RunState(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    DAMAGED = "damaged"
 
     @property
     def is_over(self) -> bool:
@@ -102,6 +116,8 @@ class Attempt:
     finished_at: float
     next_at: float | None
     """When the next attempt was due; the time from `finished_at` until then was waiting, not work."""
+    code: str | None = None
+    """The digest of the code that was called, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +141,69 @@ class StepRecord:
     attempts: tuple[Attempt, ...] = ()
 
 
+class Recorded(NamedTuple):
+    """What a run has asked for, and what became of it."""
+
+    steps: Sequence[StepRecord]
+    """In the order in which they were asked for; branches after the step that opened them."""
+    taken_back: Sequence[StepRecord]
+    """Steps as they were before their answers were taken back, each place once, as it was last."""
+
+
+class Happened(StrEnum):
+    """What an entry of a run's history tells.
+
+    RUN_BEGUN, RUN_RESUMED, RUN_ENDED   of the run itself
+    BEGUN, WAITING                      a step begins, or a wait does
+    DONE, FAILED, CANCELLED             it is settled
+    ATTEMPT, AGAIN                      an attempt did not succeed; another one begins
+    TAKEN_BACK                          its answer does not count any more: the run is resumed, and asks anew
+    CODE_CHANGED                        its next attempt calls other code than the last one did
+    CALLBACK_FAILED                     somebody who was told of the run raised
+    """
+
+    RUN_BEGUN = "run begun"
+    RUN_RESUMED = "run resumed"
+    RUN_ENDED = "run ended"
+    BEGUN = "begun"
+    WAITING = "waiting"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    ATTEMPT = "attempt"
+    AGAIN = "again"
+    TAKEN_BACK = "taken back"
+    CODE_CHANGED = "code changed"
+    CALLBACK_FAILED = "callback failed"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One thing that happened in a run. `seq` counts from 1 in the run without gaps, and never changes.
+
+    `value` is the result of a step that is done, and the error of one that failed, of an attempt, or of the run.
+    """
+
+    run_id: str
+    seq: int
+    what: Happened
+    at: float
+    place: Place | None
+    kind: str | None
+    """The kind of the step; at the end of a run, its state."""
+    name: str | None
+    attempt: int
+    outcome: str | None
+    """How an attempt ended; at the end of a run, the word for it, where its decision has one."""
+    wake_at: float | None
+    value: Any
+    note: Any
+    """What the decision wants to have shown with it."""
+    code: str | None
+    done_by: str | None
+    """In a fork: the run that did it, where that is another one."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """One run of a decision. `args` is what it was started with; `waiting_for` says in words what it waits for."""
@@ -145,6 +224,8 @@ class RunRecord:
     created_at: float
     updated_at: float
     finished_at: float | None
+    ending: str | None = None
+    """The word for how it ended, where its decision has one: `rolled back`, say, instead of `failed`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,23 @@
-"""Knows the tables of the store's file, and how a file of an older version becomes one of today.
+"""The tables of the store's file, and how a file of an older version becomes one of today.
 
 A version, once released, is never edited: a change is a new entry at the end of `MIGRATIONS`. The version stands in
 `PRAGMA user_version`, and `PRAGMA application_id` says that the file is ours.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from troth.runtime.store.errors import NewerStoreError, NotAStoreError, StoreError, UnsupportedSqliteError
+from troth.runtime.store import into_history
+from troth.runtime.store.errors import (
+    FAULTS,
+    NewerStoreError,
+    NotAStoreError,
+    StoreError,
+    UnsupportedSqliteError,
+)
+from troth.runtime.store.read_only import cannot_be_written, not_writable
 
 __all__ = ["APPLICATION", "MIGRATIONS", "VERSION", "inspect_file", "migrate", "probe", "version_of"]
 
@@ -69,7 +77,130 @@ WITHOUT ROWID;
 CREATE INDEX leases_by_owner ON leases (owner);
 """
 
-MIGRATIONS: Sequence[str] = (_V1,)
+_SESSIONS = """
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY, creator TEXT NOT NULL, state TEXT NOT NULL, config TEXT NOT NULL,
+    created_at REAL NOT NULL, ends_at REAL NOT NULL, ended_at REAL, ending TEXT
+) WITHOUT ROWID;
+CREATE INDEX sessions_by_age ON sessions (created_at, id);
+CREATE INDEX sessions_by_state ON sessions (state, created_at, id);
+CREATE INDEX sessions_due ON sessions (ends_at) WHERE state IN ('created', 'handshaking', 'active');
+
+CREATE TABLE members (
+    session TEXT NOT NULL, agent TEXT NOT NULL, state TEXT NOT NULL, ring INTEGER NOT NULL, score REAL NOT NULL,
+    vouched TEXT NOT NULL, actions TEXT NOT NULL, history TEXT, joined_at REAL NOT NULL, left_at REAL,
+    elevated INTEGER, elevated_until REAL, tokens REAL, tokens_at REAL NOT NULL,
+    breach REAL NOT NULL DEFAULT 0, breach_at REAL NOT NULL DEFAULT 0,
+    PRIMARY KEY (session, agent)
+) WITHOUT ROWID;
+CREATE INDEX members_present ON members (session) WHERE state IN ('present', 'suspended');
+
+CREATE TABLE session_work (
+    id TEXT PRIMARY KEY, session TEXT NOT NULL, agent TEXT NOT NULL, kind TEXT NOT NULL, what TEXT NOT NULL,
+    begun_at REAL NOT NULL, is_over INTEGER NOT NULL DEFAULT 0, kill TEXT, handed_to TEXT,
+    undone TEXT NOT NULL DEFAULT '[]', process TEXT
+) WITHOUT ROWID;
+CREATE INDEX session_work_open ON session_work (session, agent) WHERE is_over = 0;
+CREATE INDEX session_work_by_kill ON session_work (kill) WHERE kill IS NOT NULL;
+
+CREATE TABLE workspace (
+    session TEXT NOT NULL, path TEXT NOT NULL, text TEXT NOT NULL, owner TEXT NOT NULL,
+    readers TEXT, writers TEXT, written_at REAL NOT NULL, PRIMARY KEY (session, path)
+) WITHOUT ROWID;
+CREATE TABLE workspace_snapshots (
+    session TEXT NOT NULL, snapshot TEXT NOT NULL, path TEXT NOT NULL, text TEXT NOT NULL, owner TEXT NOT NULL,
+    readers TEXT, writers TEXT, written_at REAL NOT NULL, PRIMARY KEY (session, snapshot, path)
+) WITHOUT ROWID;
+
+CREATE TABLE kills (
+    id TEXT PRIMARY KEY, session TEXT NOT NULL, agent TEXT NOT NULL, reason TEXT NOT NULL, substitute TEXT,
+    at REAL NOT NULL, tries INTEGER NOT NULL DEFAULT 1, answer TEXT
+) WITHOUT ROWID;
+CREATE INDEX kills_by_agent ON kills (session, agent, at);
+
+CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY, at REAL NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL, kind TEXT NOT NULL,
+    data TEXT NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL, mac BLOB NOT NULL
+);
+CREATE INDEX audit_by_session ON audit (session, seq);
+"""
+"""Sessions: who is where, what goes on, and what was done. `audit` has no AUTOINCREMENT: its numbers have no gaps."""
+
+_PROMISES = """
+CREATE TABLE promises (
+    id TEXT PRIMARY KEY, session TEXT NOT NULL, work TEXT NOT NULL, subject TEXT NOT NULL, title TEXT NOT NULL,
+    channel TEXT, home TEXT, state TEXT NOT NULL, result TEXT, error TEXT, retention REAL,
+    created_at REAL NOT NULL, settled_at REAL, expires_at REAL, expired_at REAL
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX promises_open ON promises (work, subject) WHERE state = 'open';
+CREATE INDEX promises_by_subject ON promises (work, subject);
+CREATE INDEX promises_by_session ON promises (session, created_at, id);
+CREATE INDEX promises_expiring ON promises (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE deliveries (
+    id TEXT PRIMARY KEY, promise TEXT NOT NULL, session TEXT NOT NULL, kind TEXT NOT NULL, seq INTEGER NOT NULL,
+    text TEXT, data TEXT, count INTEGER NOT NULL DEFAULT 1, state TEXT NOT NULL,
+    channel TEXT, home TEXT, attempt INTEGER NOT NULL DEFAULT 0, first_attempt_at REAL, due_at REAL,
+    owner TEXT, token TEXT, leased_until REAL, receipt TEXT, problem TEXT, declined_by TEXT,
+    created_at REAL NOT NULL, updated_at REAL NOT NULL, finished_at REAL
+) WITHOUT ROWID;
+CREATE INDEX deliveries_by_promise ON deliveries (promise, kind, seq);
+CREATE INDEX deliveries_due ON deliveries (channel, due_at, created_at) WHERE state = 'due';
+CREATE INDEX deliveries_due_at_home ON deliveries (home) WHERE state = 'due' AND home IS NOT NULL;
+CREATE INDEX deliveries_leased ON deliveries (leased_until) WHERE state = 'leased';
+CREATE INDEX deliveries_stored ON deliveries (session, created_at) WHERE state = 'stored';
+CREATE INDEX deliveries_stored_for ON deliveries (channel) WHERE state = 'stored' AND channel IS NOT NULL;
+CREATE INDEX deliveries_owed ON deliveries (created_at, id) WHERE finished_at IS NULL;
+CREATE INDEX deliveries_dead ON deliveries (created_at, id) WHERE state = 'dead';
+CREATE INDEX deliveries_by_age ON deliveries (created_at, id);
+
+CREATE TABLE outbox_counts (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE channels (
+    name TEXT NOT NULL, owner TEXT NOT NULL, opened_at REAL NOT NULL, PRIMARY KEY (name, owner)
+) WITHOUT ROWID;
+"""
+
+_HISTORY = """
+CREATE TABLE history (
+    run_id TEXT NOT NULL, seq INTEGER NOT NULL, sub INTEGER NOT NULL, what TEXT NOT NULL, at REAL NOT NULL,
+    branch TEXT, step INTEGER, name TEXT, data TEXT, kind TEXT, key TEXT, args TEXT, color TEXT, code TEXT,
+    attempt INTEGER, outcome TEXT, began_at REAL, wake_at REAL, note TEXT, done_by TEXT,
+    PRIMARY KEY (run_id, seq, sub)
+) WITHOUT ROWID;
+CREATE INDEX history_waits ON history (run_id, name, seq, sub) WHERE kind = 'wait';
+
+ALTER TABLE runs ADD COLUMN ending TEXT;
+CREATE INDEX runs_by_word ON runs (substr(decision, 1, instr(decision, ':')), coalesce(ending, state), created_at, id)
+    WHERE instr(decision, ':') > 0;
+"""
+"""What happened in each run, appended and never changed; a step is what its entries say. It takes the place of `steps`
+and `attempts`. An entry that is shown has a number of its own, with `sub` 0; those that are not shown stand behind it,
+with its number, so that the numbers of those shown have no gaps. What most entries have comes first: with the columns
+in another order a step costs a tenth more."""
+
+_STEPS_GONE = "DROP TABLE steps; DROP TABLE attempts"
+
+_ASKS = """
+CREATE TABLE asks (
+    id TEXT PRIMARY KEY, session TEXT NOT NULL, agent TEXT NOT NULL, what TEXT NOT NULL, arguments TEXT NOT NULL,
+    digest TEXT NOT NULL, policy TEXT NOT NULL, reason TEXT NOT NULL, people INTEGER NOT NULL,
+    asked_at REAL NOT NULL, expires_at REAL NOT NULL, state TEXT NOT NULL, answers TEXT NOT NULL DEFAULT '[]'
+) WITHOUT ROWID;
+CREATE INDEX asks_open ON asks (session, asked_at) WHERE state = 'open';
+"""
+"""Acts that wait for the yes of a person."""
+
+Migration = str | Callable[[sqlite3.Connection], None]
+"""A script of statements, or what a script cannot do."""
+
+MIGRATIONS: Sequence[Sequence[Migration]] = (
+    (_V1,),
+    (_SESSIONS,),
+    (_PROMISES,),
+    (_HISTORY, into_history.move, _STEPS_GONE),
+    (_ASKS,),
+)
 VERSION = len(MIGRATIONS)
 
 _NEEDS = {
@@ -79,6 +210,7 @@ _NEEDS = {
     "INSERT … ON CONFLICT DO UPDATE (3.24)": (
         "INSERT INTO a VALUES ('x', 'y') ON CONFLICT (k) DO UPDATE SET v = excluded.v;"
     ),
+    "window functions (3.25)": "SELECT row_number() OVER (PARTITION BY k ORDER BY v) FROM a;",
 }
 
 
@@ -95,7 +227,7 @@ def probe(connection: sqlite3.Connection, version: str = sqlite3.sqlite_version)
         except sqlite3.Error as cause:
             raise UnsupportedSqliteError(
                 f"This Python's SQLite ({version}) does not have {feature}: {cause}.\n"
-                "Nothing was opened. Use a Python linked with SQLite 3.24 or newer; "
+                "Nothing was opened. Use a Python linked with SQLite 3.25 or newer; "
                 "`python -c 'import sqlite3; print(sqlite3.sqlite_version)'` shows which one it has."
             ) from cause
 
@@ -107,7 +239,8 @@ def inspect_file(path: Path) -> int:
     if not path.exists() or path.stat().st_size == 0:
         return 0
     # Without a log the file is the whole truth, and reading it as immutable leaves no side files behind.
-    how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    log = path.with_name(f"{path.name}-wal")
+    how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
     try:
         connection = sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True, timeout=5.0)
         try:
@@ -115,11 +248,13 @@ def inspect_file(path: Path) -> int:
             tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         finally:
             connection.close()
-    except sqlite3.DatabaseError as cause:
-        if "not a database" in str(cause):
+    except FAULTS as cause:
+        if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             raise NotAStoreError(
                 f"{str(path)!r} is not a Troth store: {cause}. It was not touched. Name another file, or move it away."
             ) from cause
+        if cannot_be_written(cause) and path.exists():
+            raise not_writable(path, cause) from cause
         raise StoreError(f"The store {str(path)!r} could not be read: {cause}. It was not touched.") from cause
     if application != APPLICATION and (tables or version):
         raise NotAStoreError(
@@ -142,11 +277,15 @@ def version_of(connection: sqlite3.Connection) -> tuple[int, int]:
     return version, application
 
 
-def migrate(connection: sqlite3.Connection, migrations: Sequence[str] = MIGRATIONS) -> None:
+def migrate(connection: sqlite3.Connection, migrations: Sequence[Sequence[Migration]] = MIGRATIONS) -> None:
     """Bring the file to the last of `migrations`, inside the transaction that the caller has begun."""
     version, _ = version_of(connection)
-    for number, script in enumerate(migrations[version:], start=version + 1):
-        for statement in filter(str.strip, script.split(";")):
-            connection.execute(statement)
+    for number, parts in enumerate(migrations[version:], start=version + 1):
+        for part in parts:
+            if callable(part):
+                part(connection)
+                continue
+            for statement in filter(str.strip, part.split(";")):
+                connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {number}")
     connection.execute(f"PRAGMA application_id = {APPLICATION}")

@@ -1,4 +1,4 @@
-"""Knows how to keep everything in one SQLite file, from any thread, any loop and several processes at once.
+"""Keep everything in one SQLite file, from any thread, any loop and several processes at once.
 
 `synchronous="NORMAL"` (the default) survives `kill -9` of every process at any instant; a power cut may take the last
 moments, never the file's consistency. `synchronous="FULL"` survives the power cut too, at the price of one fsync per
@@ -13,19 +13,24 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from troth.errors import MisuseError
+from troth.runtime.arguments import check_path, check_seconds
 from troth.runtime.store import queries, schema
-from troth.runtime.store.errors import StoreBusyError, StoreError, UnsupportedSqliteError
+from troth.runtime.store.errors import FAULTS, ReadOnlyStoreError, StoreBusyError, StoreError, UnsupportedSqliteError
 from troth.runtime.store.failpoints import CommitPoint, commit_point
 from troth.runtime.store.identity import Owner
-from troth.runtime.store.keeper import Chore, Keeper
-from troth.runtime.store.notices import Bell, Notices
+from troth.runtime.store.maintenance_thread import Chore, MaintenanceThread
+from troth.runtime.store.notifications import Notifications, Notifier
+from troth.runtime.store.promise_queries import PromiseReader
+from troth.runtime.store.read_only import cannot_be_written, not_writable, open_for_reading
 from troth.runtime.store.readers import Readers
-from troth.runtime.store.records import Event, RunRecord, RunState, Signal, StepRecord
+from troth.runtime.store.records import Event, HistoryEntry, Recorded, RunRecord, RunState, Signal, StepRecord
+from troth.runtime.store.rows import text_or_bytes
+from troth.runtime.store.session_rows import SessionRows
 from troth.runtime.store.transaction import SqliteTransaction
 from troth.runtime.store.writer import CHECKPOINT_EVERY, Unit, Writer
 
@@ -41,7 +46,10 @@ _open_stores: "weakref.WeakSet[SqliteStore]" = weakref.WeakSet()
 
 
 class SqliteStore:
-    """A store in one file. Reads and `commit` block shortly; `acommit` is for loops. Close it, or use `with`."""
+    """A store in one file. Reads and `commit` block shortly; `acommit` is for loops. Close it, or use `with`.
+
+    `read_only=True` looks at a file, also where neither it nor its folder can be written, and refuses to write.
+    """
 
     def __init__(
         self,
@@ -50,7 +58,10 @@ class SqliteStore:
         synchronous: Literal["NORMAL", "FULL"] = "NORMAL",
         busy_timeout: float = 10.0,
         clock: Callable[[], float] = time.time,
+        read_only: bool = False,
     ) -> None:
+        check_path("path", path)
+        check_seconds("busy_timeout", busy_timeout, may_be_none=False)
         if str(path) in {"", ":memory:"}:
             raise MisuseError(
                 f"A store cannot live at {str(path)!r}: it has to outlive the process, and memory does not.\n"
@@ -61,6 +72,7 @@ class SqliteStore:
         self.path = Path(path).absolute()
         self.synchronous = synchronous
         self.clock = clock
+        self._file = open_for_reading(self.path) if read_only else None
         self._busy_timeout = busy_timeout
         self._is_closed = False
         self._looking = threading.Lock()
@@ -68,14 +80,17 @@ class SqliteStore:
         self._idle_looks = 0
         self._batches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Batch] = weakref.WeakKeyDictionary()
         self._given_away: list[_Batch] = []
-        self.keeper = Keeper("troth-store")
-        self.notices = Notices(self._watch)
+        self.keeper = MaintenanceThread("troth-store")
+        self.notices = Notifications(self._watch)
         self._writer = Writer(self.path, self._connect, self.notices.publish, busy_timeout)
-        self._readers = Readers(self._connect_reader, self.path)
+        self._readers = Readers(self._connect_reader, self.path, self._writer.is_committing_here)
+        self.promises = PromiseReader(self._readers)
         try:
             self._prepare()
         except BaseException:
             self._writer.close()
+            if self._file is not None:
+                self._file.close()
             raise
         _open_stores.add(self)
 
@@ -86,12 +101,20 @@ class SqliteStore:
             raise MisuseError(
                 f"The store {str(self.path)!r} cannot be made: the directory {str(self.path.parent)!r} does not exist."
             )
-        if schema.inspect_file(self.path) != schema.VERSION:
+        if self._file is not None:
+            if schema.inspect_file(self._file.path) != schema.VERSION:
+                raise ReadOnlyStoreError(
+                    f"The store {str(self.path)!r} was written by an older Troth, and has to be brought up to date "
+                    "before it can be looked at.\nIt was not touched. Open it once where it can be written, or a copy."
+                )
+        elif schema.inspect_file(self.path) != schema.VERSION:
             self._writer.commit(STORE_MIGRATE, lambda tx: tx.migrate())
         else:
             self._writer.has_foreign_changes()  # opens the connection, so what is wrong is said now
 
     def _connect(self) -> sqlite3.Connection:
+        if self._file is not None:
+            return self._connect_reader()
         try:
             # Timeout 0: the writer does the waiting itself, because a loop must not wait at all.
             connection = sqlite3.connect(self.path, timeout=0.0, isolation_level=None, check_same_thread=False)
@@ -106,7 +129,10 @@ class SqliteStore:
             connection.execute(f"PRAGMA synchronous = {self.synchronous}")
             connection.execute("PRAGMA wal_autocheckpoint = 0")  # its fsync would fall on whoever commits, also a loop
             connection.execute("PRAGMA busy_timeout = 0")
-        except sqlite3.Error as cause:
+            connection.text_factory = text_or_bytes
+        except FAULTS as cause:
+            if cannot_be_written(cause) and self.path.exists():
+                raise not_writable(self.path, cause) from cause
             raise StoreError(f"The store {str(self.path)!r} could not be opened: {cause}.") from cause
         return connection
 
@@ -114,16 +140,21 @@ class SqliteStore:
         if self._is_closed:
             raise MisuseError(f"The store {str(self.path)!r} is closed. Open it anew to read from it.")
         connection = sqlite3.connect(
-            self.path, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
+            self.path if self._file is None else self._file.uri,
+            timeout=self._busy_timeout,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=self._file is not None,
         )
         connection.execute("PRAGMA query_only = 1")
+        connection.text_factory = text_or_bytes
         return connection
 
     # Writing
 
     def commit(self, point: CommitPoint, work: Callable[[SqliteTransaction], T]) -> T:
         """Do `work` in a transaction and return its answer once it is kept. Blocks; may share the transaction."""
-        if self._is_closed:
+        if self._is_closed or self._file is not None:
             self._check_open()
         writer = self._writer
         answer = writer.commit(point, work)
@@ -159,7 +190,7 @@ class SqliteStore:
 
         Otherwise nothing is done and nothing is answered; then `acommit`.
         """
-        if self._is_closed or self.synchronous != "NORMAL":
+        if self._is_closed or self.synchronous != "NORMAL" or self._file is not None:
             return None
         try:
             answer = self._writer.commit_alone_now(work)
@@ -224,6 +255,8 @@ class SqliteStore:
         decision: str | None = None,
         label: str | None = None,
         parent: str | None = None,
+        family: str | None = None,
+        word: str | None = None,
         before: tuple[float, str] | None = None,
         limit: int = 100,
     ) -> list[RunRecord]:
@@ -236,14 +269,30 @@ class SqliteStore:
                 decision=decision,
                 label=label,
                 parent=parent,
+                family=family,
+                word=word,
                 before=before,
                 limit=limit,
             )
 
-    def steps(self, run_id: str, *, with_attempts: bool = True) -> list[StepRecord]:
+    def steps(self, run_id: str) -> Sequence[StepRecord]:
         """The steps of a run, in the order in which they were asked for."""
+        return self.recorded(run_id).steps
+
+    def recorded(self, run_id: str) -> Recorded:
+        """The steps of a run, and those whose answers were taken back."""
         with self._readers.lend() as connection:
-            return queries.steps_of(connection, run_id, with_attempts=with_attempts)
+            return queries.recorded(connection, run_id)
+
+    def history(self, run_id: str, *, after: int = 0, limit: int = 1000) -> list[HistoryEntry]:
+        """What has happened in a run since entry `after` of its history, as far as it is shown."""
+        with self._readers.lend() as connection:
+            return queries.history_after(connection, run_id, after, limit)
+
+    def last_entry(self, run_id: str) -> int:
+        """The number of the last entry of a run's history; 0 if there is none."""
+        with self._readers.lend() as connection:
+            return queries.last_entry(connection, run_id)
 
     def signals(self, run_id: str) -> list[Signal]:
         """The messages sent to a run, oldest first."""
@@ -260,6 +309,11 @@ class SqliteStore:
         with self._readers.lend() as connection:
             return queries.last_event(connection, stream)
 
+    def recent_streams(self, prefix: str, limit: int) -> list[str]:
+        """The streams whose names begin so, those that were written to last first."""
+        with self._readers.lend() as connection:
+            return queries.recent_streams(connection, prefix, limit)
+
     def holder(self, resource: str) -> Owner | None:
         """Whoever has the lease, dead or alive."""
         with self._readers.lend() as connection:
@@ -270,14 +324,24 @@ class SqliteStore:
         with self._readers.lend() as connection:
             return queries.orphans(connection, decisions, self.clock())
 
+    def unheld(self, prefix: str) -> list[str]:
+        """The ids of runs that are not over and that nobody living holds, of decisions that begin so; oldest first."""
+        with self._readers.lend() as connection:
+            return queries.unheld(connection, prefix, self.clock())
+
     def cancelling(self) -> list[str]:
         """Runs that are to be cancelled and are not over."""
         with self._readers.lend() as connection:
             return queries.cancelling(connection)
 
+    def read_sessions(self, question: Callable[[SessionRows], T]) -> T:
+        """The answer of `question`, which reads rows of governed sessions: each statement at one moment."""
+        with self._readers.lend() as connection:
+            return question(SessionRows(connection.execute))
+
     # Being told
 
-    def listening(self, bell: Bell, *topics: str) -> contextlib.AbstractContextManager[Bell]:
+    def listening(self, bell: Notifier, *topics: str) -> contextlib.AbstractContextManager[Notifier]:
         """Ring `bell` for every commit that touches one of `topics`, as long as the block runs."""
         return self.notices.listening(bell, *topics)
 
@@ -308,6 +372,10 @@ class SqliteStore:
     def _check_open(self) -> None:
         if self._is_closed:
             raise MisuseError(f"The store {str(self.path)!r} is closed. Nothing was written; open it anew.")
+        if self._file is not None:
+            raise ReadOnlyStoreError(
+                f"The store {str(self.path)!r} was opened only to be looked at, so nothing was written."
+            )
 
     def _after_fork(self) -> None:
         self._writer.after_fork()
@@ -324,9 +392,12 @@ class SqliteStore:
             return
         self._is_closed = True
         self.keeper.close(self._busy_timeout)
-        self._writer.checkpoint()
+        if self._file is None:
+            self._writer.checkpoint()
         self._writer.close()
         self._readers.close()
+        if self._file is not None:
+            self._file.close()
         _open_stores.discard(self)
 
     def __enter__(self) -> Self:

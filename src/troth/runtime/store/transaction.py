@@ -1,29 +1,59 @@
-"""Knows how each thing is written: the statements of one open transaction.
+"""How each thing is written: the statements of one open transaction.
 
 Nothing here begins or commits; `writer` does. Every method is quick and waits for nobody. `topics` collects who has to
 be told once the transaction is kept.
 """
 
+import json
+import math
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from troth.runtime.store import schema
 from troth.runtime.store.errors import LeaseLostError
+from troth.runtime.store.history import fold
 from troth.runtime.store.identity import Owner, is_alive
-from troth.runtime.store.payload import keep, read
-from troth.runtime.store.records import BegunStep, Place, RunState, StepState
+from troth.runtime.store.json_codec import keep, read
+from troth.runtime.store.promise_records import PromiseState
+from troth.runtime.store.promise_rows import PromiseRows
+from troth.runtime.store.records import BegunStep, Event, Happened, OpenWait, Place, RunState, StepRecord, StepState
+from troth.runtime.store.rows import EVENT, HISTORY, events_of, owner_of, run_state_of, text_of
+from troth.runtime.store.session_rows import SessionRows
 
-__all__ = ["SqliteTransaction", "run_topic", "stream_topic"]
+__all__ = ["SqliteTransaction", "history_topic", "run_topic", "stream_topic"]
 
 
-# A member's text, without the property that an enum's `value` is: it is read for every step that is written.
-_BEGUN, _RESTING, _RUNNING = StepState.BEGUN._value_, StepState.RESTING._value_, RunState.RUNNING._value_
+_RUNNING = RunState.RUNNING._value_
+
+_INTO = "INSERT INTO history (run_id, seq, sub, what, at, branch, step, name"
+_SETTLE = f"{_INTO}, data) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?)"
+_RUN_BEGUN = "INSERT INTO history (run_id, seq, sub, what, at) VALUES (?, 1, 0, 'run begun', ?)"
+_MANY = 10_000  # runs whose last numbers are remembered
+_COPIED = "what, at, branch, step, name, data, kind, key, args, color, code, attempt, outcome, began_at, wake_at, note"
+_COPY = (
+    "WITH picked AS (SELECT *, sum(sub = 0 AND seq > 0) OVER (ORDER BY seq, sub) AS number FROM history "  # noqa: S608
+    "WHERE run_id = ? AND ((branch = '' AND step < ?) OR (branch != '' AND CAST(branch AS INTEGER) < ?))) "
+    f"INSERT INTO history (run_id, seq, sub, {_COPIED}, done_by) SELECT ?, ? + number, "
+    "row_number() OVER (PARTITION BY number ORDER BY seq, sub) - (number > 0), "
+    f"{_COPIED}, coalesce(done_by, ?) FROM picked"
+)
+_BEGIN_HELD = (
+    f"{_INTO}, kind, key, args, color, code) "  # noqa: S608
+    "SELECT ?, ?, 0, 'begun', ?, ?, ?, ?, 'step', ?, ?, ?, ? FROM leases, runs "
+    "WHERE leases.resource = ? AND leases.token = ? AND runs.id = ? AND runs.cancel_requested = 0"
+)
 
 
 def run_topic(run_id: str) -> str:
     """What is published when something happens to a run that its waiters should look at."""
     return f"run:{run_id}"
+
+
+def history_topic(run_id: str) -> str:
+    """What is published when the history of a run has grown."""
+    return f"history:{run_id}"
 
 
 def stream_topic(stream: str) -> str:
@@ -32,21 +62,28 @@ def stream_topic(stream: str) -> str:
 
 
 class SqliteTransaction:
-    """The writes of one transaction."""
+    """The writes of one transaction, and the reads that they rely on."""
 
-    __slots__ = ("_connection", "_execute", "execute", "topics")
+    __slots__ = ("_connection", "_execute", "_numbers", "execute", "sessions", "topics")
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, numbers: dict[str, tuple[int, int]]) -> None:
         self._connection = connection
+        self._numbers = numbers  # the last number in the history of runs; whoever rolls back clears it
         # One cursor for all, also for the writer's BEGIN and COMMIT: each answer is read before the next question, and
         # a new cursor for each would cost as much as a short statement.
         self.execute = self._execute = connection.cursor().execute
         self.topics: set[str] = set()
+        self.sessions = SessionRows(self._execute)
 
     def take_topics(self) -> set[str]:
         """The topics so far, to be told; from now on there are none."""
         topics, self.topics = self.topics, set()
         return topics
+
+    @property
+    def promises(self) -> PromiseRows:
+        """The statements about promises and their deliveries."""
+        return PromiseRows(self)
 
     # Runs
 
@@ -69,7 +106,12 @@ class SqliteTransaction:
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
             (run_id, decision, label, state._value_, args, code, parent, forked_from, now, now),
         )
-        return done.rowcount == 1
+        if done.rowcount != 1:
+            return False
+        self._execute(_RUN_BEGUN, (run_id, now))
+        self._numbers[run_id] = 1, 0
+        self.topics.add(history_topic(run_id))
+        return True
 
     def set_run_state(
         self, run_id: str, state: RunState, now: float, *, waiting_for: str | None = None, wake_at: float | None = None
@@ -81,14 +123,25 @@ class SqliteTransaction:
         )
 
     def finish_run(
-        self, run_id: str, state: RunState, now: float, *, result: str | None = None, error: str | None = None
+        self,
+        run_id: str,
+        state: RunState,
+        now: float,
+        *,
+        result: str | None = None,
+        error: str | None = None,
+        ending: str | None = None,
     ) -> None:
-        """Close the run: completed with `result`, failed or cancelled with `error`."""
+        """Close the run: completed with `result`, failed or cancelled with `error`; `ending` is the word for it."""
         self._execute(
-            "UPDATE runs SET state = ?, result = ?, error = ?, waiting_for = NULL, wake_at = NULL, updated_at = ?, "
-            "finished_at = ? WHERE id = ?",
-            (state._value_, result, error, now, now, run_id),
+            "UPDATE runs SET state = ?, result = ?, error = ?, ending = ?, waiting_for = NULL, wake_at = NULL, "
+            "updated_at = ?, finished_at = ? WHERE id = ?",
+            (state._value_, result, error, ending, now, now, run_id),
         )
+        place = (run_id, None, None)
+        self._append(place, Happened.RUN_ENDED, now, data=error, kind=state._value_, outcome=ending)
+        self._numbers.pop(run_id, None)
+        self.promises.settle("run", run_id, PromiseState.of_run(state), now, result=result, error=error)
         self.topics.add(run_topic(run_id))
 
     def reopen_run(self, run_id: str, now: float, *, ended_at: float | None) -> bool:
@@ -98,12 +151,16 @@ class SqliteTransaction:
         ended again since, that decision is out of date.
         """
         done = self._execute(
-            "UPDATE runs SET state = ?, result = NULL, error = NULL, cancel_requested = 0, finished_at = NULL, "
-            "updated_at = ? WHERE id = ? AND state IN ('failed', 'cancelled') AND finished_at = ?",
+            "UPDATE runs SET state = ?, result = NULL, error = NULL, ending = NULL, cancel_requested = 0, "
+            "finished_at = NULL, updated_at = ? WHERE id = ? AND state IN ('failed', 'cancelled') AND finished_at = ?",
             (_RUNNING, now, run_id, ended_at),
         )
+        if done.rowcount != 1:
+            return False
+        self._numbers.pop(run_id, None)
+        self._append((run_id, None, None), Happened.RUN_RESUMED, now)
         self.topics.add(run_topic(run_id))
-        return done.rowcount == 1
+        return True
 
     def request_cancel(self, run_id: str, now: float) -> bool:
         """Write down that the run is to be cancelled. Answers whether there was anything left to cancel."""
@@ -117,21 +174,23 @@ class SqliteTransaction:
     def state_of(self, run_id: str) -> RunState | None:
         """The run's written state, as this transaction sees it."""
         row = self._execute("SELECT state FROM runs WHERE id = ?", (run_id,)).fetchone()
-        return None if row is None else RunState(row[0])
+        return None if row is None else run_state_of(row[0], run_id)
 
     def asked_of(self, run_id: str) -> tuple[str, str, RunState] | None:
         """Decision, arguments and written state of a run."""
         row = self._execute("SELECT decision, args, state FROM runs WHERE id = ?", (run_id,)).fetchone()
-        return None if row is None else (row[0], row[1], RunState(row[2]))
+        if row is None:
+            return None
+        what = f"run {run_id!r}"
+        return text_of(row[0], what), text_of(row[1], what), run_state_of(row[2], run_id)
 
     def ending_of(self, run_id: str) -> tuple[RunState, str | None, str | None] | None:
         """State, result and error of a run that is over; nothing while it is not."""
         row = self._execute("SELECT state, result, error FROM runs WHERE id = ?", (run_id,)).fetchone()
-        if row is None or not RunState(row[0]).is_over:
-            return None
-        return RunState(row[0]), row[1], row[2]
+        state = None if row is None else run_state_of(row[0], run_id)
+        return None if state is None or not state.is_over else (state, row[1], row[2])
 
-    # Steps
+    # Steps: what a step is, its entries say
 
     def begin_step(
         self,
@@ -146,12 +205,23 @@ class SqliteTransaction:
         wake_at: float | None = None,
         color: str | None = None,
         code: str | None = None,
+        note: str | None = None,
+        is_shown: bool = True,
     ) -> None:
         """Write down a step before its effect."""
-        self._execute(
-            "INSERT INTO steps (run_id, branch, seq, kind, name, state, key, attempt, args, code, color, started_at, "
-            "wake_at) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)",
-            (*place, kind, name, state._value_, key, args, code, color, now, wake_at),
+        self._append(
+            place,
+            state._value_,
+            now,
+            name,
+            is_shown=is_shown,
+            kind=kind,
+            key=key,
+            args=args,
+            color=color,
+            code=code,
+            wake_at=wake_at,
+            note=note,
         )
 
     def begin_held_step(self, place: Place, resource: str, token: str, begun: BegunStep) -> bool:
@@ -159,17 +229,20 @@ class SqliteTransaction:
 
         Answers whether somebody asked for the run's cancellation; the step is written down all the same.
         """
-        name, key, args, color, code, now = begun
-        done = self._execute(
-            "INSERT INTO steps (run_id, branch, seq, kind, name, state, key, attempt, args, code, color, started_at) "
-            "SELECT ?, ?, ?, 'step', ?, 'begun', ?, 1, ?, ?, ?, ? FROM leases, runs "
-            "WHERE leases.resource = ? AND leases.token = ? AND runs.id = ? AND runs.cancel_requested = 0",
-            (*place, name, key, args, code, color, now, resource, token, place[0]),
+        name, key, args, color, code, now, is_shown = begun
+        run_id, branch, step = place
+        if is_shown:
+            number = self._last(run_id)[0] + 1
+            row = (run_id, number, now, branch, step, name, key, args, color, code, resource, token, run_id)
+            with suppress(sqlite3.IntegrityError):  # somebody else told of something; what follows counts anew
+                if self._execute(_BEGIN_HELD, row).rowcount == 1:
+                    self._numbers[run_id] = number, 0
+                    self.topics.add(f"history:{run_id}")
+                    return False
+        is_requested = self.hold_run(run_id, resource, token)
+        self.begin_step(
+            place, kind="step", name=name, key=key, args=args, now=now, color=color, code=code, is_shown=is_shown
         )
-        if done.rowcount == 1:
-            return False
-        is_requested = self.hold_run(place.run_id, resource, token)
-        self.begin_step(place, kind="step", name=name, key=key, args=args, now=now, color=color, code=code)
         return is_requested
 
     def settle_step(
@@ -178,74 +251,149 @@ class SqliteTransaction:
         state: StepState,
         now: float,
         *,
+        kind: str,
+        name: str,
+        attempt: int = 1,
         result: str | None = None,
         error: str | None = None,
+        note: str | None = None,
+        is_shown: bool = True,
     ) -> None:
         """Write down a step's answer."""
-        self._execute(
-            "UPDATE steps SET state = ?, result = ?, error = ?, finished_at = ?, wake_at = NULL "
-            "WHERE run_id = ? AND branch = ? AND seq = ?",
-            (state._value_, result, error, now, *place),
+        data = result if error is None else error
+        if is_shown and kind == "step" and attempt == 1:  # nearly every one
+            run_id, branch, step = place
+            number = self._last(run_id)[0] + 1
+            try:
+                self._execute(_SETTLE, (run_id, number, state._value_, now, branch, step, name, data))
+            except sqlite3.IntegrityError:
+                pass
+            else:
+                self._numbers[run_id] = number, 0
+                self.topics.add(f"history:{run_id}")
+                return
+        self._append(
+            place, state._value_, now, name, is_shown=is_shown, data=data, kind=kind, attempt=attempt, note=note
         )
 
-    def begin_attempt(self, place: Place, attempt: int, now: float) -> None:
-        """Write down, before its effect, that a step is tried once more."""
-        self._execute(
-            "UPDATE steps SET state = ?, attempt = ?, started_at = ?, wake_at = NULL "
-            "WHERE run_id = ? AND branch = ? AND seq = ?",
-            (_BEGUN, attempt, now, *place),
-        )
-
-    def rest_step(self, place: Place, next_at: float) -> None:
-        """Write down when a step is tried again."""
-        self._execute(
-            "UPDATE steps SET state = ?, wake_at = ? WHERE run_id = ? AND branch = ? AND seq = ?",
-            (_RESTING, next_at, *place),
-        )
+    def begin_attempt(
+        self, place: Place, attempt: int, now: float, *, kind: str = "step", name: str, code: str | None = None
+    ) -> None:
+        """Write down, before its effect, that a step is tried once more. It is not shown."""
+        self._append(place, Happened.AGAIN, now, name, is_shown=False, kind=kind, attempt=attempt, code=code)
 
     def add_attempt(
         self,
         place: Place,
         *,
+        name: str,
         number: int,
         outcome: str,
         error: str | None,
         started_at: float | None,
         now: float,
         next_at: float | None,
+        kind: str = "step",
+        is_shown: bool = True,
     ) -> None:
-        """Write down an attempt that did not succeed, with its own error."""
-        self._execute(
-            "INSERT INTO attempts (run_id, branch, seq, number, outcome, error, started_at, finished_at, next_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*place, number, outcome, error, started_at, now, next_at),
+        """Write down an attempt that did not succeed, with its own error, and when the next one is due.
+
+        Shown is one that is followed by another: the last one is told by the end of its step.
+        """
+        self._append(
+            place,
+            Happened.ATTEMPT,
+            now,
+            name,
+            is_shown=is_shown and next_at is not None,
+            kind=kind,
+            attempt=number,
+            outcome=outcome,
+            began_at=started_at,
+            wake_at=next_at,
+            data=error,
         )
 
-    def forget_step(self, place: Place, *, gives_back: bool = True) -> None:
-        """Take a step's answer back, so that the decision asks anew. Its attempts stay on record.
+    def tell_code_changed(self, place: Place, now: float, *, name: str, before: str, code: str) -> None:
+        """Write down that a step's next attempt calls other code than the last one did."""
+        note = json.dumps({"before": before})
+        self._append(place, Happened.CODE_CHANGED, now, name, kind="step", code=code, note=note)
+
+    def tell_callback_failed(self, run_id: str, now: float, *, name: str, error: str) -> None:
+        """Write down that somebody who was told of the run raised."""
+        self._append((run_id, None, None), Happened.CALLBACK_FAILED, now, name, data=error)
+
+    def take_back_step(self, step: StepRecord, now: float, *, gives_back: bool = True) -> None:
+        """Take a step's answer back, so that the decision asks anew. What happened stays in the history.
 
         A signal that it had received can be received again, unless it was an answer that is not to be heard twice.
         """
-        self._execute("DELETE FROM steps WHERE run_id = ? AND branch = ? AND seq = ?", place)
+        place = step.place
+        self._append(place, Happened.TAKEN_BACK, now, step.name, is_shown=False, kind=step.kind)
         if gives_back:
             given_back = (place.run_id, str(place))
             self._execute("UPDATE signals SET taken_by = NULL WHERE run_id = ? AND taken_by = ?", given_back)
 
+    def _append(
+        self,
+        place: tuple[str, str | None, int | None],
+        what: str,
+        now: float,
+        name: str | None = None,
+        *,
+        is_shown: bool = True,
+        **more: Any,
+    ) -> None:
+        """Append an entry to a run's history.
+
+        One that is shown gets the next number of its run; one that is not stands behind the last, with its number.
+        """
+        run_id, branch, step = place
+        sql = f"{_INTO}{''.join(f', {column}' for column in more)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?{', ?' * len(more)})"
+        while True:
+            seq, sub = self._last(run_id)
+            number = (seq + 1, 0) if is_shown else (seq, sub + 1)
+            try:
+                self._execute(sql, (run_id, *number, what, now, branch, step, name, *more.values()))
+            except sqlite3.IntegrityError:  # another process has told of something: of a callback, say
+                del self._numbers[run_id]
+                continue
+            self._numbers[run_id] = number
+            self.topics.add(history_topic(run_id))
+            return
+
+    def _last(self, run_id: str) -> tuple[int, int]:
+        """The number of the last entry of a run's history, and how many stand behind it.
+
+        It is remembered, because to ask costs as much as to write. Whoever takes the run over begins anew, and numbers
+        are unique, so what another process has written in the meantime is found out.
+        """
+        last = self._numbers.get(run_id)
+        if last is None:
+            row = self._execute(
+                "SELECT seq, sub FROM history WHERE run_id = ? ORDER BY seq DESC, sub DESC LIMIT 1", (run_id,)
+            ).fetchone()
+            if len(self._numbers) >= _MANY:
+                self._numbers.clear()
+            last = self._numbers[run_id] = (0, -1) if row is None else (row[0], row[1])
+        return last
+
     def copy_steps(self, source: str, target: str, before: int) -> int:
-        """Give `target` the settled steps of `source` that come before trunk step `before`, with their branches."""
-        columns = "kind, name, state, key, attempt, args, code, color, result, error, started_at, finished_at, wake_at"
-        copied: int = self._execute(
-            f"INSERT INTO steps (run_id, branch, seq, {columns}) SELECT ?, branch, seq, {columns} FROM steps "  # noqa: S608
-            "WHERE run_id = ? AND ((branch = '' AND seq < ?) OR (branch != '' AND CAST(branch AS INTEGER) < ?))",
-            (target, source, before, before),
-        ).rowcount
-        self._execute(
-            "INSERT INTO attempts SELECT ?, branch, seq, number, outcome, error, started_at, finished_at, next_at "
-            "FROM attempts WHERE run_id = ? AND ((branch = '' AND seq < ?) OR "
-            "(branch != '' AND CAST(branch AS INTEGER) < ?))",
-            (target, source, before, before),
-        )
-        return copied
+        """Give `target` the history of the steps of `source` that come before trunk step `before`, with their branches.
+
+        Numbered through behind what `target` has; answers how many steps that are.
+        """
+        last = self._execute("SELECT ifnull(max(seq), 0) FROM history WHERE run_id = ?", (target,)).fetchone()[0]
+        self._numbers.pop(target, None)
+        self._execute(_COPY, (source, before, before, target, last, source))
+        self.topics.add(history_topic(target))
+        rows = self._execute(f"SELECT {HISTORY.sql} FROM history WHERE run_id = ? ORDER BY seq, sub", (target,))  # noqa: S608
+        return len(fold(target, rows.fetchall()).steps)
+
+    def steps(self, run_id: str) -> Sequence[StepRecord]:
+        """The steps of a run, as this transaction sees them."""
+        rows = self._execute(f"SELECT {HISTORY.sql} FROM history WHERE run_id = ? ORDER BY seq, sub", (run_id,))  # noqa: S608
+        return fold(run_id, rows.fetchall()).steps
 
     # Signals
 
@@ -258,30 +406,66 @@ class SqliteTransaction:
         self.topics.add(run_topic(run_id))
         return done.rowcount == 1
 
-    def take_signal(self, run_id: str, name: str, taken_by: str) -> str | None:
-        """The payload of the oldest message of that name that nobody has taken, now taken by the step `taken_by`."""
+    def take_signal(self, run_id: str, name: str, taken_by: str, *, before: float | None = None) -> str | None:
+        """The payload of the oldest message of that name that nobody has taken, now taken by the step `taken_by`.
+
+        Only of those sent before the moment `before`, if it is given.
+        """
         row = self._execute(
-            "SELECT id, payload FROM signals WHERE run_id = ? AND name = ? AND taken_by IS NULL ORDER BY id LIMIT 1",
-            (run_id, name),
+            "SELECT id, payload FROM signals WHERE run_id = ? AND name = ? AND taken_by IS NULL AND sent_at < ? "
+            "ORDER BY id LIMIT 1",
+            (run_id, name, math.inf if before is None else before),
         ).fetchone()
         if row is None:
             return None
         self._execute("UPDATE signals SET taken_by = ? WHERE id = ?", (taken_by, row[0]))
-        payload: str = row[1]
-        return payload
+        return text_of(row[1], f"signal {row[0]} to run {run_id!r}")
+
+    def open_wait(self, run_id: str, name: str) -> OpenWait | None:
+        """What steps of the run wait for under that name; nothing if none does."""
+        open_waits: dict[tuple[Any, Any], float] = {}
+        for what, branch, step, wake_at in self._execute(
+            "SELECT what, branch, step, wake_at FROM history WHERE run_id = ? AND kind = 'wait' AND name = ? "
+            "ORDER BY seq, sub",
+            (run_id, name),
+        ):
+            if what == Happened.WAITING:
+                open_waits[branch, step] = math.inf if wake_at is None else wake_at
+            else:
+                open_waits.pop((branch, step), None)
+        if not open_waits:
+            return None
+        last = max(open_waits.values())
+        (sent,) = self._execute(
+            "SELECT count(*) FROM signals WHERE run_id = ? AND name = ? AND taken_by IS NULL AND sent_at < ?",
+            (run_id, name, last),
+        ).fetchone()
+        return OpenWait(None if last == math.inf else last, sent >= len(open_waits))
 
     # Events
 
     def append_event(self, stream: str, kind: str, payload: object, now: float) -> int:
         """Append to a stream; the answer is the entry's number in it, counted from 1 without gaps."""
         text, _ = keep(payload, f"event {kind!r}")
-        (last,) = self._execute("SELECT max(seq) FROM events WHERE stream = ?", (stream,)).fetchone()
-        seq = (last or 0) + 1
+        seq = self.last_event(stream) + 1
         self._execute(
             "INSERT INTO events (stream, seq, kind, payload, at) VALUES (?, ?, ?, ?, ?)", (stream, seq, kind, text, now)
         )
         self.topics.add(stream_topic(stream))
         return seq
+
+    def last_event(self, stream: str) -> int:
+        """The number of the stream's last entry; 0 if it is empty."""
+        (last,) = self._execute("SELECT max(seq) FROM events WHERE stream = ?", (stream,)).fetchone()
+        return last or 0
+
+    def events(self, stream: str, *, after: int = 0) -> list[Event]:
+        """The entries of a stream that follow number `after`, all of them."""
+        rows = self._execute(
+            f"SELECT {EVENT.sql} FROM events WHERE stream = ? AND seq > ? ORDER BY seq",  # noqa: S608
+            (stream, after),
+        ).fetchall()
+        return events_of(rows, stream, after, self.last_event(stream))
 
     # Owners and leases
 
@@ -309,6 +493,7 @@ class SqliteTransaction:
         holder = self.holder_of(resource)
         if holder is not None and is_alive(holder, now):
             return holder
+        self._numbers.pop(resource.removeprefix("run:"), None)
         self._execute(
             "INSERT INTO leases (resource, owner, token, taken_at) VALUES (?, ?, ?, ?) ON CONFLICT (resource) "
             "DO UPDATE SET owner = excluded.owner, token = excluded.token, taken_at = excluded.taken_at",
@@ -324,7 +509,7 @@ class SqliteTransaction:
             "WHERE l.resource = ?",
             (resource,),
         ).fetchone()
-        return None if row is None else Owner(*row)
+        return None if row is None else owner_of(row)
 
     def hold(self, resource: str, token: str) -> None:
         """Make sure that the lease is still ours; otherwise nothing of this unit is written."""
@@ -349,7 +534,7 @@ class SqliteTransaction:
 
     # The file itself
 
-    def migrate(self, migrations: Sequence[str] = schema.MIGRATIONS) -> None:
+    def migrate(self, migrations: Sequence[Sequence[schema.Migration]] = schema.MIGRATIONS) -> None:
         """Bring the tables to today's version."""
         schema.migrate(self._connection, migrations)
 
@@ -363,12 +548,12 @@ class SqliteTransaction:
     def get_meta(self, key: str) -> Any:
         """One value remembered for the whole file, or nothing."""
         row = self._execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else read(row[0])
+        return None if row is None else read(row[0], f"`{key}` of the file")
 
 
 def _lost(resource: str) -> LeaseLostError:
     return LeaseLostError(
         f"{resource!r} is owned by somebody else now, so nothing was written.\n"
         "This happens to a process that was stopped, or silent, for so long that another one took over and went on "
-        "from the last recorded step. Attach to it with `engine.wait`."
+        "from the last recorded step. `engine.result` waits for it."
     )

@@ -1,4 +1,4 @@
-"""Knows how to commit: one connection under one lock, and many commits at once in one transaction.
+"""Commit: one connection under one lock, and many commits at once in one transaction.
 
 This is the only module that begins or ends a transaction, and it cannot be asked to without a commit point. Whoever
 gets the lock commits everything that has queued up meanwhile (group commit): with `synchronous=FULL` a hundred threads
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from troth.errors import MisuseError
 from troth.runtime.store import failpoints
-from troth.runtime.store.errors import StoreBusyError, StoreError
+from troth.runtime.store.errors import FAULTS, StoreBusyError, StoreError
 from troth.runtime.store.failpoints import CommitPoint
+from troth.runtime.store.read_only import cannot_be_written, not_writable
 from troth.runtime.store.transaction import SqliteTransaction
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Writer:
         self._holder: int | None = None
         self.since_checkpoint = 0
         self._seen_version: int | None = None
+        self._numbers: dict[str, tuple[int, int]] = {}
 
     def after_fork(self) -> None:
         """In the child: leave the parent's connection and locks alone, and start anew."""
@@ -91,9 +93,9 @@ class Writer:
             self._locked([unit], self._busy_timeout)
             return unit.outcome()
         unit = Unit(point, work)
-        if self._holder == threading.get_ident():
+        if self.is_committing_here():
             raise MisuseError(
-                f"A commit ({unit.point.name!r}) was asked for inside `with store.transaction(…)` of the same thread.\n"
+                f"A commit ({unit.point.name!r}) was asked for inside another one of the same thread.\n"
                 "It was not made: it would wait for itself. Write through the transaction that is already open."
             )
         self._queue.append(unit)
@@ -103,6 +105,10 @@ class Writer:
         else:
             self._locked([], self._busy_timeout)
         return unit.outcome()
+
+    def is_committing_here(self) -> bool:
+        """Whether this thread is in the middle of a commit's work."""
+        return self._holder == threading.get_ident()
 
     def commit_alone_now(self, work: Callable[[SqliteTransaction], T]) -> T:
         """Commit one piece of work if that needs no waiting; if it does, StoreBusyError, and nothing is done."""
@@ -125,21 +131,23 @@ class Writer:
             execute = tx.execute
             try:
                 execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as error:
+            except FAULTS as error:
                 self._begin_despite(error, connection, patience)
+            self._holder = threading.get_ident()
             try:
                 answer = work(tx)
                 execute("COMMIT")
             except BaseException as error:
-                _rollback(connection)
+                self._roll_back(connection)
                 tx.take_topics()
-                if isinstance(error, sqlite3.Error):
+                if isinstance(error, FAULTS):
                     raise self._named(error) from error
                 raise
             self.since_checkpoint += 1
             if tx.topics:
                 topics = tx.take_topics()
         finally:
+            self._holder = None
             self._lock.release()
         if topics:
             self._committed(topics)
@@ -173,7 +181,7 @@ class Writer:
         with self._lock:
             connection = self._open()
             self._begin(connection, self._busy_timeout)
-            tx = SqliteTransaction(connection)
+            tx = SqliteTransaction(connection, self._numbers)
             self._holder = threading.get_ident()
             try:
                 failpoints.reach(point.before)
@@ -181,7 +189,7 @@ class Writer:
                 failpoints.reach(point.written)
                 self._end(connection)
             except BaseException:
-                _rollback(connection)
+                self._roll_back(connection)
                 raise
             finally:
                 self._holder = None
@@ -211,6 +219,7 @@ class Writer:
             _fail([*queued, *own], error)
         finally:
             self._queue.extendleft(unit for unit in reversed(queued) if not unit.is_settled)
+            self._holder = None
             self._lock.release()
         if topics:
             self._committed(topics)
@@ -218,7 +227,8 @@ class Writer:
     def _transact(self, units: list[Unit[Any]], patience: float) -> set[str]:
         connection = self._open()
         self._begin(connection, patience)
-        tx = SqliteTransaction(connection)
+        self._holder = threading.get_ident()
+        tx = SqliteTransaction(connection, self._numbers)
         tried: list[Unit[Any]] = []
         try:
             for unit in units:
@@ -231,12 +241,12 @@ class Writer:
                     failpoints.reach(unit.point.written)
             self._end(connection)
         except BaseException as error:
-            refusal = self._named(error) if isinstance(error, sqlite3.Error) else error
+            refusal = self._named(error) if isinstance(error, FAULTS) else error
             # On a full disk SQLite itself rolls everything back, so that being in no transaction does not mean kept.
             if not connection.in_transaction and not isinstance(refusal, StoreError):
                 _settle(tried)  # interrupted just after the commit: it is kept
                 raise
-            _rollback(connection)
+            self._roll_back(connection)
             if isinstance(refusal, Exception):
                 _fail(units, refusal)
                 return set()
@@ -254,15 +264,16 @@ class Writer:
         try:
             unit.value = unit.work(tx)
         except Exception as error:  # it belongs to the unit, and is raised to whoever asked for it
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, FAULTS):
                 error = self._named(error)
                 if not connection.in_transaction:
                     raise error from error.__cause__  # everything was rolled back with it, the others' writes too
+            self._numbers.clear()
             if not alone:
                 connection.execute("ROLLBACK TO unit")
                 connection.execute("RELEASE unit")
             else:
-                _rollback(connection)
+                self._roll_back(connection)
                 connection.execute("BEGIN")  # an empty transaction, so that the caller's end is the same
             unit.error = error
             unit.is_settled = True
@@ -271,19 +282,24 @@ class Writer:
             connection.execute("RELEASE unit")
         return True
 
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        self._numbers.clear()  # of entries that are not there now
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = self._connect()
-            self._tx = SqliteTransaction(self._connection)
+            self._tx = SqliteTransaction(self._connection, self._numbers)
         return self._connection
 
     def _begin(self, connection: sqlite3.Connection, patience: float) -> None:
         try:
             connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
+        except FAULTS as error:
             self._begin_despite(error, connection, patience)
 
-    def _begin_despite(self, first: sqlite3.OperationalError, connection: sqlite3.Connection, patience: float) -> None:
+    def _begin_despite(self, first: Exception, connection: sqlite3.Connection, patience: float) -> None:
         """Another process writes just now: try again, in short pauses that grow."""
         if not _is_busy(first):
             raise self._named(first) from first
@@ -294,7 +310,7 @@ class Writer:
             pause = min(pause * 1.5, 0.02)
             try:
                 connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as error:
+            except FAULTS as error:
                 if not _is_busy(error):
                     raise self._named(error) from error
             else:
@@ -308,14 +324,16 @@ class Writer:
     def _end(self, connection: sqlite3.Connection) -> None:
         try:
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except FAULTS as error:
             raise self._named(error) from error
         self.since_checkpoint += 1
 
-    def _named(self, error: sqlite3.Error) -> StoreError:
+    def _named(self, error: Exception) -> StoreError:
+        if cannot_be_written(error):
+            return not_writable(self._path, error)
         named = StoreError(
             f"The store {str(self._path)!r} could not be written: {error}. Nothing of this commit was kept.\n"
-            "What was committed before is safe. Look at the disk's free space and the file's permissions."
+            "What was committed before is safe. Look at the disk's free space."
         )
         named.__cause__ = error
         return named
@@ -335,7 +353,7 @@ class Writer:
             self.since_checkpoint = 0
             connection = self._open()
             # Busy: another process is at it; next time. Damaged, or the disk is full: whoever commits next is told.
-            with contextlib.suppress(sqlite3.DatabaseError):
+            with contextlib.suppress(*FAULTS):
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def has_foreign_changes(self) -> bool:
@@ -344,6 +362,9 @@ class Writer:
             return False
         try:
             version: int = self._open().execute("PRAGMA data_version").fetchone()[0]
+        except FAULTS as error:
+            raise StoreError(f"The store {str(self._path)!r} could not be read: {error}.") from error
+        else:
             changed = self._seen_version not in {None, version}
             self._seen_version = version
             return changed
@@ -370,10 +391,5 @@ def _fail(units: Sequence[Unit[Any]], error: BaseException) -> None:
             unit.is_settled = True
 
 
-def _rollback(connection: sqlite3.Connection) -> None:
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")
-
-
-def _is_busy(error: sqlite3.OperationalError) -> bool:
-    return error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+def _is_busy(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}

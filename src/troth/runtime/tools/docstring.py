@@ -1,4 +1,4 @@
-"""Knows what a docstring says about a function and about each of its parameters.
+"""What a docstring says about a function and about each of its parameters.
 
 Three ways of writing are read: Google's `Args:` block, NumPy's underlined `Parameters`, and `:param name:` fields.
 """

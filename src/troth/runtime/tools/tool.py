@@ -1,4 +1,4 @@
-"""Knows how to make a tool of a function: its name, its schema, its color, and the check of its arguments.
+"""Make a tool of a function: its name, its schema, its color, and the check of its arguments.
 
 Schema and check come from pydantic, which is imported when the first tool is made and not before.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 from troth.bridge import color_of
 from troth.color import Color
 from troth.errors import MisuseError
+from troth.runtime.arguments import check_seconds
 from troth.runtime.tools.docstring import described
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Tool:
                 for row in problem.errors(include_url=False)
             )
             raise ToolArgumentsError(f"The arguments of {self.name!r} do not fit: {rows}") from problem
-        return {name: getattr(checked, name) for name in self._arguments.model_fields}
+        return dict(checked.__dict__)  # its fields and nothing else: what is not one of them was refused
 
 
 @overload
@@ -102,6 +103,7 @@ def _make(function: Callable[..., Any], name: str | None, description: str | Non
             "Models call tools by name, and accept 1 to 64 letters, digits, `_` and `-`.\n"
             "Give it one: `@tool(name='…')`."
         )
+    check_seconds("timeout", timeout)
     if timeout is not None and not timeout > 0:
         raise MisuseError(
             f"The tool {called!r} has the timeout {timeout!r}, which is no time at all.\n"

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from troth.runtime.engine.retry import ONCE, Retry
-from troth.runtime.workflows.contracts import Contract
-from troth.runtime.workflows.expressions import Expression
-from troth.runtime.workflows.nodes import Mark
-from troth.runtime.workflows.sources import Source
+from troth.runtime.workflows.document.contracts import Contract
+from troth.runtime.workflows.document.expressions import Expression
+from troth.runtime.workflows.document.nodes import Mark
+from troth.runtime.workflows.document.sources import Source
 
 __all__ = [
     "JOINS",
@@ -24,6 +24,7 @@ __all__ = [
     "Retry",
     "Step",
     "Target",
+    "TargetKind",
     "Undo",
     "WorkflowSpec",
 ]

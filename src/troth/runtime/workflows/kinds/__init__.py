@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from troth.runtime.workflows.expressions import Expression
-from troth.runtime.workflows.fields import Field
-from troth.runtime.workflows.nodes import Mark
-from troth.runtime.workflows.paths import Path
-from troth.runtime.workflows.sources import Source
+from troth.runtime.workflows.document.expressions import Expression
+from troth.runtime.workflows.document.fields import Field
+from troth.runtime.workflows.document.nodes import Mark
+from troth.runtime.workflows.document.paths import Path
+from troth.runtime.workflows.document.sources import Source
 from troth.runtime.workflows.spec import Block, Step, Target, WorkflowSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.frame import Frame
+    from troth.runtime.workflows.execute.frame import Frame
 
 __all__ = ["Decision", "Kind", "blocks_of", "kind_of", "kinds", "paths_in"]
 

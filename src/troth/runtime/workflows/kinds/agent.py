@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from troth.runtime.workflows.field_types import SourceMap, TargetType
-from troth.runtime.workflows.fields import Field
+from troth.runtime.workflows.document.field_types import SourceMap, TargetType
+from troth.runtime.workflows.document.fields import Field
+from troth.runtime.workflows.document.sources import Source
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.sources import Source
 from troth.runtime.workflows.spec import Step, Target
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.frame import Frame
+    from troth.runtime.workflows.execute.frame import Frame
 
 __all__ = ["KIND", "AgentBody"]
 
@@ -25,7 +25,7 @@ class AgentBody:
 
 
 def perform(step: Step, body: AgentBody, frame: "Frame") -> Decision:
-    """Ask the engine for one call."""
+    """Command the engine for one call."""
     return frame.act(step, body.agent, frame.look_up(body.inputs))
 
 
@@ -34,7 +34,7 @@ KIND = Kind(
     says="lets an agent answer",
     body=AgentBody,
     fields=(
-        Field("agent", TargetType("agent"), "the agent, by the name the runtime knows it by", required=True),
+        Field("agent", TargetType("agent"), "the agent: `module:name`, or a name the runtime was given", required=True),
         Field("inputs", SourceMap(), "its arguments by name, each with where the value comes from", default={}),
     ),
     perform=perform,

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from troth.errors import RunError
-from troth.runtime.workflows.field_types import Choice, SourceMap, Text
-from troth.runtime.workflows.fields import Field
+from troth.runtime.workflows.document.field_types import Choice, SourceMap, Text
+from troth.runtime.workflows.document.fields import Field
+from troth.runtime.workflows.document.sources import Source
+from troth.runtime.workflows.execute.waits import question
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.sources import Source
 from troth.runtime.workflows.spec import Step
-from troth.runtime.workflows.waits import question
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.frame import Frame
+    from troth.runtime.workflows.execute.frame import Frame
 
 __all__ = ["KIND", "ApprovalBody", "DeniedError"]
 
@@ -33,8 +33,9 @@ class ApprovalBody:
 
 def perform(step: Step, body: ApprovalBody, frame: "Frame") -> Decision:
     """Wait for the answer; the output is `{approved, by, note}`. Silence until `timeout` counts as a no."""
-    answer = yield from question(frame, step, body.approval, frame.look_up(body.show))
-    if answer["approved"] or body.on_deny == "continue":
+    fails_on_no = body.on_deny == "fail"
+    answer = yield from question(frame, step, body.approval, frame.look_up(body.show), fails_on_no=fails_on_no)
+    if answer["approved"] or not fails_on_no:
         return answer
     by = f" by {answer['by']}" if answer["by"] else ""
     note = f": {answer['note']}" if answer["note"] else "."

@@ -6,22 +6,22 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from troth.runtime.workflows.expressions import Expression
-from troth.runtime.workflows.field_types import Condition, Steps
-from troth.runtime.workflows.fields import Desk, Field, dump_fields, fields_schema, read_fields
+from troth.runtime.workflows.document.expressions import Expression
+from troth.runtime.workflows.document.field_types import Condition, Steps
+from troth.runtime.workflows.document.fields import Desk, Field, dump_fields, fields_schema, read_fields
+from troth.runtime.workflows.document.nodes import ListNode, MapNode, Node
+from troth.runtime.workflows.document.problems import Unreadable
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.nodes import ListNode, MapNode, Node
-from troth.runtime.workflows.problems import Unreadable
 from troth.runtime.workflows.spec import Block, Step
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.frame import Frame
+    from troth.runtime.workflows.execute.frame import Frame
 
-__all__ = ["KIND", "BranchBody", "Way"]
+__all__ = ["KIND", "BranchBody", "StepMethod"]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class StepMethod:
     """One way: its condition (None for `otherwise`) and its steps."""
 
     when: Expression | None
@@ -32,7 +32,7 @@ class Way:
 class BranchBody:
     """The ways in the order they are tried; the last is `otherwise`."""
 
-    branch: tuple[Way, ...]
+    branch: tuple[StepMethod, ...]
 
 
 _WHEN = (
@@ -47,11 +47,11 @@ _OTHERWISE = (
 class Ways:
     """The list under `branch:`."""
 
-    def read(self, node: Node, desk: Desk) -> tuple[Way, ...]:
+    def read(self, node: Node, desk: Desk) -> tuple[StepMethod, ...]:
         """The ways; one that can never be taken is a problem."""
         if not isinstance(node, ListNode) or not node.items:
             raise Unreadable(node.mark, "`branch` is a list of ways: `when` with `steps`, and `otherwise` at the end")
-        ways: list[Way] = []
+        ways: list[StepMethod] = []
         closed_by: str | None = None
         for item in node.items:
             if not isinstance(item, MapNode):
@@ -61,7 +61,7 @@ class Ways:
                 desk.problems.add(item.mark, f"this way can never be taken: {closed_by} comes before it")
             if item.get("otherwise") is not None:
                 values, _ = read_fields(item, _OTHERWISE, desk, "a way with `otherwise`")
-                ways.append(Way(None, cast("tuple[Step, ...]", values["otherwise"] or ())))
+                ways.append(StepMethod(None, cast("tuple[Step, ...]", values["otherwise"] or ())))
                 closed_by = "`otherwise`"
                 continue
             values, is_whole = read_fields(item, _WHEN, desk, "a way")
@@ -71,7 +71,7 @@ class Ways:
                     desk.problems.add(when.mark, "this way can never be taken: its condition is always false")
                 if when.constant is True:
                     closed_by = "a way that is always taken"
-                ways.append(Way(when, cast("tuple[Step, ...]", values["steps"])))
+                ways.append(StepMethod(when, cast("tuple[Step, ...]", values["steps"])))
             elif is_whole:  # pragma: no cover -- a missing or broken condition is a problem already
                 raise AssertionError(values)
         if all(way.when is not None for way in ways):
@@ -85,7 +85,7 @@ class Ways:
     def dump(self, value: object) -> object:
         """The list."""
         shown = []
-        for way in cast("tuple[Way, ...]", value):
+        for way in cast("tuple[StepMethod, ...]", value):
             if way.when is None:
                 shown.append(dump_fields({"otherwise": way.steps}, _OTHERWISE))
             else:
@@ -111,7 +111,7 @@ def perform(step: Step, body: BranchBody, frame: "Frame") -> Decision:
     raise AssertionError("a branch ends with `otherwise`")  # the loader sees to it
 
 
-def _label(way: Way, number: int) -> str:
+def _label(way: StepMethod, number: int) -> str:
     return f"when {way.when.text}" if way.when is not None else ("otherwise" if number else "always")
 
 

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from troth.runtime.workflows.field_types import Choice, Count, Identifier, SourceType, Steps
-from troth.runtime.workflows.fields import Field
-from troth.runtime.workflows.joining import run_for_each
+from troth.runtime.workflows.document.field_types import Choice, Count, Identifier, SourceType, Steps
+from troth.runtime.workflows.document.fields import Field
+from troth.runtime.workflows.document.sources import Source
+from troth.runtime.workflows.execute.join import run_for_each
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.sources import Source
 from troth.runtime.workflows.spec import JOINS, Block, Join, Step
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.frame import Frame
+    from troth.runtime.workflows.execute.frame import Frame
 
 __all__ = ["KIND", "EachBody"]
 

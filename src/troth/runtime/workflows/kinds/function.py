@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from troth.runtime.workflows.field_types import SourceMap, TargetType
-from troth.runtime.workflows.fields import Field
+from troth.runtime.workflows.document.field_types import SourceMap, TargetType
+from troth.runtime.workflows.document.fields import Field
+from troth.runtime.workflows.document.sources import Source
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.sources import Source
 from troth.runtime.workflows.spec import Step, Target
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.frame import Frame
+    from troth.runtime.workflows.execute.frame import Frame
 
 __all__ = ["KIND", "FunctionBody"]
 
@@ -25,7 +25,7 @@ class FunctionBody:
 
 
 def perform(step: Step, body: FunctionBody, frame: "Frame") -> Decision:
-    """Ask the engine for one call."""
+    """Command the engine for one call."""
     return frame.act(step, body.function, frame.look_up(body.inputs))
 
 

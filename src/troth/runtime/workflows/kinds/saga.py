@@ -6,13 +6,13 @@ The rest of the run is not undone by that: where the block is `optional`, the ru
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from troth.runtime.workflows.field_types import Steps
-from troth.runtime.workflows.fields import Field
+from troth.runtime.workflows.document.field_types import Steps
+from troth.runtime.workflows.document.fields import Field
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
 from troth.runtime.workflows.spec import Block, Step
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.frame import Frame
+    from troth.runtime.workflows.execute.frame import Frame
 
 __all__ = ["KIND", "SagaBody"]
 

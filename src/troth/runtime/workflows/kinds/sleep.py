@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from troth.runtime.workflows.durations import show_duration
-from troth.runtime.workflows.field_types import Duration
-from troth.runtime.workflows.fields import Field
+from troth.runtime.workflows.document.durations import show_duration
+from troth.runtime.workflows.document.field_types import Duration
+from troth.runtime.workflows.document.fields import Field
+from troth.runtime.workflows.execute.waits import sleep
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
 from troth.runtime.workflows.spec import Step
-from troth.runtime.workflows.waits import sleep
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.frame import Frame
+    from troth.runtime.workflows.execute.frame import Frame
 
 __all__ = ["KIND", "SleepBody"]
 

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from troth.runtime.workflows.field_types import SourceMap
-from troth.runtime.workflows.fields import Desk, Field
+from troth.runtime.workflows.document.field_types import SourceMap
+from troth.runtime.workflows.document.fields import Desk, Field
+from troth.runtime.workflows.document.nodes import Node
+from troth.runtime.workflows.document.sources import Source
 from troth.runtime.workflows.kinds import Decision, Kind, paths_in
-from troth.runtime.workflows.nodes import Node
-from troth.runtime.workflows.sources import Source
 from troth.runtime.workflows.spec import Step, WorkflowSpec
 
 if TYPE_CHECKING:
-    from troth.runtime.workflows.frame import Frame
+    from troth.runtime.workflows.execute.frame import Frame
 
 __all__ = ["KIND", "WorkflowBody"]
 
@@ -34,7 +34,7 @@ class Inner:
 
     def dump(self, value: object) -> object:
         """Written in place, so that the record of a run has all of it."""
-        from troth.runtime.workflows.document import dump_workflow
+        from troth.runtime.workflows.document.document import dump_workflow
 
         return dump_workflow(cast("WorkflowSpec", value))
 

@@ -1,0 +1,171 @@
+"""What a promise costs: beside a run, through a channel, with many delivered rows, and with nobody listening.
+
+python -m bench.runtime.promises [--quick]
+"""
+
+import argparse
+import math
+import sqlite3
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from troth.runtime import Capability, Channel, Receipt, Runtime, bind
+from troth.runtime.engine import Step
+from troth.runtime.store import SqliteStore, commit_point
+
+POINT = commit_point("bench.promises", "one row")
+
+
+def nothing():
+    return None
+
+
+def short():
+    yield Step("nothing", nothing)
+
+
+class Sink(Channel):
+    """Takes everything, counts it."""
+
+    name = "sink"
+    capability = Capability.PUSH
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.done = threading.Event()
+        self.wanted = 0
+
+    async def send(self, _: object) -> Receipt:
+        """Count it."""
+        self.count += 1
+        if self.count >= self.wanted:
+            self.done.set()
+        return Receipt.done("x")
+
+
+def bare_commit(folder: Path, rounds: int) -> float:
+    with SqliteStore(folder / "bare.db") as store:
+        begun = time.process_time()
+        for number in range(rounds):
+            store.commit(POINT, lambda tx, number=number: tx.set_meta("k", number))
+        return (time.process_time() - begun) / rounds
+
+
+def runs(folder: Path, rounds: int) -> tuple[float, float]:
+    """CPU of a run, without and with a promise: a few at once, by turns; the quickest of each."""
+    best, few = {False: math.inf, True: math.inf}, 20
+    with Runtime(folder / "runs.db", in_process=False) as runtime:
+        runtime.register(short)
+        assert runtime.outbox.counts().promised == 0  # which opens the outbox, in both cases
+        for number in range(rounds // 5):
+            promised = number % 2 == 1
+            begun = time.process_time()
+            started = [
+                runtime.promises.start(short).promise.id if promised else runtime.engine.start("short").id
+                for _ in range(few)
+            ]
+            for run in started:
+                runtime.engine.result(run, 60)
+            best[promised] = min(best[promised], (time.process_time() - begun) / few)
+    return best[False], best[True]
+
+
+def jobs(folder: Path, rounds: int) -> tuple[float, float]:
+    """Seconds of `subprocess.Popen` and of `jobs.start` with the same command, by turns; the medians."""
+    popen, start = [], []
+    with Runtime(folder / "jobs.db", in_process=False) as runtime:
+        runtime.jobs.wait(runtime.jobs.start(["true"]).promise.id, 60)
+        for _ in range(rounds):
+            begun = time.perf_counter()
+            process = subprocess.Popen(["true"])
+            popen.append(time.perf_counter() - begun)
+            process.wait()
+            begun = time.perf_counter()
+            job = runtime.jobs.start(["true"]).promise.id
+            start.append(time.perf_counter() - begun)
+            runtime.jobs.wait(job, 60)
+    return statistics.median(popen), statistics.median(start)
+
+
+def fill(path: Path, rows: int) -> None:
+    """Delivered rows, written as they would stand in the file after a long time."""
+    SqliteStore(path).close()
+    now = time.time()
+    with sqlite3.connect(path) as connection:
+        connection.executemany(
+            "INSERT INTO promises (id, session, work, subject, title, state, created_at, settled_at) "
+            "VALUES (?, 's', 'run', ?, 'old', 'done', ?, ?)",
+            ((f"old-{n}", f"old-{n}", now, now) for n in range(rows)),
+        )
+        connection.executemany(
+            "INSERT INTO deliveries (id, promise, session, kind, seq, state, channel, created_at, updated_at, "
+            "finished_at) VALUES (?, ?, 's', 'done', 1, 'delivered', 'sink', ?, ?, ?)",
+            ((f"old-{n}-done-1", f"old-{n}", now, now, now) for n in range(rows)),
+        )
+    connection.close()
+
+
+def store_many(runtime: Runtime, count: int) -> None:
+    """Settled promises that are stored, without the runs that would take the time."""
+    from troth.runtime.store.promise_records import NewPromise, PromiseState
+
+    def work(tx):
+        now = time.time()
+        for number in range(count):
+            tx.promises.add(NewPromise(f"p-{number}", "bench", "bench", f"{number}", "t", None, None, None, now))
+            tx.promises.settle("bench", f"{number}", PromiseState.DONE, now, result="1")
+
+    runtime.store.commit(POINT, work)
+
+
+def deliveries(folder: Path, count: int, old: int) -> float:
+    path = folder / f"deliveries-{old}.db"
+    if old:
+        fill(path, old)
+    with Runtime(path, in_process=False) as runtime:
+        store_many(runtime, count)
+        sink = Sink()
+        sink.wanted = count
+        runtime.open_channel(sink)
+        begun = time.perf_counter()
+        with bind("bench", sink):
+            sink.done.wait(120)
+        return count / (time.perf_counter() - begun)
+
+
+def idle(folder: Path, count: int, seconds: float) -> float:
+    with Runtime(folder / "idle.db", in_process=False) as runtime:
+        store_many(runtime, count)
+        assert runtime.outbox.counts().stored == count  # which opens the outbox: its sweep runs from here on
+        time.sleep(1)
+        begun = time.process_time()
+        time.sleep(seconds)
+        return (time.process_time() - begun) / seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    rounds, count, old, seconds = (200, 2000, 10_000, 3.0) if quick else (1000, 10_000, 100_000, 20.0)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        bare = bare_commit(folder, rounds * 5)
+        plain, promised = runs(folder, rounds)
+        popen, start = jobs(folder, 30 if quick else 200)
+        print(f"a bare one-row commit          {bare * 1e6:8.1f} µs of CPU")
+        print(f"a run                          {plain * 1e6:8.1f} µs")
+        print(f"a promised run                 {promised * 1e6:8.1f} µs: {(promised - plain) / bare:.1f} commits more")
+        print(f"subprocess.Popen               {popen * 1e6:8.1f} µs")
+        print(f"jobs.start                     {start * 1e6:8.1f} µs: {start / popen:.1f} times as long")
+        print(f"deliveries                     {deliveries(folder, count, 0):8.0f} per second")
+        print(f"with {old:,} delivered rows    {deliveries(folder, count, old):8.0f} per second")
+        print(f"10,000 stored, nobody listens  {idle(folder, 10_000, seconds) * 100:8.2f} % of a core")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""Bind a turn to a session and a channel: a stack in the context, restored exactly.
+
+Tasks inherit a binding, and so does every thread that Troth starts. A binding may narrow what its channel declares and
+never widen it. It ends with its `with` block: work that goes on after it still knows its session and channel, and what
+these can do is asked of the channel itself, at every attempt.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from troth.errors import MisuseError
+from troth.runtime.channels.capability import Capability
+from troth.runtime.channels.channel import Channel, capability_of
+
+__all__ = [
+    "MAIN_SESSION",
+    "VARIABLE",
+    "Binding",
+    "bind",
+    "current",
+    "in_conversation",
+    "resolve",
+    "stateless",
+    "turn_session",
+]
+
+VARIABLE = "TROTH_DELIVERY"
+MAIN_SESSION = "main"
+"""The session of a program that names none."""
+
+_defaults: list[Channel] = []  # the default channels that run in this process, the newest last
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """One entry of the stack."""
+
+    session: str | None
+    channel: Channel | None
+    capability: Capability | None
+
+
+_bound: ContextVar[_Bound | None] = ContextVar("troth_channel_binding", default=None)
+_conversation: ContextVar[str | None] = ContextVar("troth_conversation_session", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a turn is bound to. `channel` is None where nothing can be sent anywhere."""
+
+    session: str
+    channel: Channel | None
+    capability: Capability
+    because: str
+
+
+@contextmanager
+def bind(
+    session: str | None, channel: Channel | None = None, capability: Capability | None = None
+) -> Iterator[Binding]:
+    """Bind what happens in the block to a session and a channel; the default channel if none is named.
+
+    `capability` narrows what the channel declares. `bind(None)` inherits nothing: the block is as if nothing was bound.
+    """
+    _check(session, channel, capability)
+    inner = None if session is None else _Bound(session, channel, capability)
+    token = _bound.set(inner)
+    talk = _conversation.set(None) if session is None else None
+    try:
+        binding = current()
+        with _turn(binding, session):
+            yield binding
+    finally:
+        if talk is not None:
+            _conversation.reset(talk)
+        _bound.reset(token)
+
+
+@contextmanager
+def _turn(binding: Binding, session: str | None) -> Iterator[None]:
+    """Let the channel know of the turn, if it can push anything to it."""
+    channel = binding.channel if binding.capability is Capability.PUSH else None
+    if channel is None or session is None:
+        yield
+        return
+    channel.begin_turn(session)
+    try:
+        yield
+    finally:
+        channel.end_turn(session)
+
+
+def _check(session: object, channel: object, capability: object) -> None:
+    if session is not None and (not isinstance(session, str) or not session):
+        raise MisuseError(f"A session is named by a text, and {session!r} is none. Nothing was bound.")
+    if session is None and (channel is not None or capability is not None):
+        raise MisuseError("`bind(None)` inherits nothing, so it takes no channel and no capability. Nothing was bound.")
+    if channel is not None and not isinstance(channel, Channel):
+        raise MisuseError(f"{channel!r} is not a `Channel`. Nothing was bound.")
+    if capability is None:
+        return
+    if not isinstance(capability, Capability):
+        raise MisuseError(f"{capability!r} is not a `Capability`. Nothing was bound.")
+    declared = None if channel is None else capability_of(channel)
+    if declared is not None and capability.value > declared.value:
+        raise MisuseError(
+            f"The channel {channel.name!r} declares {declared.name}, and a binding cannot widen that to "  # type: ignore[union-attr]
+            f"{capability.name}.\nNothing was bound: a promise would be made that nobody can keep.\n"
+            "Leave the capability out, or give a lesser one."
+        )
+
+
+@contextmanager
+def stateless() -> Iterator[Binding]:
+    """Opt out: nothing in the block can be told later. Session and channel stay known."""
+    outer = _bound.get()
+    session = _session(outer)
+    token = _bound.set(_Bound(session, None if outer is None else outer.channel, Capability.NONE))
+    try:
+        yield current()
+    finally:
+        _bound.reset(token)
+
+
+@contextmanager
+def in_conversation(session: str) -> Iterator[None]:
+    """A step of a conversation: what is bound to nothing else belongs to the conversation's session."""
+    token = _conversation.set(session)
+    try:
+        with _turn(current(), None if _bound.get() is not None else session):
+            yield
+    finally:
+        _conversation.reset(token)
+
+
+def turn_session() -> str | None:
+    """The session whose turn this is; nothing for the program itself, outside of every turn."""
+    bound = _bound.get()
+    return _conversation.get() if bound is None else bound.session
+
+
+def current() -> Binding:
+    """What this turn is bound to, and what can be promised in it."""
+    return resolve(_defaults[-1] if _defaults else None)
+
+
+def resolve(default: Channel | None) -> Binding:
+    """`current` where the default channel is `default`."""
+    bound = _bound.get()
+    session = _session(bound)
+    limit = None if bound is None else bound.capability
+    if bound is not None and bound.channel is not None:
+        capability = capability_of(bound.channel).narrowed(limit)
+        return Binding(session, bound.channel, capability, f"the turn is bound to the channel {bound.channel.name!r}")
+    said = _from_environment()
+    if said is not None:
+        return Binding(session, default, said.narrowed(limit), f"{VARIABLE} says so")
+    if default is not None:
+        return Binding(session, default, capability_of(default).narrowed(limit), "the default channel runs")
+    return Binding(session, None, Capability.STORE.narrowed(limit), "no channel is bound and no default channel runs")
+
+
+def _session(bound: _Bound | None) -> str:
+    if bound is not None and bound.session is not None:
+        return bound.session
+    return _conversation.get() or MAIN_SESSION
+
+
+def _from_environment() -> Capability | None:
+    word = os.environ.get(VARIABLE)
+    if not word:
+        return None
+    try:
+        return {"none": Capability.NONE, "store": Capability.STORE}[word.lower()]
+    except KeyError:
+        raise MisuseError(
+            f"{VARIABLE} is {word!r}; it can be `none` or `store`. Nothing was promised, because nobody could say what."
+        ) from None
+
+
+def default_started(channel: Channel) -> None:
+    """A default channel runs from now on."""
+    _defaults.append(channel)
+
+
+def default_stopped(channel: Channel) -> None:
+    """A default channel runs no more."""
+    if channel in _defaults:
+        _defaults.remove(channel)

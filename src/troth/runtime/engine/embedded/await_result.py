@@ -1,0 +1,77 @@
+"""Wait for a run, whoever carries it out: until it is over, cannot go on, or the time is up."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from troth.runtime.arguments import check_seconds
+from troth.runtime.engine.embedded.claims import unknown_run
+from troth.runtime.engine.errors import ResultTimeoutError
+from troth.runtime.engine.result import failure_of
+from troth.runtime.store import Notifier, RunRecord, RunState, Store
+from troth.runtime.store.transaction import run_topic
+
+__all__ = ["ResultWaiter"]
+
+_LOOK_AGAIN = 0.25  # seconds after which somebody who waits looks whether the run's owner died
+
+
+class ResultWaiter:
+    """Those who wait for runs. `look_after` is called with each run that is not over, and may refuse."""
+
+    def __init__(self, store: Store, look_after: Callable[[RunRecord], None]) -> None:
+        self._store = store
+        self._look_after = look_after
+
+    def result(self, run_id: str, timeout: float | None) -> Any:
+        """Wait on this thread."""
+        check_seconds("timeout", timeout)
+        is_over, value = self._look(run_id)
+        if is_over:
+            return value
+        deadline = None if timeout is None else time.monotonic() + timeout
+        bell = Notifier()
+        with self._store.listening(bell, run_topic(run_id)):
+            while True:
+                seen = bell.count
+                is_over, value = self._look(run_id)
+                if is_over:
+                    return value
+                bell.wait(seen, _patience(run_id, deadline, timeout))
+
+    async def aresult(self, run_id: str, timeout: float | None) -> Any:
+        """Wait in this task."""
+        check_seconds("timeout", timeout)
+        is_over, value = self._look(run_id)
+        if is_over:
+            return value
+        deadline = None if timeout is None else time.monotonic() + timeout
+        bell = Notifier()
+        with self._store.listening(bell, run_topic(run_id)):
+            while True:
+                seen = bell.count
+                is_over, value = self._look(run_id)
+                if is_over:
+                    return value
+                await bell.await_ring(seen, _patience(run_id, deadline, timeout))
+
+    def _look(self, run_id: str) -> tuple[bool, Any]:
+        """Whether a run is over, and its result; raises if it did not complete or cannot go on."""
+        run = self._store.run(run_id)
+        if run is None:
+            raise unknown_run(run_id)
+        if run.state is RunState.COMPLETED:
+            return True, run.result
+        if run.state.is_over:
+            raise failure_of(run, self._store.steps(run_id))
+        self._look_after(run)
+        return False, None
+
+
+def _patience(run_id: str, deadline: float | None, timeout: float | None) -> float:
+    if deadline is None:
+        return _LOOK_AGAIN
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise ResultTimeoutError(f"Run {run_id!r} was not over after {timeout:g} s. It goes on; ask again.")
+    return min(left, _LOOK_AGAIN)

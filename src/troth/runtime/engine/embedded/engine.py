@@ -1,0 +1,518 @@
+"""The embedded engine: decisions carried out in this process, with everything remembered in one store.
+
+A run is driven where it was asked for: `run` on the caller's thread, `arun` and `astart` on the caller's loop, `start`
+and everything that is taken over from a dead owner on the engine's home loop. The verbs stand here; `claims` knows how
+a run becomes ours, `lease_driver` how it is driven, `await_result` how it is waited for, `supervisor` what happens by
+itself.
+"""
+
+import json
+import logging
+import os
+import random
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Self
+
+from troth.errors import MisuseError
+from troth.runtime.engine.commands import Decision
+from troth.runtime.engine.commit_points import (
+    RUN_CALLBACK,
+    RUN_CANCEL,
+    RUN_FORK,
+    RUN_RESUME,
+    RUN_START,
+    SIGNAL_SEND,
+)
+from troth.runtime.engine.decisions import Decisions
+from troth.runtime.engine.embedded.await_result import ResultWaiter
+from troth.runtime.engine.embedded.claims import Claim, Claims, unknown_run
+from troth.runtime.engine.embedded.lease_driver import LeaseDriver
+from troth.runtime.engine.embedded.ownership import Ownership
+from troth.runtime.engine.embedded.read_pool import ReadPool
+from troth.runtime.engine.embedded.supervisor import Supervisor
+from troth.runtime.engine.errors import NotAwaitedError, TooLateError
+from troth.runtime.engine.failure import describe
+from troth.runtime.engine.invoke import lost_coroutines
+from troth.runtime.engine.invoke.worker_pool import GRACE, MAX_RESULT, WorkerPool
+from troth.runtime.engine.rewind import at_one_moment, write_fork, write_reopening
+from troth.runtime.store import (
+    CommitPoint,
+    HistoryEntry,
+    Notifier,
+    RunRecord,
+    RunState,
+    SqliteStore,
+    StepRecord,
+    Transaction,
+)
+from troth.runtime.store.identity import is_alive
+from troth.runtime.store.json_codec import keep
+from troth.runtime.store.transaction import history_topic, run_topic
+
+__all__ = ["EmbeddedEngine"]
+
+log = logging.getLogger("troth.engine")
+
+_PATIENCE = 10.0  # seconds that a second `close` waits for the first one
+_engines: "weakref.WeakSet[EmbeddedEngine]" = weakref.WeakSet()
+
+
+@dataclass(frozen=True, slots=True)
+class RunHandle:
+    """A run that goes on by itself."""
+
+    engine: "EmbeddedEngine"
+    id: str
+
+    def result(self, timeout: float | None = None) -> Any:
+        """What the run returned, waiting for it; RunFailedError or RunCancelledError if it did not complete."""
+        return self.engine.result(self.id, timeout)
+
+    async def aresult(self, timeout: float | None = None) -> Any:
+        """`result` for a task."""
+        return await self.engine.aresult(self.id, timeout)
+
+
+class EmbeddedEngine:
+    """An engine on one SQLite file. Give it a path, or a store to share with others, which then stays open.
+
+    `decisions` are those it goes on with when their owner has died: at once when the engine is first used or entered,
+    and then all the time. `recover=False` leaves other processes' runs alone, for a program that only looks. An async
+    step whose time is up, or whose run is interrupted, is cancelled and then has `grace` seconds for its `finally`
+    blocks; one that is not over then is left behind. The result of a step may have `max_result` letters of JSON.
+    """
+
+    def __init__(
+        self,
+        store: SqliteStore | str | os.PathLike[str],
+        *,
+        decisions: Iterable[Decision] = (),
+        recover: bool = True,
+        threads: int = 32,
+        abandoned_threads: int = 16,
+        grace: float = GRACE,
+        max_result: int | None = MAX_RESULT,
+        chance: random.Random | None = None,
+    ) -> None:
+        self._decisions = Decisions(decisions)
+        self._owns_store = not isinstance(store, SqliteStore)
+        self.store = store if isinstance(store, SqliteStore) else SqliteStore(store)
+        self.workers = WorkerPool(threads, abandoned_threads, grace=grace, max_result=max_result)
+        self._read_pool = ReadPool()
+        self._ownership = Ownership(self.store)
+        self._claims = Claims(self.store, self._ownership, self._decisions)
+        self._supervisor = Supervisor(
+            self.store, self._ownership, self._decisions, self._claims, lambda: self._driver, recover=recover
+        )
+        self._driver = LeaseDriver(
+            self.store,
+            self.workers,
+            self._read_pool,
+            self._ownership,
+            self._decisions,
+            chance or random.Random(),  # noqa: S311  for jitter
+            self._supervisor.launch,
+        )
+        self._waiter = ResultWaiter(self.store, self._supervisor.look_after)
+        self._has_let_go = threading.Event()
+        lost_coroutines.start_watching()
+        _engines.add(self)
+
+    # Decisions
+
+    def register(self, decision: Decision, name: str | None = None) -> str:
+        """Make a decision known, so that its runs can go on after a restart."""
+        return self._decisions.register(decision, name)
+
+    # Carrying out
+
+    def run(
+        self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None
+    ) -> Any:
+        """Carry out a run to its end, on this thread, and return its result.
+
+        Works wherever sync code works, also inside a running loop, which it then blocks: `arun` does not. If the id
+        belongs to a run that is over, its result is returned; to one that was interrupted, it goes on here; to one
+        that somebody else carries out, that one is waited for. Ctrl-C interrupts the run as cancelling does `arun`.
+        """
+        self._supervisor.open()
+        claim = self._claims.to_open(decision, args, run_id, label)
+        self._carry_out(RUN_START, claim)
+        return self.result(claim.run_id)
+
+    async def arun(
+        self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None
+    ) -> Any:
+        """`run` in this task, without blocking its loop: sync steps run in worker threads.
+
+        Cancelling the task interrupts the run: the step in flight is cancelled, the run is "interrupted", and goes on
+        when it is asked for again. Wherever the cancellation comes, nobody is left holding the run. `cancel` is the
+        way to end it for good.
+        """
+        await self._aopen()
+        claim = self._claims.to_open(decision, args, run_id, label)
+        await self._acarry_out(RUN_START, claim)
+        return await self.aresult(claim.run_id)
+
+    def start(
+        self,
+        decision: Decision | str,
+        /,
+        *args: object,
+        run_id: str | None = None,
+        label: str | None = None,
+        promise: Callable[[Transaction], object] | None = None,
+    ) -> RunHandle:
+        """Begin a run on the engine's home loop and return. It is written down before this returns.
+
+        `promise` writes what is promised of the run, in the commit that writes down the run itself.
+        """
+        self._supervisor.open()
+        return self._begin(RUN_START, self._claims.to_open(decision, args, run_id, label, promise))
+
+    async def astart(
+        self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None
+    ) -> RunHandle:
+        """`start`, but the run goes on on the caller's loop, and is interrupted when that loop ends.
+
+        Cancelled while the start is being written, the run may have been begun all the same; it is then interrupted.
+        """
+        await self._aopen()
+        return await self._abegin(RUN_START, self._claims.to_open(decision, args, run_id, label))
+
+    async def _aopen(self) -> None:
+        """Open beside the loop: to enroll is a commit, and with FULL that is a wait for the disk."""
+        if not self._supervisor.is_open:
+            await self._read_pool.beside(self._supervisor.open)
+
+    def _carry_out(self, point: CommitPoint, claim: Claim) -> None:
+        with self._supervisor.in_foreground(claim.run_id):
+            claimed = self._driver.take(point, claim)
+            if claimed is not None:
+                self._driver.drive(claim, claimed)
+
+    async def _acarry_out(self, point: CommitPoint, claim: Claim) -> None:
+        with self._supervisor.in_foreground(claim.run_id):
+            claimed = await self._driver.atake(point, claim)
+            if claimed is not None:
+                await self._driver.adrive(claim, claimed)
+
+    def _begin(self, point: CommitPoint, claim: Claim) -> RunHandle:
+        claimed = self._driver.take(point, claim)
+        if claimed is not None:
+            self._supervisor.pursue(claim, claimed)
+        return RunHandle(self, claim.run_id)
+
+    async def _abegin(self, point: CommitPoint, claim: Claim) -> RunHandle:
+        claimed = await self._driver.atake(point, claim)
+        if claimed is not None:
+            self._supervisor.pursue_here(claim, claimed)
+        return RunHandle(self, claim.run_id)
+
+    # Waiting for
+
+    def result(self, run_id: str, timeout: float | None = None) -> Any:
+        """Wait for a run, whoever carries it out, and return its result; go on with it if its owner dies."""
+        return self._waiter.result(run_id, timeout)
+
+    async def aresult(self, run_id: str, timeout: float | None = None) -> Any:
+        """`result` for a task. Cancelling it only ends the waiting."""
+        return await self._waiter.aresult(run_id, timeout)
+
+    # Telling
+
+    def signal(
+        self, run_id: str, name: str, payload: object = None, *, key: str | None = None, awaited: bool = False
+    ) -> bool:
+        """Send a run a message, durably. Answers whether it is new; `key` makes a second sending harmless.
+
+        `awaited=True` sends it only if the run waits for it just now, and refuses it otherwise: `TooLateError` if the
+        time of the wait is up, `NotAwaitedError` if there is no such wait, or if its answer was sent already.
+        """
+        return self.store.commit(SIGNAL_SEND, self._sending(run_id, name, payload, key, awaited=awaited))
+
+    async def asignal(
+        self, run_id: str, name: str, payload: object = None, *, key: str | None = None, awaited: bool = False
+    ) -> bool:
+        """`signal` for a task. Cancelled, it may have been sent all the same."""
+        return await self.store.acommit(SIGNAL_SEND, self._sending(run_id, name, payload, key, awaited=awaited))
+
+    def _sending(
+        self, run_id: str, name: str, payload: object, key: str | None, *, awaited: bool
+    ) -> Callable[[Transaction], bool]:
+        text, _ = keep(payload, f"signal {name!r}")
+
+        def work(tx: Transaction) -> bool:
+            state = tx.state_of(run_id)
+            if state is None:
+                raise unknown_run(run_id)
+            if state.is_over:
+                raise MisuseError(
+                    f"The signal {name!r} was not sent: run {run_id!r} is {state.value}, so nobody would receive it."
+                )
+            now = self.store.clock()
+            if awaited:
+                _check_awaited(tx, run_id, name, now)
+            return tx.send_signal(run_id, name, text, now, key=key)
+
+        return work
+
+    def cancel(self, run_id: str) -> bool:
+        """Command for a run's cancellation, durably. Answers whether there was anything left to cancel.
+
+        An async step in flight is cancelled at once (from another process: within a tick), a sync one is let finish.
+        The decision is thrown a RunCancelledError where it stands, and may clean up with more steps.
+        """
+        is_new = self.store.commit(RUN_CANCEL, self._cancelling(run_id))
+        self._supervisor.reach(run_id)
+        return is_new
+
+    async def acancel(self, run_id: str) -> bool:
+        """`cancel` for a task. Cancelled itself, it may have been asked for all the same."""
+        is_new = await self.store.acommit(RUN_CANCEL, self._cancelling(run_id))
+        self._supervisor.reach(run_id)
+        return is_new
+
+    def _cancelling(self, run_id: str) -> Callable[[Transaction], bool]:
+        def work(tx: Transaction) -> bool:
+            if tx.state_of(run_id) is None:
+                raise unknown_run(run_id)
+            return tx.request_cancel(run_id, self.store.clock())
+
+        return work
+
+    # Going on, and going another way
+
+    def resume(self, run_id: str) -> Any:
+        """Go on with a run that failed, was cancelled or interrupted, from where it stopped; return its result."""
+        self._supervisor.open()
+        self._carry_out(RUN_RESUME, self._claims.to_resume(run_id))
+        return self.result(run_id)
+
+    async def aresume(self, run_id: str) -> Any:
+        """`resume` in this task."""
+        await self._aopen()
+        await self._acarry_out(RUN_RESUME, await self._read_pool.beside(lambda: self._claims.to_resume(run_id)))
+        return await self.aresult(run_id)
+
+    def fork(self, run_id: str, before: int | str, *, fork_id: str | None = None) -> RunHandle:
+        """Begin a new run that has the answers of another one up to, not including, the trunk step `before`.
+
+        `before` is a step's number, or its name where only one trunk step has it. The other run stays as it is.
+        """
+        self._supervisor.open()
+        return self._begin(RUN_FORK, self._claims.to_fork(run_id, before, fork_id))
+
+    async def afork(self, run_id: str, before: int | str, *, fork_id: str | None = None) -> RunHandle:
+        """`fork`, but the new run goes on on the caller's loop."""
+        await self._aopen()
+        claim = await self._read_pool.beside(lambda: self._claims.to_fork(run_id, before, fork_id))
+        return await self._abegin(RUN_FORK, claim)
+
+    def reopen(
+        self,
+        run: RunRecord,
+        again: Sequence[StepRecord],
+        *,
+        gives_back: Callable[[StepRecord], bool] = lambda _step: True,
+        also: Callable[[Transaction, float], object] | None = None,
+    ) -> bool:
+        """Make a run that ended one that can go on, without the answers of `again`; nobody carries it out yet.
+
+        Answers whether it was at that end still. `also` writes more in the same commit, in any case.
+        """
+
+        def work(tx: Transaction) -> bool:
+            now = self.store.clock()
+            if also is not None:
+                also(tx, now)
+            return write_reopening(tx, run, again, now, gives_back)
+
+        return self.store.commit(RUN_RESUME, work)
+
+    def write_fork(self, run: RunRecord, fork_id: str, args: Sequence[object], before: int) -> None:
+        """Write a new run down that has the answers of `run` up to a trunk step; nobody carries it out yet."""
+        self.store.commit(RUN_FORK, lambda tx: write_fork(tx, run, fork_id, args, before, self.store.clock()))
+
+    # Looking
+
+    def find_with_steps(self, run_id: str) -> tuple[RunRecord, Sequence[StepRecord]] | None:
+        """A run and its steps, as they were at one moment; nothing if there is no such run."""
+        found = at_one_moment(self.store, run_id)
+        if found is None or found[1]:
+            return found
+        return found[0], self.store.steps(run_id)
+
+    def is_held(self, run_id: str) -> bool:
+        """Whether somebody has taken the run, dead or alive, and has not let it go."""
+        return self.store.holder(run_topic(run_id)) is not None
+
+    def is_carried_out(self, run_id: str) -> bool:
+        """Whether somebody living carries the run out, here or elsewhere."""
+        holder = self.store.holder(run_topic(run_id))
+        return holder is not None and is_alive(holder, self.store.clock())
+
+    def orphans(self, decisions: Iterable[str]) -> Sequence[str]:
+        """Runs of these decisions that are not over and that nobody living carries out, oldest first."""
+        return [run_id for run_id, _ in self.store.orphans(decisions)]
+
+    def time_in(self, run_id: str) -> float:
+        """What time it is in a run that is carried out here: as on the wall, but it never goes back."""
+        driven = self._driver.runs.get(run_id)
+        return self.store.clock() if driven is None else driven.run.clock()
+
+    def is_driving(self, run_id: str) -> bool:
+        """Whether a run is being carried out here."""
+        return run_id in self._driver.runs
+
+    def find(self, run_id: str) -> RunRecord | None:
+        """A run as it is now."""
+        return self.store.run(run_id)
+
+    async def afind(self, run_id: str) -> RunRecord | None:
+        """`find` for a task."""
+        return await self._read_pool.beside(lambda: self.find(run_id))
+
+    def list(
+        self,
+        *,
+        states: Iterable[RunState] | None = None,
+        decision: str | None = None,
+        label: str | None = None,
+        family: str | None = None,
+        word: str | None = None,
+        before: tuple[float, str] | None = None,
+        limit: int = 100,
+    ) -> Sequence[RunRecord]:
+        """Runs, newest first. `before` is the `(created_at, id)` of the last one of the page before.
+
+        `family` is how the names of their decisions begin, up to the first colon; with it, `word` is the word for how
+        they stand: what their decision said of their end, else their state. That costs the same however many runs
+        there are.
+        """
+        return self.store.runs(
+            states=states, decision=decision, label=label, family=family, word=word, before=before, limit=limit
+        )
+
+    async def alist(
+        self,
+        *,
+        states: Iterable[RunState] | None = None,
+        decision: str | None = None,
+        label: str | None = None,
+        family: str | None = None,
+        word: str | None = None,
+        before: tuple[float, str] | None = None,
+        limit: int = 100,
+    ) -> Sequence[RunRecord]:
+        """`list` for a task."""
+        return await self._read_pool.beside(
+            lambda: self.list(
+                states=states, decision=decision, label=label, family=family, word=word, before=before, limit=limit
+            )
+        )
+
+    def steps(self, run_id: str) -> Sequence[StepRecord]:
+        """What a run has asked for, in order, with every failed attempt."""
+        return self.store.steps(run_id)
+
+    async def asteps(self, run_id: str) -> Sequence[StepRecord]:
+        """`steps` for a task."""
+        return await self._read_pool.beside(lambda: self.steps(run_id))
+
+    def history(self, run_id: str, *, after: int = 0, limit: int = 500) -> Sequence[HistoryEntry]:
+        """What has happened in a run since entry `after` of its history; costs as much as there is to read."""
+        return self.store.history(run_id, after=after, limit=limit)
+
+    async def ahistory(self, run_id: str, *, after: int = 0, limit: int = 500) -> Sequence[HistoryEntry]:
+        """`history` for a task."""
+        return await self._read_pool.beside(lambda: self.history(run_id, after=after, limit=limit))
+
+    def last_entry(self, run_id: str) -> int:
+        """The number of the last entry of a run's history; 0 if there is none."""
+        return self.store.last_entry(run_id)
+
+    def listening(self, bell: Notifier, run_id: str) -> AbstractContextManager[Notifier]:
+        """Ring `bell` when the history of a run grows or its state changes, here or in another process."""
+        return self.store.listening(bell, history_topic(run_id), run_topic(run_id))
+
+    def tell_callback_failed(self, run_id: str, name: str, error: BaseException) -> None:
+        """Write into a run's history that somebody who was told of it raised."""
+        text = json.dumps(describe(error))
+        self.store.commit(
+            RUN_CALLBACK, lambda tx: tx.tell_callback_failed(run_id, self.store.clock(), name=name, error=text)
+        )
+
+    # The end
+
+    def close(self) -> None:
+        """Interrupt what is being carried out here, and let go of everything. May be called twice."""
+        if self._supervisor.begin_close():
+            self._let_go()
+        self._has_let_go.wait(_PATIENCE)  # a task may have been cancelled while it waited for the same
+
+    async def aclose(self) -> None:
+        """`close` for a task: waits for the runs on this loop to let go. Cancelled, it lets go all the same."""
+        if self._supervisor.begin_close():
+            try:
+                await self._supervisor.end_here()
+            finally:
+                await self._read_pool.beside(self._let_go)  # it commits, and waits for the engine's own loop
+
+    def _let_go(self) -> None:
+        try:
+            self._supervisor.close()
+            self._ownership.close()
+            self._read_pool.close()
+            stuck = self.workers.close()
+            if stuck:
+                log.warning("The engine was closed while %d threads were stuck in: %s", len(stuck), ", ".join(stuck))
+            if self._owns_store:
+                self.store.close()
+            lost_coroutines.stop_watching()
+            _engines.discard(self)
+        finally:
+            self._has_let_go.set()
+
+    def _after_fork(self) -> None:
+        self._ownership.after_fork()
+        self._supervisor.after_fork()
+        self._driver.runs = {}
+
+    def __enter__(self) -> Self:
+        self._supervisor.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        await self._aopen()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def _check_awaited(tx: Transaction, run_id: str, name: str, now: float) -> None:
+    """Refuse a signal that the run does not wait for, or not any more."""
+    wait = tx.open_wait(run_id, name)
+    if wait is None:
+        raise NotAwaitedError(f"The signal {name!r} was not sent: run {run_id!r} does not wait for it.")
+    if wait.deadline is not None and now >= wait.deadline:
+        late = f"the time to wait for it was up {now - wait.deadline:.3g} s ago"
+        raise TooLateError(f"The signal {name!r} was not sent to run {run_id!r}: {late}.", wait.deadline)
+    if wait.is_answered:
+        raise NotAwaitedError(f"The signal {name!r} was not sent: run {run_id!r} was sent it already.")
+
+
+def _forked() -> None:
+    for engine in list(_engines):
+        engine._after_fork()
+
+
+os.register_at_fork(after_in_child=_forked)

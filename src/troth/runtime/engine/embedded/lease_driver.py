@@ -1,0 +1,126 @@
+"""Take a run and drive it, so that its lease is never left without a driver.
+
+From the moment a claim is made until the run is over, whatever ends the driving gives the lease back: an error, Ctrl-C,
+a cancellation at any await, also one that comes while the claim is still being committed.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from troth.errors import MisuseError
+from troth.runtime.engine.clock import SteadyClock, last_moment
+from troth.runtime.engine.decisions import Decisions
+from troth.runtime.engine.embedded.active_run import ActiveRun
+from troth.runtime.engine.embedded.claims import Claim, Claimed
+from troth.runtime.engine.embedded.drivers import adrive, drive
+from troth.runtime.engine.embedded.ownership import Ownership
+from troth.runtime.engine.embedded.read_pool import ReadPool
+from troth.runtime.engine.errors import EngineClosedError
+from troth.runtime.engine.interpreter.branch import RunInProgress
+from troth.runtime.engine.interpreter.interpreter import interpret
+from troth.runtime.engine.invoke.worker_pool import WorkerPool
+from troth.runtime.store import CommitPoint, LeaseLostError, Recorded, Store
+
+__all__ = ["LeaseDriver"]
+
+_NOTHING = Recorded((), ())
+
+
+class LeaseDriver:
+    """The runs that one engine drives. `launch` begins another run beside one that asks for it."""
+
+    def __init__(
+        self,
+        store: Store,
+        workers: WorkerPool,
+        lookout: ReadPool,
+        ownership: Ownership,
+        decisions: Decisions,
+        chance: random.Random,
+        launch: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._workers = workers
+        self._read_pool = lookout
+        self._ownership = ownership
+        self._decisions = decisions
+        self._chance = chance
+        self._launch = launch
+        self.runs: dict[str, ActiveRun] = {}
+
+    def take(self, point: CommitPoint, claim: Claim) -> Claimed | None:
+        """Commit a claim; nothing if there is nothing for us to drive."""
+        try:
+            return self._store.commit(point, claim.write)
+        except BaseException:
+            self._ownership.give_back(claim)  # it may be kept: the interruption, or a fault, can come after the commit
+            raise
+
+    async def atake(self, point: CommitPoint, claim: Claim) -> Claimed | None:
+        """`take` for a task."""
+        try:
+            return await self._store.acommit(point, claim.write)
+        except BaseException:
+            await self._ownership.agive_back(claim)
+            raise
+
+    def drive(self, claim: Claim, claimed: Claimed) -> None:
+        """Drive a run of ours to its end, on this thread."""
+        run = self._in_progress(claim, claimed)
+        try:
+            with self._driven(run, _NOTHING if claimed.is_new else self._store.recorded(claim.run_id)) as driven:
+                drive(interpret(run, self._decisions.begin(claimed.decision, claimed.args)), driven)
+        except BaseException as error:
+            self._ownership.give_back(claim, run.left_behind)
+            self._tell_if_closed(claim, error)
+            raise
+
+    async def adrive(self, claim: Claim, claimed: Claimed) -> None:
+        """`drive` in this task. What is recorded of a long run is read in a thread."""
+        run = self._in_progress(claim, claimed)
+        claim.is_taken_up = True
+        try:
+            recorded = (
+                _NOTHING if claimed.is_new else await self._read_pool.beside(lambda: self._store.recorded(claim.run_id))
+            )
+            with self._driven(run, recorded) as driven:
+                await adrive(interpret(run, self._decisions.begin(claimed.decision, claimed.args)), driven)
+        except BaseException as error:
+            await self._ownership.agive_back(claim, run.left_behind)
+            self._tell_if_closed(claim, error)
+            raise
+
+    def _tell_if_closed(self, claim: Claim, error: BaseException) -> None:
+        """Where the engine was closed in the middle, that is what happened, whatever the store says of it."""
+        if self._ownership.is_closed and isinstance(error, LeaseLostError | MisuseError):
+            raise EngineClosedError(
+                f"The engine was closed while it carried out run {claim.run_id!r}. The run is kept, and goes on with "
+                "the next engine; the step that was in flight is done again, under the same key."
+            ) from error
+
+    def _in_progress(self, claim: Claim, claimed: Claimed) -> RunInProgress:
+        run = RunInProgress(
+            claim.run_id,
+            claim.token,
+            clock=self._store.clock,
+            chance=self._chance,
+            name_of=self._decisions.name_of,
+        )
+        run.last_seen = claimed.last_seen
+        run.max_result = self._workers.max_result
+        return run
+
+    @contextmanager
+    def _driven(self, run: RunInProgress, recorded: Recorded) -> Iterator[ActiveRun]:
+        run.clock = SteadyClock(self._store.clock, last_moment([*recorded.steps, *recorded.taken_back]))
+        run.recorded = {(step.place.branch, step.place.seq): step for step in recorded.steps}
+        run.earlier = {(step.place.branch, step.place.seq): step for step in recorded.taken_back}
+        driven = ActiveRun(self._store, self._workers, run, self._launch, self.runs)
+        driven.listen(run.resource)
+        self.runs[run.run_id] = driven
+        try:
+            yield driven
+        finally:
+            self.runs.pop(run.run_id, None)
+            driven.close()

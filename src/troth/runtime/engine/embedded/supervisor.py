@@ -1,0 +1,226 @@
+"""Tend runs that nobody waits for: those that were started, and those whose owner died or let go."""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from troth.errors import InternalError, MisuseError, RunError
+from troth.runtime.engine.commit_points import RUN_CLAIM
+from troth.runtime.engine.decisions import Decisions
+from troth.runtime.engine.embedded.background_loop import BackgroundLoop
+from troth.runtime.engine.embedded.claims import Claim, Claimed, Claims
+from troth.runtime.engine.embedded.lease_driver import LeaseDriver
+from troth.runtime.engine.embedded.ownership import Ownership
+from troth.runtime.engine.errors import EngineClosedError, UnknownDecisionError
+from troth.runtime.store import DamagedStoreError, LeaseLostError, RunRecord, RunState, Store, StoreError
+
+__all__ = ["Supervisor"]
+
+log = logging.getLogger("troth.engine")
+
+_BREATHER = 30.0  # seconds before a run is taken up again that could not be written down
+_TICK = 0.25  # seconds between looks for runs whose owner died, and for cancellations from other processes
+
+
+class Supervisor:
+    """What one engine does by itself. `recover=False` leaves runs alone that nobody asks for here."""
+
+    def __init__(
+        self,
+        store: Store,
+        ownership: Ownership,
+        decisions: Decisions,
+        claims: Claims,
+        driving: Callable[[], LeaseDriver],
+        *,
+        recover: bool,
+    ) -> None:
+        self._store = store
+        self._ownership = ownership
+        self._decisions = decisions
+        self._claims = claims
+        self._driver = driving
+        self._recover = recover
+        self._home = BackgroundLoop()
+        self._refused: dict[str, tuple[Exception, float]] = {}  # why, and until when on the monotonic clock
+        self._pursued: set[str] = set()  # from the first step of the driving to the word on how it went
+        self._left_alone: set[str] = set()
+        self._stop_ticking: Callable[[], None] | None = None
+        self._is_closed = False
+
+    # Opening
+
+    def open(self) -> None:
+        """Begin to beat and to look after orphans; does nothing the second time."""
+        if self._stop_ticking is None:
+            if self._is_closed:
+                raise EngineClosedError("The engine is closed. Nothing was started; open a new one.")
+            self._ownership.owner()
+            self._stop_ticking = self._store.chore(_TICK, self._tick)
+            self._look_after_orphans()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is nothing left to do for `open`."""
+        return self._stop_ticking is not None
+
+    def _tick(self) -> None:
+        if self._is_closed:
+            return
+        self._ownership.beat()
+        runs = self._driver().runs
+        if runs:
+            for run_id in self._store.cancelling():
+                driven = runs.get(run_id)
+                if driven is not None:
+                    driven.run.cancellation.ask()
+        self._look_after_orphans()
+
+    def _look_after_orphans(self) -> None:
+        names = self._decisions.names if self._recover else []
+        if names:
+            for run_id, _ in self._store.orphans(names):
+                if run_id not in self._left_alone:
+                    self._launch(run_id)
+
+    # Runs of others, and our own in the background
+
+    @contextmanager
+    def in_foreground(self, run_id: str) -> Iterator[None]:
+        """Somebody drives the run and waits for it. If that ends with an error, the run is left until it is asked for.
+
+        To cancel the task that awaits `arun` would mean little if the run went on by itself a moment later.
+        """
+        self._refused.pop(run_id, None)
+        self._left_alone.add(run_id)
+        yield
+        self._left_alone.discard(run_id)
+
+    def launch(self, run_id: str) -> None:
+        """Go on with a run in the background, unless somebody does already. From any thread, without waiting."""
+        self._left_alone.discard(run_id)
+        self._launch(run_id)
+
+    def _launch(self, run_id: str) -> None:
+        is_driven = run_id in self._driver().runs or run_id in self._pursued
+        if not is_driven and self._refusal(run_id) is None and not self._is_closed:
+            self._home.settle(lambda: self._take_over(run_id), f"run {run_id!r}")
+
+    def pursue(self, claim: Claim, claimed: Claimed) -> None:
+        """Drive a run of ours on the engine's own loop. From any thread, without waiting."""
+        self._refused.pop(claim.run_id, None)
+        self._home.settle(
+            lambda: self._pursue(claim, claimed), f"run {claim.run_id!r}", lambda: self._give_back_unbegun(claim)
+        )
+
+    def pursue_here(self, claim: Claim, claimed: Claimed) -> None:
+        """Drive a run of ours on the loop that runs here."""
+        self._refused.pop(claim.run_id, None)
+        self._home.settle_here(
+            lambda: self._pursue(claim, claimed), f"run {claim.run_id!r}", lambda: self._give_back_unbegun(claim)
+        )
+
+    def _give_back_unbegun(self, claim: Claim) -> None:
+        """A task that is cancelled before its first step never runs at all, not even its `finally` blocks."""
+        if not claim.is_taken_up:
+            self._ownership.give_back_soon(claim)
+
+    async def _take_over(self, run_id: str) -> None:
+        claim = self._claims.to_go_on(run_id)
+        try:
+            claimed = await self._driver().atake(RUN_CLAIM, claim)
+        except (UnknownDecisionError, DamagedStoreError) as error:
+            self._refuse(run_id, error)
+            return
+        if claimed is not None:
+            await self._pursue(claim, claimed)
+
+    async def _pursue(self, claim: Claim, claimed: Claimed) -> None:
+        """Drive a run that nobody awaits: what goes wrong with the driving itself is kept for those who ask."""
+        self._pursued.add(claim.run_id)
+        try:
+            await self._driver().adrive(claim, claimed)
+        except LeaseLostError as error:
+            log.warning("Run %r went to another owner: %s", claim.run_id, error)
+        except MisuseError as error:
+            self._refuse(claim.run_id, error)
+        except EngineClosedError:
+            log.debug("Run %r is interrupted: the engine was closed.", claim.run_id)
+        except StoreError as error:
+            # What it did and could not write down is done again when it goes on: not at once, and not in silence.
+            self._refuse(claim.run_id, error, _BREATHER)
+        except RunError:
+            raise
+        except Exception as bug:  # going on by itself would do the same step again, and fail again, for ever
+            log.exception("Run %r met an error of the engine's own.", claim.run_id)
+            self._refuse(claim.run_id, _own_mistake(claim.run_id, bug))
+        finally:
+            self._pursued.discard(claim.run_id)
+
+    def _refuse(self, run_id: str, error: Exception, seconds: float = math.inf) -> None:
+        self._refused[run_id] = error, time.monotonic() + seconds
+        log.error("Run %r cannot go on here: %s", run_id, error)
+
+    def _refusal(self, run_id: str) -> Exception | None:
+        error, until = self._refused.get(run_id, (None, 0.0))
+        if error is not None and time.monotonic() >= until:
+            del self._refused[run_id]
+            return None
+        return error
+
+    def look_after(self, run: RunRecord) -> None:
+        """Make sure that a run which somebody waits for goes on; raises why it does not."""
+        refusal = self._refusal(run.id)
+        if refusal is not None:
+            raise refusal
+        if self._is_closed:
+            raise EngineClosedError(f"The engine was closed while somebody waited for run {run.id!r}. The run is kept.")
+        is_orphan = run.state is RunState.INTERRUPTED or self._store.holder(f"run:{run.id}") is None
+        if is_orphan and run.decision in self._decisions.names:
+            self.open()
+            self.launch(run.id)
+
+    def reach(self, run_id: str) -> None:
+        """Let a cancellation that was written down reach the run: in flight here, or left alone here."""
+        driven = self._driver().runs.get(run_id)
+        if driven is not None:
+            driven.run.cancellation.ask()
+        elif self._recover and run_id in self._left_alone:
+            self.launch(run_id)
+
+    # The end
+
+    def begin_close(self) -> bool:
+        """Stop looking around; answers no if that was done before."""
+        if self._is_closed:
+            return False
+        self._is_closed = True
+        if self._stop_ticking is not None:
+            self._stop_ticking()
+        return True
+
+    def close(self) -> None:
+        """End every run in the background."""
+        self._home.close()
+
+    async def end_here(self) -> None:
+        """End every run in the background on this loop, and wait until it has let go."""
+        await self._home.end_here()
+
+    def after_fork(self) -> None:
+        """In the child: nothing is being done here."""
+        self._home.after_fork()
+        self._pursued = set()
+        self._left_alone = set()
+        self._stop_ticking = None
+
+
+def _own_mistake(run_id: str, bug: Exception) -> InternalError:
+    mistake = InternalError(
+        f"Run {run_id!r} was left where it is: internal error in the engine ({type(bug).__name__}: {bug}).\n"
+        f"Please report it. What is recorded is safe; `engine.resume({run_id!r})` tries again."
+    )
+    mistake.__cause__ = bug
+    return mistake

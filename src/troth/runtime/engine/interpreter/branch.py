@@ -1,0 +1,250 @@
+"""One line of a run: the trunk, or one branch of a `Together`. It sends a decision the answers it asks for.
+
+What a branch writes is kept until its next commit, so one commit holds the answer of the step before and the intent of
+the next: after a crash it is known which step was in flight, at the price of one transaction for each step.
+"""
+
+import random
+from collections.abc import Callable, Generator
+from typing import Any
+
+from troth.errors import MisuseError
+from troth.runtime.engine.cancellation import Cancellation
+from troth.runtime.engine.commands import Command, Conclude, Govern
+from troth.runtime.engine.errors import RunCancelledError, StepFailedError, WaitTimeoutError
+from troth.runtime.engine.governor import Governor
+from troth.runtime.engine.interpreter.effects import Commit, Effect
+from troth.runtime.engine.interpreter.replay import check_same, what_is_asked
+from troth.runtime.engine.interpreter.shown import note_of, shows_end
+from troth.runtime.store import CommitPoint, Notifier, NotJsonError, RunState, StepRecord, StepState, Transaction
+from troth.runtime.store.records import BegunStep, Place
+
+__all__ = ["Branch", "DecisionRaisedError", "Perform", "RunInProgress", "ThrownError"]
+
+_make = tuple.__new__  # of a NamedTuple, without the ceremony of its constructor
+Write = Callable[[Transaction], object]
+Perform = Callable[["Branch", Any, Place, StepRecord | None], Generator[Effect, Any, object]]
+
+
+class DecisionRaisedError(Exception):
+    """Carries what a decision raised past our own frames; never seen outside."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+class ThrownError(Exception):
+    """Carries what is to be thrown into a decision, whatever it is: what one of its branches raised."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+class RunInProgress:
+    """What all branches of one run share: who it is, what is recorded of it, how to reach it."""
+
+    __slots__ = (
+        "bell",
+        "branches",
+        "cancellation",
+        "chance",
+        "clock",
+        "conclude",
+        "earlier",
+        "governor",
+        "is_finished",
+        "last_seen",
+        "left_behind",
+        "max_result",
+        "name_of",
+        "recorded",
+        "resource",
+        "run_id",
+        "token",
+        "waiting",
+    )
+
+    def __init__(
+        self,
+        run_id: str,
+        token: str,
+        *,
+        clock: Callable[[], float],
+        chance: random.Random,
+        name_of: Callable[[Any], str],
+    ) -> None:
+        self.run_id = run_id
+        self.resource = f"run:{run_id}"
+        self.token = token
+        self.clock = clock
+        self.chance = chance
+        self.recorded: dict[tuple[str, int], StepRecord] = {}
+        self.earlier: dict[tuple[str, int], StepRecord] = {}  # as they were before their answers were taken back
+        self.last_seen: float | None = None  # when the owner before us last said that it lives, if it died
+        self.max_result: int | None = None  # letters of JSON that the result of a step may have
+        self.left_behind: list[Write] = []  # what is known when the driving ends, and nobody commits any more
+        self.name_of = name_of
+        self.governor: Governor | None = None
+        self.is_finished = False
+        self.conclude: Conclude | None = None
+        self.cancellation = Cancellation()
+        self.bell = Notifier()
+        self.branches = 1
+        self.waiting = 0
+
+
+class Branch:
+    """One line of a run."""
+
+    __slots__ = ("_pending", "_perform", "branch", "is_told", "run")
+
+    def __init__(self, run: RunInProgress, branch: str, perform: dict[type, Perform], *, is_told: bool = False) -> None:
+        self.run = run
+        self.branch = branch
+        self.is_told = is_told  # of the run's cancellation: each branch once, and what it then asks for is performed
+        self._perform = perform
+        self._pending: list[Write] = []
+
+    def fork(self, seq: int, index: int) -> "Branch":
+        """The branch of branch `index` of a `Together` that stands at `seq`."""
+        return Branch(self.run, f"{self.branch}{seq}.{index}/", self._perform, is_told=self.is_told)
+
+    def play(self, decision: Generator[Command, Any, object]) -> Generator[Effect, Any, object]:
+        """Send the decision the answers to what it asks for, until it returns."""
+        run_id, branch, recorded, seq = self.run.run_id, self.branch, self.run.recorded, 0
+        answer: Any = None
+        failure: Exception | None = None
+        while True:
+            try:
+                ask = decision.send(answer) if failure is None else decision.throw(failure)
+            except StopIteration as done:
+                return done.value
+            except Exception as error:
+                raise DecisionRaisedError(error) from error
+            answer = failure = None
+            if type(ask) is Govern:
+                self.run.governor = ask.governor
+                continue
+            if type(ask) is Conclude:
+                self.run.conclude = ask
+                continue
+            seq += 1
+            perform = self._perform.get(type(ask))
+            if perform is None:
+                failure = _not_an_ask(ask)
+                continue
+            record = recorded.pop((branch, seq), None) if recorded else None
+            if record is not None:
+                check_same(ask, record, self.run.name_of)
+            try:
+                answer = yield from perform(self, ask, _make(Place, (run_id, branch, seq)), record)
+            except (StepFailedError, RunCancelledError, NotJsonError) as error:
+                failure = error
+            except ThrownError as thrown:
+                failure = thrown.error
+
+    def write(self, write: Write) -> None:
+        """Keep `write` for this branch's next commit."""
+        self._pending.append(write)
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether anything waits for a commit."""
+        return bool(self._pending)
+
+    def commit(self, point: CommitPoint) -> Commit:
+        """The act that commits what is pending, if the run is still ours; send its answer to `is_cancelled`."""
+        run, writes = self.run, self._pending
+        self._pending = []
+
+        def work(tx: Transaction) -> bool:
+            is_requested = tx.hold_run(run.run_id, run.resource, run.token)
+            for write in writes:
+                write(tx)
+            return is_requested
+
+        return Commit(point, work)
+
+    def commit_begin(self, point: CommitPoint, place: Place, begun: BegunStep) -> Commit:
+        """`commit` with the intent of a new step as its last write: nearly every commit of a run."""
+        run, writes = self.run, self._pending
+        self._pending = []
+
+        def work(tx: Transaction) -> bool:
+            for write in writes:
+                write(tx)
+            return tx.begin_held_step(place, run.resource, run.token, begun)  # refuses the writes above as well
+
+        return _make(Commit, (point, work))
+
+    def is_cancelled(self, is_requested: bool = False) -> bool:  # noqa: FBT001, FBT002  the answer of a commit
+        """Whether the run is to be cancelled and this branch has not been told."""
+        if is_requested:
+            self.run.cancellation.is_asked = True
+        return self.run.cancellation.is_asked and not self.is_told
+
+    def cancelled(self, ask: Command, place: Place, attempt: int = 1) -> RunCancelledError:
+        """Deliver the cancellation at `place`; the answer is what the decision is thrown."""
+        self.settle(ask, place, StepState.CANCELLED, self.run.clock(), attempt=attempt)
+        return self.cancelled_unrecorded(place)
+
+    def settle(
+        self,
+        ask: Command,
+        place: Place,
+        state: StepState,
+        now: float,
+        *,
+        result: str | None = None,
+        attempt: int = 1,
+    ) -> None:
+        """Write down the answer to `ask`."""
+        kind, name, _ = what_is_asked(ask, self.run.name_of)
+        note, is_shown = note_of(ask), shows_end(ask)
+        self.write(
+            lambda tx: tx.settle_step(
+                place, state, now, kind=kind, name=name, attempt=attempt, result=result, note=note, is_shown=is_shown
+            )
+        )
+
+    def cancelled_unrecorded(self, place: Place) -> RunCancelledError:
+        """`cancelled` at a place of which nothing is written down. A replay comes to the same: the request is kept."""
+        self.is_told = True
+        return _cancelled_error(place)
+
+    def answer(self, record: StepRecord) -> object:
+        """What a settled record answers: the result, or the failure thrown again."""
+        if record.state is StepState.DONE:
+            return record.result
+        if record.state is StepState.CANCELLED:
+            self.is_told = True
+            raise _cancelled_error(record.place)
+        kind = WaitTimeoutError if record.kind == "wait" else StepFailedError
+        raise kind(record.name, str(record.place), record.error or {})
+
+    # The run waits when all its branches do
+
+    def begin_wait(self, why: str, wake_at: float | None) -> None:
+        """Write down that this branch waits."""
+        run, now = self.run, self.run.clock()
+        run.waiting += 1
+        if run.waiting >= run.branches:
+            self.write(lambda tx: tx.set_run_state(run.run_id, RunState.WAITING, now, waiting_for=why, wake_at=wake_at))
+
+    def end_wait(self) -> None:
+        """Write down that it goes on."""
+        run, now = self.run, self.run.clock()
+        if run.waiting >= run.branches:
+            self.write(lambda tx: tx.set_run_state(run.run_id, RunState.RUNNING, now))
+        run.waiting -= 1
+
+
+def _cancelled_error(place: Place) -> RunCancelledError:
+    return RunCancelledError(f"The run {place.run_id!r} was cancelled.", step_place=str(place))
+
+
+def _not_an_ask(ask: object) -> MisuseError:
+    hint = "`yield from` it" if isinstance(ask, Generator) else "yield a `Step`, `Sleep`, `Wait`, `Start` or `Together`"
+    return MisuseError(f"The decision yielded {ask!r}, which an engine cannot perform. To have it done, {hint}.")

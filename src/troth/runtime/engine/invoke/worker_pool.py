@@ -1,0 +1,269 @@
+"""Run sync code beside a loop: in threads that are bounded, named, and given up when they hang.
+
+A thread cannot be stopped. When a step's time is up its caller goes on, and the thread is abandoned: it is counted,
+named in the log, does not take a place among the working threads, and ends when its function returns. When too many
+are abandoned, new work is refused: the program is losing threads, and more of them would hide it.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+import logging
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from troth.runtime.engine.errors import EngineClosedError, ThreadsExhaustedError
+
+__all__ = ["GRACE", "MAX_RESULT", "Job", "WorkerPool"]
+
+log = logging.getLogger("troth.engine")
+
+GRACE = 1.0
+MAX_RESULT = 32_000_000
+_IDLE = 10.0  # seconds after which a thread with nothing to do ends
+
+
+class Job:
+    """One call in a worker thread. `value` and `error` are set once `is_done`."""
+
+    __slots__ = (
+        "_call",
+        "_context",
+        "_wake",
+        "error",
+        "is_abandoned",
+        "is_done",
+        "is_refused",
+        "name",
+        "started_at",
+        "thread",
+        "value",
+    )
+
+    def __init__(self, name: str, call: Callable[[], Any]) -> None:
+        self.name = name
+        self._call = call
+        self._context = contextvars.copy_context()  # a Context is entered once at a time, and the caller is in its own
+        self._wake: Callable[[], object] | None = None
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.started_at: float | None = None
+        self.thread = ""
+        self.is_done = False
+        self.is_abandoned = False
+        self.is_refused = False
+
+    def run(self) -> None:
+        """Make the call, in the context of whoever asked for it."""
+        self.thread = threading.current_thread().name
+        self.started_at = time.monotonic()
+        try:
+            self.value = self._context.run(self._call)
+        except BaseException as error:  # noqa: BLE001  it belongs to whoever waits for the job
+            self.error = error
+        self.is_done = True
+        wake = self._wake
+        if wake is not None:
+            wake()
+
+    def refuse(self, error: BaseException) -> None:
+        """End it before it has begun."""
+        self.error = error
+        self.is_refused = True
+        self.is_done = True
+        if self._wake is not None:
+            self._wake()
+
+    def when_done(self, wake: Callable[[], object]) -> None:
+        """Call `wake` when it is done, on its thread; here if it is done already."""
+        self._wake = wake
+        if self.is_done:
+            wake()
+
+    def left(self, timeout: float) -> float:
+        """Seconds of `timeout` that are left; the time spent waiting for a thread does not count."""
+        return timeout if self.started_at is None else self.started_at + timeout - time.monotonic()
+
+    def wait(self, timeout: float | None) -> bool:
+        """Block until the job is done, or has worked for `timeout` seconds."""
+        done = threading.Event()
+        self._wake = done.set
+        if self.is_done:
+            return True
+        if timeout is None:
+            return done.wait()
+        while (left := self.left(timeout)) > 0 and not done.wait(left):
+            continue  # it may have begun later than we began to wait
+        return self.is_done
+
+    async def await_done(self, timeout: float | None) -> bool:
+        """The same for a task. Cancelling it leaves the job running."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def resolve() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # that loop is closed: nobody waits there any more
+                loop.call_soon_threadsafe(resolve)
+
+        self._wake = wake
+        if self.is_done:
+            return True
+        if timeout is None:
+            await done
+            return True
+        while (left := self.left(timeout)) > 0 and not done.done():
+            await asyncio.wait([done], timeout=left)
+        return self.is_done
+
+
+class WorkerPool:
+    """A pool of daemon threads: at most `limit` at work, at most `abandoned_limit` given up."""
+
+    def __init__(
+        self,
+        limit: int = 32,
+        abandoned_limit: int = 16,
+        name: str = "troth-step",
+        *,
+        grace: float = GRACE,
+        max_result: int | None = None,
+    ) -> None:
+        self.max_result = max_result
+        """Letters of JSON that the result of a step may have; None for no limit."""
+        self.grace = grace
+        """Seconds that an async call gets to finish its `finally` blocks once it is cancelled."""
+        self._limit = limit
+        self._abandoned_limit = abandoned_limit
+        self._name = name
+        self._reset()
+        _pools.add(self)
+
+    def _reset(self) -> None:
+        self._condition = threading.Condition()
+        self._queue: deque[Job] = deque()
+        self._threads = 0
+        self._idle = 0
+        self._born = 0
+        self._abandoned: set[Job] = set()
+        self._is_closed = False
+
+    @property
+    def threads(self) -> int:
+        """How many threads the pool has now, the abandoned ones not counted."""
+        return self._threads
+
+    @property
+    def abandoned(self) -> list[str]:
+        """What the abandoned threads are stuck in, as `step (thread)`."""
+        with self._condition:
+            return sorted(f"{job.name} ({job.thread})" for job in self._abandoned)
+
+    def submit(self, job: Job) -> Job:
+        """Give `job` to a thread, now or as soon as one is free."""
+        with self._condition:
+            if self._is_closed:
+                raise EngineClosedError(f"{job.name} was not started: the engine is closed.")
+            if len(self._abandoned) >= self._abandoned_limit:
+                raise self._exhausted(job)
+            self._queue.append(job)
+            if self._idle >= len(self._queue):
+                self._condition.notify()
+            elif self._threads < self._limit:
+                self._spawn()
+        return job
+
+    def _exhausted(self, job: Job) -> ThreadsExhaustedError:
+        return ThreadsExhaustedError(
+            f"{job.name} was not started: {len(self._abandoned)} threads, as many as allowed, are stuck in steps that "
+            "timed out.\n"
+            f"They are stuck in {', '.join(sorted({stuck.name for stuck in self._abandoned}))}.\n"
+            "A thread cannot be stopped: give those calls timeouts of their own, or make them async."
+        )
+
+    def _spawn(self) -> None:
+        self._threads += 1
+        self._born += 1
+        threading.Thread(target=self._work, name=f"{self._name}-{self._born}", daemon=True).start()
+
+    def _next(self) -> Job | None:
+        with self._condition:
+            deadline = time.monotonic() + _IDLE
+            while not self._queue:
+                left = deadline - time.monotonic()
+                if self._is_closed or left <= 0:
+                    self._threads -= 1
+                    return None
+                self._idle += 1
+                try:
+                    self._condition.wait(left)
+                finally:
+                    self._idle -= 1
+            return self._queue.popleft()
+
+    def _work(self) -> None:
+        while (job := self._next()) is not None:
+            job.run()
+            if job.is_abandoned and self._came_back(job):
+                return
+            del job
+
+    def _came_back(self, job: Job) -> bool:
+        with self._condition:
+            if job not in self._abandoned:
+                return False
+            self._abandoned.discard(job)
+        log.warning("%s returned after its caller had given it up; what it returned is not used.", job.name)
+        return True
+
+    def abandon(self, job: Job) -> bool:
+        """Give up the thread that is stuck in `job`. Answers no if it has just come back."""
+        with self._condition:
+            job.is_abandoned = True
+            if job in self._queue:
+                self._queue.remove(job)
+                return True
+            if job.is_done:
+                return False
+            self._abandoned.add(job)
+            self._threads -= 1
+            count = len(self._abandoned)
+            while self._queue and count >= self._abandoned_limit:  # nobody takes up what has been waiting, either
+                waiting = self._queue.popleft()
+                waiting.refuse(self._exhausted(waiting))
+            if self._queue and self._threads < self._limit:
+                self._spawn()
+        log.warning(
+            "%s did not return in time; its thread %s is abandoned (%d of at most %d).",
+            job.name,
+            job.thread,
+            count,
+            self._abandoned_limit,
+        )
+        return True
+
+    def close(self) -> list[str]:
+        """Take no more work. Answers what is still stuck; those threads end with their functions or the process."""
+        with self._condition:
+            self._is_closed = True
+            self._condition.notify_all()
+        return self.abandoned
+
+
+_pools: "weakref.WeakSet[WorkerPool]" = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for pool in list(_pools):
+        pool._reset()
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,518 @@
+"""Start commands that report back, ask for them, read them, write to them, stop them.
+
+A job is written down, with its promise and with what is watched for, before its process exists. A supervisor that
+outlives us keeps its output and its exit status in files, so that they are there after any death of ours.
+"""
+
+import codecs
+import os
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from troth.bridge import call
+from troth.errors import MisuseError, RunError
+from troth.runtime.channels import Binding, Capability
+from troth.runtime.channels.binding import VARIABLE, turn_session
+from troth.runtime.jobs.commit_points import JOB_END, JOB_EXEC, JOB_START, JOB_STOP
+from troth.runtime.jobs.errors import ForeignJobError, JobStartError, UnknownJobError
+from troth.runtime.jobs.job_files import Ending, JobFiles
+from troth.runtime.jobs.job_log import CREATED, STOP, JobDetails, JobLog, stream_of
+from troth.runtime.jobs.monitor import JOB, JobMonitor, OpenJob, nothing_found, settle
+from troth.runtime.jobs.outcome import STATES, describe, outcome_of, title_of
+from troth.runtime.jobs.records import JobRecord, JobState, Output
+from troth.runtime.jobs.supervisor_client import SupervisorClient
+from troth.runtime.jobs.watching import Patterns, WatchState
+from troth.runtime.promises import Inline, Outbox, Promises, Pushed, Retention, Stored
+from troth.runtime.promises.errors import NotSettledError
+from troth.runtime.promises.promises import Detach, WorkKind
+from troth.runtime.promises.retention import WEEK
+from troth.runtime.store import SqliteStore, Transaction
+from troth.runtime.store.failpoints import reach
+from troth.runtime.store.promise_records import NewPromise, PromiseRecord, PromiseState
+
+if TYPE_CHECKING:
+    from troth.runtime.tools import Tool
+
+__all__ = ["Jobs", "folder_of"]
+
+_IS_POSIX = os.name == "posix"
+
+Admit = Callable[[Transaction, str, str, float], None]
+"""Asked in the commit that writes a job down, with its id and its title; refuses by raising."""
+
+
+def folder_of(store: Path) -> Path:
+    """Where the files of a store's jobs are: beside it."""
+    return store.with_name(f"{store.name}.jobs")
+
+
+class Jobs:
+    """The jobs of one store. Every verb comes in two colors: `start` and `astart`, `wait` and `await_end`."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        promises: Promises,
+        outbox: Outbox,
+        *,
+        admit: Admit | None = None,
+        looks_after: bool = True,
+    ) -> None:
+        self._store = store
+        self._promises = promises
+        self._outbox = outbox
+        self._admit = admit
+        self._looks_after = looks_after
+        self._folder = folder_of(store.path)
+        self._monitor = JobMonitor(store, self._load, self._remove_expired)
+        self._client = SupervisorClient(self._folder, self._ended)
+        self._inline: dict[str, threading.Event] = {}
+        self._expired_to = 0.0
+        self._looked_for_expired_at = 0.0
+        self._pid = os.getpid()
+        promises.register(WorkKind(JOB, lambda job_id: self._request_stop(job_id, "stop")))
+
+    # Starting
+
+    def start(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str | None] | None = None,
+        notify: bool = True,
+        watch: "str | re.Pattern[str] | Iterable[str | re.Pattern[str]]" = (),
+        on_shutdown: Literal["survive", "stop"] = "survive",
+        timeout: float | None = None,
+        detach: Detach = "may",
+        job_id: str | None = None,
+        retention: Retention | float | None = WEEK,
+    ) -> Pushed | Stored | Inline:
+        """Start a command: a text for the shell, or a list of words. Its promise has the id of the job.
+
+        `env` is added to our environment; None takes a name away. With `notify` its end is told, with `watch` each line
+        of its output that has one of these texts, or matches one of these regular expressions. `on_shutdown="stop"`
+        ends it with this program, however that ends. `timeout` is in seconds. `JobStartError` if it could not be
+        started.
+        """
+        self._check_usable()
+        patterns = Patterns(watch)
+        details = self._details(command, cwd, env, patterns, notify, on_shutdown, timeout)
+        environment = _environment(env)
+        binding = self._promises.binding_for(detach)
+        if binding is None:
+            return self._run_inline(details, environment)
+        new_id = f"j-{uuid.uuid4().hex[:16]}" if job_id is None else job_id
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", new_id):
+            raise MisuseError(f"{new_id!r} is no id of a job: it names a folder. Nothing was started.")
+        if not notify and not patterns:
+            because = "it was started with `notify=False`"
+            binding = Binding(binding.session, binding.channel, Capability.STORE, because)
+        new = self._write_down(new_id, details, binding, retention)
+        self._launch(new, details, environment)
+        self._monitor.add([new_id])
+        return self._promises.outcome(new, binding)
+
+    async def astart(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str | None] | None = None,
+        notify: bool = True,
+        watch: "str | re.Pattern[str] | Iterable[str | re.Pattern[str]]" = (),
+        on_shutdown: Literal["survive", "stop"] = "survive",
+        timeout: float | None = None,
+        detach: Detach = "may",
+        job_id: str | None = None,
+        retention: Retention | float | None = WEEK,
+    ) -> Pushed | Stored | Inline:
+        """`start` for a task."""
+        return await call(
+            lambda: self.start(
+                command,
+                cwd=cwd,
+                env=env,
+                notify=notify,
+                watch=watch,
+                on_shutdown=on_shutdown,
+                timeout=timeout,
+                detach=detach,
+                job_id=job_id,
+                retention=retention,
+            )
+        )
+
+    def _details(
+        self,
+        command: str | Sequence[str],
+        cwd: str | os.PathLike[str] | None,
+        env: Mapping[str, str | None] | None,
+        patterns: Patterns,
+        notify: bool,  # noqa: FBT001  as it was given
+        on_shutdown: str,
+        timeout: float | None,
+    ) -> JobDetails:
+        words: list[Any] = [command] if isinstance(command, str) else list(command)
+        if not words or not all(isinstance(word, str) and "\0" not in word for word in words) or not words[0].strip():
+            raise MisuseError(
+                f"{command!r} is no command: a text for the shell, or a list of words. Nothing was started."
+            )
+        if on_shutdown not in ("survive", "stop"):
+            raise MisuseError(f"`on_shutdown` is {on_shutdown!r}; it can be 'survive' or 'stop'. Nothing was started.")
+        if timeout is not None and not timeout > 0:
+            raise MisuseError(f"`timeout` is {timeout!r}; it is a number of seconds above 0. Nothing was started.")
+        place = Path.cwd() if cwd is None else Path(cwd).absolute()
+        if not place.is_dir():
+            raise MisuseError(f"The job's folder {str(place)!r} does not exist. Nothing was started.")
+        return JobDetails(
+            command=command if isinstance(command, str) else words,
+            cwd=str(place),
+            env=sorted(env or ()),
+            notify=bool(notify),
+            watch=patterns.to_json(),
+            on_shutdown=on_shutdown,
+            timeout=timeout,
+            owner=self._outbox.owner_id,
+        )
+
+    def _write_down(
+        self, job_id: str, details: JobDetails, binding: Binding, retention: Retention | float | None
+    ) -> NewPromise:
+        title = title_of(details.command)
+
+        def work(tx: Transaction) -> NewPromise:
+            now = self._store.clock()
+            new = self._promises.open_promise(
+                tx, JOB, job_id, title, promise_id=job_id, binding=binding, retention=retention
+            )
+            tx.append_event(stream_of(job_id), CREATED, details.to_json(), now)
+            if self._admit is not None:
+                self._admit(tx, job_id, title, now)
+            return new
+
+        return self._store.commit(JOB_START, work)
+
+    def _request(self, job_id: str, details: JobDetails, environment: dict[str, str]) -> dict[str, Any]:
+        return {
+            "id": job_id,
+            "folder": str(self._folder / job_id),
+            "command": details.argv,
+            "cwd": details.cwd,
+            "env": environment,
+            "timeout": details.timeout,
+            "stops_with_owner": details.on_shutdown == "stop",
+        }
+
+    def _launch(self, new: NewPromise, details: JobDetails, environment: dict[str, str]) -> None:
+        """Have the command started. If it cannot be, its promise ends here, and the caller is told."""
+        problem: dict[str, str] | None
+        try:
+            reach(JOB_EXEC.before)
+            answer = self._client.start(self._request(new.id, details, environment))
+            reach(JOB_EXEC.after)
+            problem = answer.get("problem")
+        except BaseException as error:
+            if self._files(new.id).give_up():
+                self._fail(new, details, {"type": type(error).__name__, "message": str(error)})
+                raise
+            if not isinstance(error, RunError | TimeoutError):
+                raise
+            return  # it was asked for, and nobody said what came of it: whoever looks after it finds out
+        if problem is not None:
+            self._fail(new, details, problem)
+            raise JobStartError(
+                f"{new.title} could not be started: {problem['message']} ({problem['type']}).\n"
+                "Nothing runs, and nobody is owed anything."
+            )
+
+    def _fail(self, new: NewPromise, details: JobDetails, problem: dict[str, str]) -> None:
+        record = self._store.promises.find(new.id)
+        assert record is not None
+        job = OpenJob(record, JobLog(details, 1), self._files(new.id))
+        ending = Ending(self._store.clock(), problem=problem)
+        self._store.commit(
+            JOB_END, lambda tx: settle(tx, job, ending, nothing_found(job), self._store.clock(), is_told=True)
+        )
+
+    def _run_inline(self, details: JobDetails, environment: dict[str, str]) -> Inline:
+        """Run the command here and now: its end can be told to nobody later."""
+        job_id = f"inline-{uuid.uuid4().hex[:16]}"
+        files = self._files(job_id)
+        ended = self._inline[job_id] = threading.Event()
+        request = {**self._request(job_id, details, environment), "stops_with_owner": True}
+        try:
+            problem = self._client.start(request).get("problem")
+            if problem is not None:
+                raise JobStartError(f"{title_of(details.command)} could not be started: {problem['message']}.")
+            while (ending := files.ending()) is None:
+                process = files.process()
+                if not ended.wait(1.0) and process is not None and not process.is_supervised:
+                    ending = files.ending() or Ending(time.time(), None, "lost")
+                    break
+            return Inline(outcome_of(title_of(details.command), ending, files, ending.ended_at, tail=None).result)
+        except BaseException:
+            files.stop("stop")
+            raise
+        finally:
+            del self._inline[job_id]
+            files.remove()
+
+    def _ended(self, job_id: str) -> None:
+        """For the supervisor's connection: a command has ended."""
+        waiting = self._inline.get(job_id)
+        if waiting is not None:
+            waiting.set()
+        else:
+            self._monitor.add([job_id])
+
+    # Looking
+
+    def _files(self, job_id: str) -> JobFiles:
+        return JobFiles(self._folder / job_id)
+
+    def _load(self, job_id: str) -> OpenJob | None:
+        """A job that is not over; nothing if it is."""
+        record = self._store.promises.find(job_id)
+        if record is None or record.is_settled:
+            return None
+        return OpenJob(record, self._log(job_id), self._files(job_id))
+
+    def _log(self, job_id: str) -> JobLog:
+        events = list(self._store.events(stream_of(job_id)))
+        while more := self._store.events(stream_of(job_id), after=events[-1].seq if events else 0):
+            events += more
+        return JobLog.of(events)
+
+    def _find(self, job_id: str, session: str | None) -> PromiseRecord:
+        record = self._store.promises.find(job_id)
+        if record is None or record.work != JOB:
+            raise UnknownJobError(
+                f"There is no job {job_id!r} in this store, and there never was.\n"
+                "`runtime.jobs.list()` and `troth jobs list` show those that there are."
+            )
+        asking = session if session is not None else turn_session()
+        if asking not in (None, record.session):
+            raise ForeignJobError(f"The job {job_id!r} belongs to another session than {asking!r}. Nothing was done.")
+        return record
+
+    def get(self, job_id: str, *, session: str | None = None) -> JobRecord:
+        """A job as it is now. A turn of a session, or `session=`, sees only that session's jobs."""
+        return self._record(self._find(job_id, session))
+
+    async def aget(self, job_id: str, *, session: str | None = None) -> JobRecord:
+        """`get` for a task."""
+        return await call(lambda: self.get(job_id, session=session))
+
+    def _record(self, promise: PromiseRecord) -> JobRecord:
+        job_log, files = self._log(promise.id), self._files(promise.id)
+        details, process, ending = job_log.details, files.process(), files.ending()
+        result = promise.result or {}
+        code, reason = result.get("exit_code"), result.get("reason")
+        if promise.is_settled:
+            state = STATES[promise.state]
+            text = self._words(promise, code, reason)
+        elif ending is not None:  # nobody has taken notice yet
+            outcome = outcome_of(promise.title, ending, files, promise.created_at)
+            state, code, reason = STATES[outcome.state], ending.code, ending.reason
+            text = describe(promise.title, code, reason, ending.problem)
+        else:
+            state = JobState.STARTING if process is None else JobState.RUNNING
+            text = f"{promise.title} is {state}."
+        return JobRecord(
+            id=promise.id,
+            session=promise.session,
+            command=details.command,
+            cwd=details.cwd,
+            state=state,
+            exit_code=code,
+            reason=reason,
+            text=text,
+            pid=None if process is None else process.pid,
+            notify=details.notify,
+            watch=[row.get("text") or row["regex"] for row in details.watch],
+            hits=self._hits(promise, job_log.watch),
+            on_shutdown=details.on_shutdown,
+            timeout=details.timeout,
+            created_at=promise.created_at,
+            ended_at=promise.settled_at if ending is None else ending.ended_at,
+            expired_at=promise.expired_at,
+            output_bytes=files.size(),
+            output_file=str(files.output),
+        )
+
+    def _hits(self, promise: PromiseRecord, watch: WatchState) -> int:
+        if not promise.is_settled:
+            return watch.hits
+        last = self._store.events(stream_of(promise.id), after=self._store.last_event(stream_of(promise.id)) - 1)
+        return int(last[-1].payload.get("hits", watch.hits)) if last else watch.hits
+
+    @staticmethod
+    def _words(promise: PromiseRecord, code: int | None, reason: str | None) -> str:
+        if promise.state is PromiseState.EXPIRED:
+            return f"{promise.title} has expired since {_moment(promise.expired_at)}: what it came to is gone."
+        if promise.error is not None:
+            return str(promise.error["message"])
+        return describe(promise.title, code, reason, None)
+
+    def list(self, *, session: str | None = None, limit: int = 100) -> Sequence[JobRecord]:
+        """Jobs, the newest first; in a turn, those of its session."""
+        asking = session if session is not None else turn_session()
+        return [self._record(row) for row in self._store.promises.newest(session=asking, work=JOB, limit=limit)]
+
+    async def alist(self, *, session: str | None = None, limit: int = 100) -> Sequence[JobRecord]:
+        """`list` for a task."""
+        return await call(lambda: self.list(session=session, limit=limit))
+
+    def wait(self, job_id: str, timeout: float | None = None, *, session: str | None = None) -> JobRecord:
+        """A job, waiting for its end. Waiting acknowledges nothing. `NotSettledError` if it was not over in time."""
+        if not self._find(job_id, session).is_settled:
+            self._monitor.add([job_id])
+            self._promises.wait(job_id, timeout)
+        return self._record(self._find(job_id, session))
+
+    async def await_end(self, job_id: str, timeout: float | None = None, *, session: str | None = None) -> JobRecord:
+        """`wait` for a task. Cancelling it only ends the waiting."""
+        if not (await self.aget(job_id, session=session)).is_over:
+            self._monitor.add([job_id])
+        await self._promises.await_end(job_id, timeout)
+        return await self.aget(job_id, session=session)
+
+    def read(self, job_id: str, after: int = 0, *, limit: int = 1 << 16, session: str | None = None) -> Output:
+        """Up to `limit` bytes of the output that follow the first `after`. Reading consumes nothing."""
+        record = self._find(job_id, session)
+        if record.state is PromiseState.EXPIRED:
+            raise MisuseError(f"The job {job_id!r} has expired since {_moment(record.expired_at)}: its output is gone.")
+        if after < 0 or limit < 1:
+            raise MisuseError(f"`after={after}, limit={limit}` reads nothing: give 0 or more, and 1 or more.")
+        files = self._files(job_id)
+        is_over = record.is_settled or files.ending() is not None
+        data, size = files.read(after, limit), files.size()
+        is_last = is_over and after + len(data) >= size
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        text = decoder.decode(data, final=is_last or len(data) < 4)
+        held_back = len(decoder.getstate()[0])  # the beginning of a letter whose rest comes with the next piece
+        end = after + len(data) - held_back
+        return Output(text, after, end, max(size, end), is_over, str(files.output))
+
+    async def aread(self, job_id: str, after: int = 0, *, limit: int = 1 << 16, session: str | None = None) -> Output:
+        """`read` for a task."""
+        return await call(lambda: self.read(job_id, after, limit=limit, session=session))
+
+    # Acting
+
+    def write(
+        self,
+        job_id: str,
+        data: str | bytes = b"",
+        *,
+        end: bool = False,
+        timeout: float = 10.0,
+        session: str | None = None,
+    ) -> None:
+        """Write to the job's stdin; with `end`, nothing comes after it. `JobInputError` if nobody reads it."""
+        self._find(job_id, session)
+        files = self._files(job_id)
+        if data:
+            files.write(data.encode() if isinstance(data, str) else data, timeout)
+        if end:
+            files.end_input()
+
+    async def awrite(
+        self,
+        job_id: str,
+        data: str | bytes = b"",
+        *,
+        end: bool = False,
+        timeout: float = 10.0,
+        session: str | None = None,
+    ) -> None:
+        """`write` for a task."""
+        await call(lambda: self.write(job_id, data, end=end, timeout=timeout, session=session))
+
+    def stop(self, job_id: str, *, timeout: float = 10.0, session: str | None = None) -> JobRecord:
+        """Stop a job and all that it has started, waiting at most `timeout` seconds for it. One that is over stays."""
+        if not self._find(job_id, session).is_settled:
+            self._request_stop(job_id, "stop")
+            self._await_stopped(job_id, timeout)
+        return self.get(job_id, session=session)
+
+    def _await_stopped(self, job_id: str, timeout: float) -> None:
+        try:
+            self._promises.wait(job_id, timeout)
+        except NotSettledError:
+            return  # the record says that it is running still
+
+    async def astop(self, job_id: str, *, timeout: float = 10.0, session: str | None = None) -> JobRecord:
+        """`stop` for a task."""
+        return await call(lambda: self.stop(job_id, timeout=timeout, session=session))
+
+    def _request_stop(self, job_id: str, reason: str) -> None:
+        self._store.commit(
+            JOB_STOP, lambda tx: tx.append_event(stream_of(job_id), STOP, {"reason": reason}, self._store.clock())
+        )
+        self._files(job_id).stop(reason)
+        self._monitor.add([job_id])
+
+    def tools(self) -> "Sequence[Tool]":
+        """Ready tools for an agent: start, look, read, wait, write, stop, list."""
+        from troth.runtime.jobs.tools import tools_for
+
+        return tools_for(self)
+
+    # Going on
+
+    def look_after(self) -> None:
+        """Take notice of jobs that were started by others, or before a restart."""
+        if self._looks_after:
+            self._monitor.add(self._store.promises.open_subjects(JOB))
+            self._remove_expired()
+
+    def _remove_expired(self) -> None:
+        """Let go of the files of jobs whose retention is over."""
+        now = time.monotonic()
+        if now - self._looked_for_expired_at < 1.0 or not self._looks_after:
+            return
+        self._looked_for_expired_at = now
+        for job_id, moment in self._store.promises.expired_subjects(JOB, since=self._expired_to):
+            self._files(job_id).remove()
+            self._expired_to = max(self._expired_to, moment)
+
+    def _check_usable(self) -> None:
+        if not _IS_POSIX:
+            raise MisuseError(
+                "Jobs need POSIX: sessions, signals to groups and pipes with names. Nothing was started.\n"
+                "On this system use `promises.start` with a function that runs the command."
+            )
+        if self._pid != os.getpid():
+            raise MisuseError("These jobs belong to the process that forked this one. Open a new runtime.")
+
+    def close(self) -> None:
+        """Look after nothing any more. Jobs go on, but those that are to stop with this program."""
+        if self._pid == os.getpid():
+            self._client.close()
+            self._monitor.close()
+
+
+def _environment(env: Mapping[str, str | None] | None) -> dict[str, str]:
+    """Ours, with what was given. A job is somebody's worker: what it promises itself is stored, unless it says more."""
+    environment = dict(os.environ)
+    environment.setdefault(VARIABLE, "store")
+    given: Mapping[Any, Any] = env or {}
+    for name, value in given.items():
+        if not isinstance(name, str) or not name or "=" in name or "\0" in f"{name}{value}":
+            raise MisuseError(f"`env` has {name!r}, which is no name of a variable. Nothing was started.")
+        if value is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = str(value)
+    return environment
+
+
+def _moment(at: float | None) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at or 0.0))

@@ -1,0 +1,268 @@
+"""Supervise commands: start them, keep their output and exit status in files, and outlive whoever asked for them.
+
+This is a program of its own. It runs in a session of its own, takes requests from the socket that is its stdin, and
+ends when nobody can ask any more and its last command has ended. It imports only the standard library: it is run by its
+path, in isolated mode. Each command has a folder:
+
+    process   who it is, and who supervises it: ids with the moments at which they started
+    output    everything it has printed, as it was printed
+    stdin     a pipe, which is held open until somebody has said `end`
+    stop      why it is to be stopped, written by whoever wants that
+    exit      how it ended; written last, and at once whole
+"""
+
+import _thread
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+__all__ = ["END", "EXIT", "GRACE", "OUTPUT", "PROCESS", "STDIN", "STOP", "start_time", "write_whole"]
+
+EXIT, END, OUTPUT, PROCESS, STDIN, STOP = "exit", "end", "output", "process", "stdin", "stop"
+GRACE = 3.0
+"""Seconds between asking a command to end and ending it."""
+_LOOK = 0.05  # seconds between looks at what is left of a command that is being stopped
+_MOST_UNREAD = 1 << 20  # bytes that wait for an owner who does not read; what is told beyond them is in the files
+_PROC = Path("/proc/self/stat").exists()
+
+
+def start_time(pid: int) -> str | None:
+    """When the process of that id started; nothing if there is none. Two processes of one id differ in it."""
+    if _PROC:
+        fields = _stat(pid)
+        return None if fields is None else fields[19].decode()
+    asked = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    state, _, started = asked.stdout.strip().partition(" ")
+    return None if not started or state.startswith("Z") else started.strip()
+
+
+def _stat(pid: int | str) -> list[bytes] | None:
+    """What Linux says of a process that lives, from its state on; nothing of one that is over."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123  it is read for every command
+            fields = file.read(4096).rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if not fields or fields[0] in {b"Z", b"X"} else fields
+
+
+def write_whole(path: str, value: object) -> None:
+    """Write a file that is there whole, or not at all, whoever else writes it at the same time."""
+    draft = f"{path}.{os.getpid()}-{_thread.get_ident()}.new"  # two stops of one job may write the same file at once
+    with open(draft, "w", encoding="utf-8") as file:  # noqa: PTH123  nothing but what is needed is imported
+        json.dump(value, file)
+    os.replace(draft, path)  # noqa: PTH105
+
+
+class _Command:
+    """One command under way. Its process is the leader of a group of its own, which is not reaped before it is left."""
+
+    def __init__(self, request: dict[str, Any], mine: tuple[int, str | None]) -> None:
+        self.id: str = request["id"]
+        self.folder: str = request["folder"]
+        self.stops_with_owner: bool = request["stops_with_owner"]
+        self.stop_reason: str | None = None
+        self.kill_at = 0.0
+        os.mkdir(self.folder, 0o700)  # noqa: PTH102  who makes the folder decides whether the command is started
+        try:
+            self._start(request, mine)
+        except Exception as error:
+            problem = {"type": type(error).__name__, "message": str(error)}
+            write_whole(f"{self.folder}/{EXIT}", {"problem": problem, "ended_at": time.time()})
+            raise
+
+    def _start(self, request: dict[str, Any], mine: tuple[int, str | None]) -> None:
+        pipe = f"{self.folder}/{STDIN}"
+        os.mkfifo(pipe, 0o600)
+        reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.input: int | None = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        os.set_blocking(reading, True)
+        output = os.open(f"{self.folder}/{OUTPUT}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            self.process = subprocess.Popen(
+                request["command"],
+                cwd=request["cwd"],
+                env=request["env"],
+                stdin=reading,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(self.input)
+            raise
+        finally:
+            os.close(reading)
+            os.close(output)
+        timeout = request["timeout"]
+        self.deadline = None if timeout is None else time.monotonic() + timeout
+        self.about = {
+            "pid": self.process.pid,
+            "started": start_time(self.process.pid),
+            "supervisor": mine[0],
+            "supervisor_started": mine[1],
+            "begun_at": time.time(),
+        }
+        write_whole(f"{self.folder}/{PROCESS}", self.about)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether something is to be done with it although nothing has happened."""
+        return self.stop_reason is not None or self.deadline is not None
+
+    def stop(self, reason: str) -> None:
+        """Ask the command and all that it has started to end."""
+        if self.stop_reason is None:
+            self.stop_reason = reason
+            self.kill_at = time.monotonic() + GRACE
+            self._signal(signal.SIGTERM)
+            self._signal(signal.SIGCONT)  # one that is halted could not hear the other
+
+    def _signal(self, number: int) -> None:
+        try:
+            os.killpg(self.process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return  # they are gone, or belong to somebody else by now
+
+    def close_input(self) -> None:
+        """Let whoever reads the command's stdin see its end."""
+        if self.input is not None:
+            os.close(self.input)
+            self.input = None
+
+    def look(self, now: float, *, is_asked: bool) -> bool:
+        """See what is to be done. Answers whether the command is over; then its end is written."""
+        if is_asked:
+            self._obey()
+        if self.deadline is not None and now >= self.deadline:
+            self.stop("timeout")
+        if self.stop_reason is not None and now >= self.kill_at:
+            self._signal(signal.SIGKILL)
+        ended = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None or (self.stop_reason is not None and now < self.kill_at and _has_others(self.process.pid)):
+            return False
+        if self.stop_reason is not None:
+            self._signal(signal.SIGKILL)  # nobody else can have got this id: its leader was not reaped
+        code = self.process.wait()
+        self.close_input()
+        how = {"code": code, "ended_at": time.time(), "reason": self.stop_reason}
+        write_whole(f"{self.folder}/{EXIT}", how)
+        return True
+
+    def _obey(self) -> None:
+        if os.path.exists(f"{self.folder}/{END}"):  # noqa: PTH110
+            self.close_input()
+        try:
+            with open(f"{self.folder}/{STOP}", encoding="utf-8") as file:  # noqa: PTH123
+                self.stop(json.load(file)["reason"])
+        except FileNotFoundError:
+            return
+
+
+def _has_others(group: int) -> bool:
+    """Whether a group has living members beside its leader; no, where that cannot be looked up."""
+    if not _PROC:
+        return False
+    return any(name.isdigit() and int(name) != group and _group_of(name) == group for name in os.listdir("/proc"))  # noqa: PTH208
+
+
+def _group_of(name: str) -> int | None:
+    """The group of a process that lives."""
+    fields = _stat(name)
+    return None if fields is None else int(fields[2])
+
+
+class _Supervisor:
+    """The commands that one owner has asked for."""
+
+    def __init__(self, connection: int) -> None:
+        self._connection = connection
+        self._is_attached = True
+        self._inbound = b""
+        self._outbound = b""
+        self._commands: dict[str, _Command] = {}
+        self._mine = (os.getpid(), start_time(os.getpid()))
+
+    def serve(self) -> None:
+        """Work until nobody can ask any more, and nothing is under way."""
+        os.set_blocking(self._connection, False)
+        woken, waking = os.pipe()
+        os.set_blocking(woken, False)
+        os.set_blocking(waking, False)
+        signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)  # not SIG_IGN, which the commands would inherit
+        while self._is_attached or self._commands:
+            reads = [woken, self._connection] if self._is_attached else [woken]
+            writes = [self._connection] if self._outbound and self._is_attached else []
+            ready, _, _ = select.select(reads, writes, [], self._patience())
+            signals = os.read(woken, 4096) if woken in ready else b""
+            if self._connection in ready:
+                self._receive()
+            self._look(signals)
+            self._send()
+
+    def _patience(self) -> float | None:
+        now = time.monotonic()
+        moments = [command.deadline for command in self._commands.values() if command.deadline is not None]
+        moments += [now + _LOOK for command in self._commands.values() if command.stop_reason is not None]
+        return max(0.0, min(moments) - now) if moments else None
+
+    def _receive(self) -> None:
+        try:
+            data = os.read(self._connection, 1 << 16)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            data = b""
+        if not data:
+            self._is_attached = False
+            for command in self._commands.values():
+                if command.stops_with_owner:
+                    command.stop("shutdown")
+            return
+        *lines, self._inbound = (self._inbound + data).split(b"\n")
+        for line in lines:
+            self._tell(self._start(json.loads(line)))
+
+    def _start(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            command = _Command(request, self._mine)
+        except Exception as error:  # noqa: BLE001  it is the answer
+            return {"id": request["id"], "problem": {"type": type(error).__name__, "message": str(error)}}
+        self._commands[command.id] = command
+        return {"id": command.id, "started": command.about}
+
+    def _look(self, signals: bytes) -> None:
+        """See what became of the commands: of all after a signal, else of those whose time may be up."""
+        now, is_asked = time.monotonic(), signal.SIGUSR1 in signals
+        for command in list(self._commands.values()):
+            if (signals or command.is_timed) and command.look(now, is_asked=is_asked):
+                del self._commands[command.id]
+                if len(self._outbound) < _MOST_UNREAD:
+                    self._tell({"ended": command.id})
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        self._outbound += json.dumps(message).encode() + b"\n"
+
+    def _send(self) -> None:
+        if not self._outbound or not self._is_attached:
+            return
+        try:
+            self._outbound = self._outbound[os.write(self._connection, self._outbound) :]
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            self._outbound = b""  # whoever asked is gone; reading will notice
+
+
+if __name__ == "__main__":
+    os.setsid()
+    _Supervisor(0).serve()
+    sys.exit(0)

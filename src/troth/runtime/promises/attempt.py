@@ -1,0 +1,75 @@
+"""Decide what an attempt to deliver came to, and when to try again. Nothing here waits or touches the world."""
+
+import random
+from dataclasses import dataclass
+
+from troth.errors import MisuseError
+from troth.runtime.channels import Receipt
+from troth.runtime.store.promise_records import DeliveryState, Settlement
+
+__all__ = ["RetryPolicy", "judge", "problem_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """When a delivery is tried again, and when it is given up.
+
+    The pause doubles from `first` to `longest` seconds, give or take a quarter. A delivery is dead once it was tried
+    `limit` times and `over` seconds have passed since the first time: a channel that is down for an hour costs nobody
+    a result. `send_timeout` limits one `send`. `probe` is how often, at most, a channel that fails is tried again: one
+    that recovers without a word is noticed after so many seconds.
+    """
+
+    limit: int = 10
+    over: float = 86400.0
+    first: float = 0.5
+    longest: float = 60.0
+    send_timeout: float = 30.0
+    probe: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that would never try, or never stop."""
+        if self.limit < 1 or not self.first > 0 or self.longest < self.first or not self.send_timeout > 0:
+            raise MisuseError(f"{self!r} would never try, or would try without a pause. Give numbers above 0.")
+
+    def pause(self, attempt: int, chance: random.Random) -> float:
+        """Seconds until the attempt after number `attempt`."""
+        return min(self.longest, self.first * 2.0 ** (attempt - 1)) * chance.uniform(0.75, 1.25)
+
+    def is_used_up(self, attempt: int, first_attempt_at: float, now: float) -> bool:
+        """Whether there is no attempt left after number `attempt`."""
+        return attempt >= self.limit and now - first_attempt_at >= self.over
+
+
+def problem_of(answer: object) -> str | None:
+    """Why what `send` returned is no delivery; nothing if it is a receipt that says otherwise."""
+    if not isinstance(answer, Receipt):
+        return f"`send` returned {answer!r}, and not a receipt"
+    if answer.outcome == "refused":
+        return f"refused: {answer.why}"
+    return None
+
+
+def judge(
+    answer: object, attempt: int, first_attempt_at: float, now: float, policy: RetryPolicy, chance: random.Random
+) -> Settlement | None:
+    """What becomes of the delivery. Nothing while somebody holds it in memory and may still acknowledge it.
+
+    `answer` is what `send` returned, or the exception that it raised.
+    """
+    if isinstance(answer, Receipt) and answer.outcome == "done":
+        return Settlement(DeliveryState.DELIVERED, receipt=answer.reference)
+    if isinstance(answer, Receipt) and answer.outcome == "accepted":
+        return None
+    if isinstance(answer, BaseException):
+        problem = f"`send` raised {type(answer).__name__}: {answer}"
+    else:
+        problem = problem_of(answer) or "no receipt"
+    if policy.is_used_up(attempt, first_attempt_at, now):
+        return Settlement(DeliveryState.DEAD, problem=problem)
+    after = policy.pause(attempt, chance)
+    if not isinstance(answer, Receipt):
+        after = min(after, policy.probe)  # the channel itself is in trouble, and is tried one delivery at a time
+    elif answer.retry_after is not None:
+        after = max(0.0, answer.retry_after) * chance.uniform(1.0, 1.1)
+    return Settlement(DeliveryState.DUE, due_at=now + after, problem=problem)

@@ -1,0 +1,378 @@
+"""Send what is due through one channel: lease, send, write down what it came to, for ever.
+
+Deliveries of one session go one after the other, the oldest first; those of several sessions at once. A channel that
+fails is tried again with one delivery at a time, so that a channel which is down wears out nobody's attempts.
+"""
+
+import asyncio
+import inspect
+import logging
+import random
+import threading
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from troth.bridge import call
+from troth.color import Color
+from troth.errors import MisuseError
+from troth.runtime.channels import Capability, Channel, Delivery, Receipt
+from troth.runtime.channels.channel import capability_of, color_of_send
+from troth.runtime.engine.invoke.worker_pool import Job, WorkerPool
+from troth.runtime.promises.attempt import RetryPolicy, judge
+from troth.runtime.promises.commit_points import (
+    CHANNEL_SEND,
+    OUTBOX_LEASE,
+    OUTBOX_OFFER,
+    OUTBOX_RECEIPT,
+    OUTBOX_SWEEP,
+    OUTBOX_TAKE_BACK,
+)
+from troth.runtime.promises.leases import LEASE, HeldLease, HeldLeases
+from troth.runtime.promises.wording import delivery_for
+from troth.runtime.store import Notifier, Store, StoreError, Transaction
+from troth.runtime.store.failpoints import reach
+from troth.runtime.store.promise_records import (
+    DeliveryRecord,
+    DeliveryState,
+    PromiseRecord,
+    PromiseState,
+    Settlement,
+    outbox_topic,
+)
+
+__all__ = ["ChannelOptions", "Deliverer"]
+
+log = logging.getLogger("troth.outbox")
+
+_LOOK = 1.0  # seconds between two looks at a channel of which nobody says anything
+_BATCH = 64  # deliveries that are leased together
+_TOGETHER = 0.02  # seconds within which the receipts of quick deliveries are written in one commit
+_FRESH = 1.0  # seconds for which what was read of a promise is believed
+_WINDOW = 1000  # deliveries that a channel may hold in memory
+
+
+class Attempted(NamedTuple):
+    """What one attempt came to, on its way into the store."""
+
+    delivery: str
+    token: str
+    settlement: Settlement
+
+
+class _Leased(NamedTuple):
+    """A delivery to be sent, with its promise as it was when it was leased."""
+
+    record: DeliveryRecord
+    promise: PromiseRecord | None
+    read_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelOptions:
+    """How a channel is served. `confirm` is asked before something older than `max_age` seconds is sent."""
+
+    max_age: float | None = None
+    confirm: Callable[[Delivery], Any] | None = None
+    second_route: str | None = None
+
+
+@dataclass
+class Deliverer:
+    """Serves one channel for one owner."""
+
+    store: Store
+    channel: Channel
+    owner: str
+    options: ChannelOptions
+    policy: RetryPolicy
+    chance: random.Random
+    workers: WorkerPool
+    held: HeldLeases
+    bell: Notifier = field(default_factory=Notifier)
+    offers: "deque[str]" = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self._is_async = color_of_send(self.channel) is Color.ASYNC
+        self._could_push = True
+        self._counting = threading.Lock()
+        self._turns: Counter[str] = Counter()
+        self._failures = 0
+        self._paused_until = 0.0
+        self._unwritten: list[Attempted] = []
+        self._clock_offset = self.store.clock() - time.monotonic()
+
+    @property
+    def home(self) -> str | None:
+        """The owner to whom deliveries through this channel belong, where nobody else could use it."""
+        return self.owner if self.channel.is_local else None
+
+    def begin_turn(self, session: str) -> None:
+        """A turn of `session` has begun on the channel: what is stored for it can be sent. From any thread."""
+        with self._counting:
+            self._turns[session] += 1
+        self.offers.append(session)
+        self.bell.ring()
+
+    def end_turn(self, session: str) -> None:
+        """A turn of `session` has ended on the channel."""
+        with self._counting:
+            self._turns[session] -= 1
+            if self._turns[session] <= 0:
+                del self._turns[session]
+
+    async def serve(self) -> None:
+        """Send what is due, until the task is cancelled."""
+        with self.store.listening(self.bell, outbox_topic):
+            while True:
+                seen = self.bell.count
+                try:
+                    pause = await self._round()
+                except StoreError as error:
+                    log.warning("The channel %r could not be served just now: %s", self.channel.name, error)
+                    pause = _LOOK
+                except Exception:
+                    log.exception("Serving the channel %r failed; it is tried again.", self.channel.name)
+                    pause = _LOOK
+                if pause > 0:
+                    await self.bell.await_ring(seen, pause)
+
+    # One round
+
+    async def _round(self) -> float:
+        """Do what there is to do; answers for how many seconds there is nothing."""
+        await self._write_unwritten()
+        await self._notice_clock()
+        if not await self._can_push():
+            return _LOOK
+        await self._take_offers()
+        paused = self._paused_until - time.monotonic()
+        room = _WINDOW - len(self.held.of(self.channel.name, accepted=True))
+        if paused > 0 or room <= 0:
+            return min(_LOOK, paused) if paused > 0 else _LOOK
+        due_at = self.store.promises.next_due(self.channel.name, self.owner)
+        now = self.store.clock()
+        if due_at is None or due_at > now:
+            return _LOOK if due_at is None else min(_LOOK, due_at - now)
+        token = uuid.uuid4().hex
+        limit = 1 if self._failures > 1 else min(_BATCH, room)
+        leased = await self.store.acommit(OUTBOX_LEASE, lambda tx: self._lease(tx, token, limit))
+        by_session: dict[str, list[_Leased]] = {}
+        for item in leased:
+            record = item.record
+            self.held.add(HeldLease(record.id, token, self.channel.name, record.session, record.attempt))
+            by_session.setdefault(record.session, []).append(item)
+        async with asyncio.TaskGroup() as group:
+            for few in by_session.values():
+                group.create_task(self._send_all(few, token), name=f"troth-send-{self.channel.name}")
+        return 0.0
+
+    def _lease(self, tx: Transaction, token: str, limit: int) -> "list[_Leased]":
+        now, read_at = self.store.clock(), time.monotonic()
+        records = tx.promises.lease(
+            self.channel.name, self.owner, token, now, until=now + LEASE, limit=limit, due_before=now
+        )
+        return [_Leased(record, tx.promises.find(record.promise), read_at) for record in records]
+
+    async def _notice_clock(self) -> None:
+        """A clock that was set back would make everything wait that is to be tried again."""
+        offset = self.store.clock() - time.monotonic()
+        if offset < self._clock_offset - 1.0:
+            await self.store.acommit(OUTBOX_SWEEP, lambda tx: tx.promises.hurry(self.channel.name, self.store.clock()))
+        self._clock_offset = offset
+
+    def _capability(self) -> Capability:
+        try:
+            return capability_of(self.channel)
+        except Exception:
+            log.exception("The channel %r cannot say what it can do; nothing is sent.", self.channel.name)
+            return Capability.NONE
+
+    async def _can_push(self) -> bool:
+        """Whether the channel can push just now. What is due is stored when it cannot, and due again when it can."""
+        can_push = self._capability() is Capability.PUSH
+        name = self.channel.name
+        if not can_push and self.store.promises.next_due(name, self.owner) is not None:
+            why = "the channel cannot push just now"
+            await self.store.acommit(
+                OUTBOX_SWEEP, lambda tx: tx.promises.downgrade(name, why, self.store.clock(), home=self.home)
+            )
+        if can_push and not self._could_push:
+            await self.store.acommit(OUTBOX_OFFER, self._revive)
+        self._could_push = can_push
+        return can_push
+
+    def _revive(self, tx: Transaction) -> int:
+        return tx.promises.revive(self.channel.name, self.home, self.store.clock())
+
+    async def _take_offers(self) -> None:
+        with self._counting:
+            turns = list(self._turns)
+        while self.offers:
+            turns.append(self.offers.popleft())  # a turn that was over before anybody looked
+        for session in dict.fromkeys(turns):
+            if self.store.promises.has_stored(session):
+                await self.store.acommit(
+                    OUTBOX_OFFER,
+                    lambda tx, session=session: tx.promises.offer(  # type: ignore[misc]
+                        session, self.channel.name, self.home, self.store.clock()
+                    ),
+                )
+
+    # One delivery
+
+    async def _send_all(self, items: "Sequence[_Leased]", token: str) -> None:
+        """Send one after the other. What quick ones come to is written together, what slow ones do one by one."""
+        outcomes: list[Attempted] = []
+        begun = time.monotonic()
+        for number, item in enumerate(items):
+            works = self._capability() is Capability.PUSH and await self._send(item, token, outcomes)
+            if not works or time.monotonic() - begun > _TOGETHER:
+                await self._write(outcomes)
+                outcomes, begun = [], time.monotonic()
+            if not works:
+                unsent = self.held.unsent()
+                await self._give_back([other.record for other in items[number:] if other.record.id in unsent], token)
+                return
+        await self._write(outcomes)
+
+    async def _give_back(self, records: Sequence[DeliveryRecord], token: str) -> None:
+        """What was leased and not sent is due again; its attempt does not count."""
+
+        def work(tx: Transaction) -> None:
+            now = self.store.clock()
+            for record in records:
+                tx.promises.give_back(record.id, token, now, due_at=record.due_at or now, is_unsent=True)
+
+        if records:
+            await self.store.acommit(OUTBOX_TAKE_BACK, work)
+            for record in records:
+                self.held.drop(record.id)
+
+    async def _send(self, item: "_Leased", token: str, outcomes: "list[Attempted]") -> bool:
+        """Send one delivery; what it came to is added to `outcomes`. Answers whether the channel itself works."""
+        record, promise = item.record, item.promise
+        if time.monotonic() - item.read_at > _FRESH:  # those before it took long: it may have expired since
+            promise = self.store.promises.find(record.promise)
+        if promise is None or promise.state is PromiseState.EXPIRED:
+            self.held.drop(record.id)
+            return True
+        now = self.store.clock()
+        delivery = delivery_for(record, promise, now)
+        if self.options.max_age is not None and delivery.age > self.options.max_age and not await self._wants(delivery):
+            problem = f"it is {delivery.age:.0f} s old, and the channel did not want it"
+            declined = Settlement(DeliveryState.STORED, problem=problem, declined_by=self.channel.name)
+            self.held.begin(record.id)
+            outcomes.append(Attempted(record.id, token, declined))
+            return True
+        self.held.begin(record.id)
+        answer = await self._answer(delivery)
+        settlement = judge(
+            answer, record.attempt, record.first_attempt_at or now, self.store.clock(), self.policy, self.chance
+        )
+        if settlement is None:
+            self.held.accept(record.id)
+        else:
+            outcomes.append(Attempted(record.id, token, settlement))
+        return self._works(answer)
+
+    def _works(self, answer: object) -> bool:
+        if isinstance(answer, Receipt):
+            self._failures = 0
+            return True
+        self._failures += 1
+        if self._failures > 1:
+            pause = min(self.policy.probe, 0.1 * 2.0**self._failures) * self.chance.uniform(0.75, 1.0)
+            self._paused_until = time.monotonic() + pause
+        return False
+
+    async def _wants(self, delivery: Delivery) -> bool:
+        """Whether the receiver wants something this old; no, if nobody can be asked."""
+        if self.options.confirm is None:
+            return False
+        try:
+            return bool(await call(self.options.confirm, delivery))
+        except Exception:
+            log.exception("Nobody could say whether the delivery %r is wanted; it stays stored.", delivery.id)
+            return False
+
+    async def _answer(self, delivery: Delivery) -> object:
+        """What `send` returned, or what it raised."""
+        reach(CHANNEL_SEND.before)
+        try:
+            answer = await self._call(delivery)
+        except Exception as error:  # noqa: BLE001  it is what the attempt came to, and is written down as that
+            answer = error
+        reach(CHANNEL_SEND.after)
+        return answer
+
+    async def _call(self, delivery: Delivery) -> object:
+        async with asyncio.timeout(self.policy.send_timeout):
+            if self._is_async or self.channel.is_local:
+                answer = self.channel.send(delivery)
+            else:
+                answer = await self._in_thread(delivery)
+            return await answer if inspect.isawaitable(answer) else answer
+
+    async def _in_thread(self, delivery: Delivery) -> object:
+        job = self.workers.submit(Job(f"send through {self.channel.name!r}", lambda: self.channel.send(delivery)))
+        if not await job.await_done(self.policy.send_timeout) and self.workers.abandon(job):
+            raise TimeoutError(f"`send` did not return within {self.policy.send_timeout:g} s")
+        if job.error is not None:
+            raise job.error if isinstance(job.error, Exception) else MisuseError(f"`send` raised {job.error!r}")
+        return job.value
+
+    # What it came to
+
+    async def _write(self, outcomes: "Sequence[Attempted]") -> None:
+        if not outcomes:
+            return
+        try:
+            await self.store.acommit(OUTBOX_RECEIPT, lambda tx: self._settle_all(tx, outcomes))
+        except StoreError as error:
+            # The effects may have happened: what they came to is kept, with the leases, until the store takes it.
+            log.warning("What %d deliveries came to could not be written yet: %s", len(outcomes), error)
+            self._unwritten.extend(outcomes)
+            return
+        for outcome in outcomes:
+            self.held.drop(outcome.delivery)
+
+    async def _write_unwritten(self) -> None:
+        outcomes, self._unwritten = self._unwritten, []
+        await self._write(outcomes)
+
+    def _settle_all(self, tx: Transaction, outcomes: "Sequence[Attempted]") -> None:
+        for outcome in outcomes:
+            self._settle(tx, *outcome)
+
+    def _settle(self, tx: Transaction, delivery: str, token: str, settlement: Settlement) -> None:
+        now, rows, name = self.store.clock(), tx.promises, self.channel.name
+        is_ours = rows.settle_attempt(delivery, token, settlement, now)
+        if is_ours and settlement.state is DeliveryState.DELIVERED:
+            return  # nearly always
+        record = rows.delivery(delivery)
+        if record is None or not is_ours:
+            if settlement.state is DeliveryState.DELIVERED and (record is None or record.finished_at is None):
+                rows.note("late", {"delivery": delivery, "channel": name, "receipt": settlement.receipt}, now)
+            return
+        details = {
+            "delivery": delivery,
+            "session": record.session,
+            "channel": name,
+            "attempts": record.attempt,
+            "why": settlement.problem,
+        }
+        if settlement.declined_by is not None:
+            rows.note("declined", details, now)
+        if settlement.state is DeliveryState.DEAD:
+            rows.note("dead", details, now)
+            route = self.options.second_route
+            if route is not None and route != name:
+                text = (
+                    f"A result could not be delivered through {name!r} after {record.attempt} attempts "
+                    f"({settlement.problem}). It is kept: `troth outbox show {delivery}`."
+                )
+                rows.add_delivery(record.promise, "summary", now, text=text, channel=route)

@@ -1,0 +1,377 @@
+"""Everything that is owed: the channels it goes through, a sweep that never ends, and the verbs for people.
+
+    due → leased → delivered | stored | expired | dead
+
+Each step is a compare-and-set in one commit. At any moment promised = delivered + stored + expired + dead, where
+stored is all that is still owed, work under way included.
+"""
+
+import asyncio
+import contextvars
+import logging
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from troth.bridge import call
+from troth.errors import MisuseError
+from troth.runtime.channels import Capability, Channel, Delivery
+from troth.runtime.channels.channel import capability_of
+from troth.runtime.channels.in_process import InProcessChannel
+from troth.runtime.engine.embedded.background_loop import BackgroundLoop
+from troth.runtime.engine.invoke.worker_pool import WorkerPool
+from troth.runtime.promises.attempt import RetryPolicy
+from troth.runtime.promises.commit_points import (
+    CHANNEL_CLOSE,
+    CHANNEL_OPEN,
+    OUTBOX_ACK,
+    OUTBOX_BEAT,
+    OUTBOX_ENROLL,
+    OUTBOX_RENEW,
+    OUTBOX_REPLAY,
+    OUTBOX_RETIRE,
+    OUTBOX_SWEEP,
+    OUTBOX_TAKE_BACK,
+)
+from troth.runtime.promises.deliverer import ChannelOptions, Deliverer
+from troth.runtime.promises.errors import UnknownDeliveryError
+from troth.runtime.promises.leases import LEASE, HeldLease, HeldLeases
+from troth.runtime.promises.wording import delivery_for
+from troth.runtime.store import Store, StoreError, Transaction
+from troth.runtime.store.identity import BEAT_EVERY, new_owner, retire
+from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState, Incident, OutboxCounts
+
+__all__ = ["Outbox"]
+
+log = logging.getLogger("troth.outbox")
+
+_SWEEP = 0.5  # seconds between two sweeps
+_LOOK_AFTER_WORK = 2.0  # seconds between two looks for work that nobody carries out
+_AT_ONCE = 200  # promises that expire in one commit
+_PATIENCE = 2  # attempts after which even a dead sender's delivery waits: it may be what kills its senders
+
+
+class Outbox:
+    """What is owed in one store, and the channels through which this process delivers it."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        policy: RetryPolicy | None = None,
+        chance: random.Random | None = None,
+        look_after_work: Callable[[], None] | None = None,
+    ) -> None:
+        self.store = store
+        self.policy = policy or RetryPolicy()
+        self._chance = chance or random.Random()  # noqa: S311  for jitter
+        self._look_after_work = look_after_work
+        self._lock = threading.Lock()
+        self._deliverers: dict[str, Deliverer] = {}
+        self._held = HeldLeases()
+        self._home = BackgroundLoop("troth-outbox")
+        self._workers = WorkerPool(16, name="troth-send")
+        self._owner = new_owner(store.clock())
+        self._pid = os.getpid()
+        self._is_closed = False
+        self._looked_at = 0.0
+        self._renewed_at = time.monotonic()
+        store.commit(OUTBOX_ENROLL, lambda tx: tx.enroll(self._owner))
+        self._stop_beating = store.chore(BEAT_EVERY, self._beat)
+        self._begin(self._sweep_for_ever, "troth-outbox-sweep")
+
+    def _begin(self, work: Callable[[], Any], name: str) -> None:
+        """Let a task live on the outbox's own loop, bound to nothing that the caller is bound to."""
+        contextvars.Context().run(self._home.settle, work, name)
+
+    def _beat(self) -> None:
+        self.store.commit(OUTBOX_BEAT, lambda tx: tx.beat(self._owner.id, self.store.clock()))
+
+    @property
+    def owner_id(self) -> str:
+        """Who delivers here, as the store knows it."""
+        return self._owner.id
+
+    # Channels
+
+    def open_channel(
+        self,
+        channel: Channel,
+        *,
+        max_age: float | None = None,
+        confirm: Callable[[Delivery], Any] | None = None,
+        second_route: str | None = None,
+    ) -> None:
+        """Deliver through `channel` from now on, beginning with what waited for it.
+
+        Before something older than `max_age` seconds is sent, `confirm(delivery)` is asked, sync or async; without it,
+        or if it says no, the delivery stays stored. A delivery that is given up is told through `second_route`.
+        """
+        self._check_usable()
+        name: object = getattr(channel, "name", None)
+        if not isinstance(name, str) or not name:
+            raise MisuseError(
+                f"{channel!r} is not a channel with a name.\nNothing was opened: deliveries find their channel by its "
+                'name, after a restart too.\nDerive it from `Channel`, and write `name = "…"` in the class.'
+            )
+        can_push = capability_of(channel) is Capability.PUSH
+        deliverer = Deliverer(
+            self.store,
+            channel,
+            self._owner.id,
+            ChannelOptions(max_age, confirm, second_route),
+            self.policy,
+            self._chance,
+            self._workers,
+            self._held,
+        )
+        with self._lock:
+            if name in self._deliverers:
+                raise MisuseError(f"A channel {name!r} is open already. Nothing was done; close that one first.")
+            self._deliverers[name] = deliverer
+
+        def work(tx: Transaction) -> None:
+            now = self.store.clock()
+            tx.enroll(self._owner)
+            tx.promises.open_channel(name, self._owner.id, now)
+            if can_push and not channel.is_local:
+                tx.promises.revive(name, None, now)
+
+        try:
+            self.store.commit(CHANNEL_OPEN, work)
+        except BaseException:
+            self._deliverers.pop(name, None)
+            raise
+        channel.attach(self)
+        self._begin(deliverer.serve, f"troth-channel-{name}")
+
+    def close_channel(self, channel: Channel | str) -> None:
+        """Deliver through `channel` no more. What it held in memory is owed again, and kept for the next channel."""
+        name = channel if isinstance(channel, str) else channel.name
+        with self._lock:
+            deliverer = self._deliverers.pop(name, None)
+        if deliverer is None:
+            raise MisuseError(f"No channel {name!r} is open here. Nothing was done.")
+        deliverer.channel.detach(self)
+        self._home.end(f"troth-channel-{name}")
+        self._let_go(deliverer)
+
+    def _let_go(self, deliverer: Deliverer) -> None:
+        name = deliverer.channel.name
+        held = self._held.of(name)
+
+        def work(tx: Transaction) -> None:
+            now = self.store.clock()
+            tx.promises.close_channel(name, self._owner.id)
+            for lease in held:
+                tx.promises.give_back(lease.delivery, lease.token, now, due_at=now, is_unsent=not lease.is_begun)
+            if deliverer.home is not None:
+                tx.promises.downgrade(name, "the channel was closed", now, home=deliverer.home)
+            elif not tx.promises.is_served(name, now):
+                tx.promises.downgrade(name, "the channel was closed", now)
+
+        self.store.commit(CHANNEL_CLOSE, work)
+        self._forget(deliverer.channel, held)
+
+    def _forget(self, channel: Channel, held: Iterable[HeldLease]) -> None:
+        for lease in held:
+            self._held.drop_lease(lease)
+            if isinstance(channel, InProcessChannel):
+                channel.inbox.drop(lease.delivery, lease.attempt)
+
+    def serves(self, channel: Channel) -> bool:
+        """Whether this very channel is open here."""
+        deliverer = self._deliverers.get(getattr(channel, "name", ""))
+        return deliverer is not None and deliverer.channel is channel
+
+    def bound(self, channel: Channel, session: str) -> None:
+        """For a channel: a turn of `session` has begun on it, so what is stored for the session can be sent."""
+        deliverer = self._deliverers.get(channel.name)
+        if deliverer is not None:
+            deliverer.begin_turn(session)
+
+    def unbound(self, channel: Channel, session: str) -> None:
+        """For a channel: a turn of `session` has ended on it."""
+        deliverer = self._deliverers.get(channel.name)
+        if deliverer is not None:
+            deliverer.end_turn(session)
+
+    def take_back(self, channel: Channel, session: str | None = None) -> int:
+        """For a channel: what it has accepted and nobody has acknowledged is owed again. Answers how many."""
+        held = self._held.of(channel.name, session, accepted=True)
+
+        def work(tx: Transaction) -> int:
+            now = self.store.clock()
+            return sum(
+                tx.promises.give_back(lease.delivery, lease.token, now, due_at=now, is_unsent=False) for lease in held
+            )
+
+        if not held:
+            return 0
+        count = self.store.commit(OUTBOX_TAKE_BACK, work)
+        self._forget(channel, held)
+        return count
+
+    # Looking
+
+    def counts(self) -> OutboxCounts:
+        """How many deliveries were promised, and what became of them. `stored` is all that is still owed."""
+        return self.store.promises.counts()
+
+    async def acounts(self) -> OutboxCounts:
+        """`counts` for a task."""
+        return await call(self.counts)
+
+    def list(
+        self, *, states: Iterable[DeliveryState] | None = None, session: str | None = None, limit: int = 100
+    ) -> Sequence[DeliveryRecord]:
+        """Deliveries, the oldest first; without `states`, those that are still owed and those that are dead."""
+        return self.store.promises.deliveries(states=states, session=session, limit=limit)
+
+    async def alist(
+        self, *, states: Iterable[DeliveryState] | None = None, session: str | None = None, limit: int = 100
+    ) -> Sequence[DeliveryRecord]:
+        """`list` for a task."""
+        return await call(lambda: self.list(states=states, session=session, limit=limit))
+
+    def find(self, delivery_id: str) -> DeliveryRecord:
+        """One delivery as it is now."""
+        record = self.store.promises.delivery(delivery_id)
+        if record is None:
+            raise UnknownDeliveryError(
+                f"There is no delivery {delivery_id!r} in this store, and there never was.\n"
+                "`troth outbox list` shows those that are owed; work that is under way has none yet."
+            )
+        return record
+
+    async def afind(self, delivery_id: str) -> DeliveryRecord:
+        """`find` for a task."""
+        return await call(self.find, delivery_id)
+
+    def read(self, delivery_id: str) -> Delivery:
+        """What a delivery tells, as a channel would be given it. Reading acknowledges nothing."""
+        record = self.find(delivery_id)
+        promise = self.store.promises.find(record.promise)
+        if promise is None:
+            raise UnknownDeliveryError(f"The promise {record.promise!r} of the delivery {delivery_id!r} is gone.")
+        return delivery_for(record, promise, self.store.clock())
+
+    async def aread(self, delivery_id: str) -> Delivery:
+        """`read` for a task."""
+        return await call(self.read, delivery_id)
+
+    def incidents(self, *, after: int = 0, limit: int = 1000) -> Sequence[Incident]:
+        """Everything that was given up, or given up for the time being, the oldest first."""
+        return self.store.promises.incidents(after=after, limit=limit)
+
+    async def aincidents(self, *, after: int = 0, limit: int = 1000) -> Sequence[Incident]:
+        """`incidents` for a task."""
+        return await call(lambda: self.incidents(after=after, limit=limit))
+
+    # Acting
+
+    def ack(self, delivery_id: str, *, by: str = "ack") -> bool:
+        """Say that a delivery reached its receiver. Answers whether that is news."""
+        is_new = self.store.commit(OUTBOX_ACK, lambda tx: self._acknowledge(tx, delivery_id, by))
+        self._acknowledged(delivery_id)
+        return is_new
+
+    async def aack(self, delivery_id: str, *, by: str = "ack") -> bool:
+        """`ack` for a task. Cancelled, it may have been said all the same."""
+        is_new = await self.store.acommit(OUTBOX_ACK, lambda tx: self._acknowledge(tx, delivery_id, by))
+        self._acknowledged(delivery_id)
+        return is_new
+
+    def _acknowledge(self, tx: Transaction, delivery_id: str, by: str) -> bool:
+        if tx.promises.delivery(delivery_id) is None:
+            raise UnknownDeliveryError(f"There is no delivery {delivery_id!r} in this store. Nothing was acknowledged.")
+        return tx.promises.acknowledge(delivery_id, self.store.clock(), by)
+
+    def _acknowledged(self, delivery_id: str) -> None:
+        self._held.drop(delivery_id)
+
+    def replay(self, delivery_id: str, *, channel: str | None = None) -> None:
+        """Owe a dead or delivered delivery once more, under the same id; through `channel`, if one is named."""
+        self.store.commit(OUTBOX_REPLAY, lambda tx: self._replay(tx, delivery_id, channel))
+
+    async def areplay(self, delivery_id: str, *, channel: str | None = None) -> None:
+        """`replay` for a task."""
+        await self.store.acommit(OUTBOX_REPLAY, lambda tx: self._replay(tx, delivery_id, channel))
+
+    def _replay(self, tx: Transaction, delivery_id: str, channel: str | None) -> None:
+        if tx.promises.replay(delivery_id, channel, self.store.clock()):
+            return
+        record = tx.promises.delivery(delivery_id)
+        if record is None:
+            raise UnknownDeliveryError(f"There is no delivery {delivery_id!r} in this store. Nothing was replayed.")
+        if record.state is DeliveryState.EXPIRED:
+            since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(record.finished_at))
+            raise MisuseError(f"The delivery {delivery_id!r} has expired since {since}: its result is gone.")
+        raise MisuseError(f"The delivery {delivery_id!r} is {record.state}, so it is owed already. Nothing was done.")
+
+    # The sweep
+
+    async def _sweep_for_ever(self) -> None:
+        while True:
+            try:
+                await self._sweep()
+            except StoreError as error:
+                log.warning("The sweep of the outbox failed; it is tried again: %s", error)
+            except Exception:
+                log.exception("The sweep of the outbox failed; it is tried again.")
+            await asyncio.sleep(_SWEEP)
+
+    async def _sweep(self) -> None:
+        now = self.store.clock()
+        if time.monotonic() - self._renewed_at > LEASE / 3:
+            await self._renew()
+        if self.store.promises.needs_sweep(now):
+            await self.store.acommit(OUTBOX_SWEEP, self._clean_up)
+        expiry = self.store.promises.next_expiry()
+        while expiry is not None and expiry <= now:
+            await self.store.acommit(OUTBOX_SWEEP, lambda tx: tx.promises.expire(self.store.clock(), _AT_ONCE))
+            expiry = self.store.promises.next_expiry()
+        if self._look_after_work is not None and time.monotonic() - self._looked_at > _LOOK_AFTER_WORK:
+            self._looked_at = time.monotonic()
+            await call(self._look_after_work)
+
+    def _clean_up(self, tx: Transaction) -> None:
+        now = self.store.clock()
+        tx.promises.void_leases(now, self._pause_after_death)
+        tx.promises.store_unserved(now)
+
+    def _pause_after_death(self, attempt: int) -> float:
+        return 0.0 if attempt <= _PATIENCE else self.policy.pause(attempt - _PATIENCE, self._chance)
+
+    async def _renew(self) -> None:
+        self._renewed_at = time.monotonic()
+        ids = self._held.ids()
+        if ids:
+            until = self.store.clock() + LEASE
+            await self.store.acommit(OUTBOX_RENEW, lambda tx: tx.promises.renew(ids, self._owner.id, until))
+
+    # The end
+
+    def _check_usable(self) -> None:
+        if self._is_closed or self._pid != os.getpid():
+            why = "is closed" if self._is_closed else "belongs to the process that forked this one"
+            raise MisuseError(f"This outbox {why}. Nothing was done; open a new runtime.")
+
+    def close(self) -> None:
+        """Close every channel and let go of the store. What is owed stays owed. May be called twice."""
+        if self._is_closed or self._pid != os.getpid():
+            return
+        self._is_closed = True
+        with self._lock:
+            deliverers, self._deliverers = list(self._deliverers.values()), {}
+        self._home.close()
+        for deliverer in deliverers:
+            deliverer.channel.detach(self)
+            self._let_go(deliverer)
+        self._stop_beating()
+        self._workers.close()
+        self.store.commit(OUTBOX_RETIRE, lambda tx: tx.retire(self._owner.id))
+        retire(self._owner)

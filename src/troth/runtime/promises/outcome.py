@@ -1,0 +1,35 @@
+"""What `promises.start` answers: pushed later, stored for whoever asks, or done already."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from troth.runtime.promises.retention import Retention
+
+if TYPE_CHECKING:
+    from troth.runtime.promises.promises import Promise
+
+__all__ = ["Inline", "Pushed", "Stored"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """The result will be sent through `channel`."""
+
+    promise: "Promise"
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The result will be kept, `until` its retention is over. `note` says why it is not sent, and how to ask for it."""
+
+    promise: "Promise"
+    until: Retention
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """The work was done at once, here; nothing is left to be told."""
+
+    result: Any

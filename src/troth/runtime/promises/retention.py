@@ -1,0 +1,39 @@
+"""Decide how long a result is kept."""
+
+from dataclasses import dataclass
+
+from troth.errors import MisuseError
+
+__all__ = ["WEEK", "Retention"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How many seconds after the end of the work its result is kept; None keeps it for ever."""
+
+    seconds: float | None
+
+    def __post_init__(self) -> None:
+        """Refuse a time that would lose every result at once."""
+        if self.seconds is not None and not self.seconds > 0:
+            raise MisuseError(
+                f"A retention of {self.seconds!r} s would let every result go before anybody could ask for it.\n"
+                "Give a number of seconds above 0, or None to keep results for ever."
+            )
+
+    def __str__(self) -> str:
+        if self.seconds is None:
+            return "for ever"
+        for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+            if self.seconds >= size:
+                number = self.seconds / size
+                return f"{number:g} {unit}{'s' if number != 1 else ''} from the end of the work"
+        return f"{self.seconds:g} seconds from the end of the work"
+
+    @classmethod
+    def of(cls, value: "Retention | float | None") -> "Retention":
+        """The retention that a number of seconds stands for."""
+        return value if isinstance(value, Retention) else cls(value)
+
+
+WEEK = Retention(7 * 86400.0)

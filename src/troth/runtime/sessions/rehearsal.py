@@ -1,0 +1,84 @@
+"""Tell which of the acts that are already recorded a policy would not have allowed.
+
+Nothing is written, and nothing is done.
+"""
+
+import json
+from typing import Any, NamedTuple
+
+from troth.runtime.sessions.consent import arguments_of
+from troth.runtime.sessions.hooks import Hook
+from troth.runtime.sessions.policy import Answer, PolicyRequest, answer_of, load_policy
+from troth.runtime.store import Store
+
+__all__ = ["Rehearsal", "rehearse"]
+
+_KINDS = {"act.begun": "act", "step.begun": "step", "tool.begun": "tool"}
+_PAGE = 1000
+
+
+class Judged(NamedTuple):
+    """One recorded act, and what the policy says of it."""
+
+    entry: int
+    request: PolicyRequest
+    answer: Answer
+
+
+class Rehearsal(NamedTuple):
+    """How many acts were looked at, and those that would have been denied, or asked about."""
+
+    total: int
+    differing: list[Judged]
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "count": self.total,
+            "differing": [
+                {
+                    "entry": one.entry,
+                    **one.request._asdict(),
+                    "arguments": dict(one.request.arguments),
+                    "answer": one.answer.word,
+                    "reason": one.answer.reason,
+                }
+                for one in self.differing
+            ],
+        }
+
+
+def rehearse(store: Store, target: object, session: str | None = None) -> Rehearsal:
+    """Ask a policy about every act that has begun in this store, or in one of its sessions."""
+    policy = load_policy(target)
+    hook = Hook("policy", policy.call, 5.0)
+    count, differing, after = 0, [], 0
+    while True:
+        rows = store.read_sessions(
+            lambda rows, after=after: rows.audit(after=after, limit=_PAGE, session=session, kinds=_KINDS)  # type: ignore[misc]
+        )
+        for row in rows:
+            data = json.loads(row.data)
+            request = PolicyRequest(
+                row.session, row.agent, data["step"], _KINDS[row.kind], data.get("ring", 3), _arguments(data)
+            )
+            answer = answer_of(policy.call(request) if policy.is_table else hook.ask(request))
+            count += 1
+            if answer.word in ("deny", "ask"):
+                differing.append(Judged(row.seq, request, answer))
+        if len(rows) < _PAGE:
+            return Rehearsal(count, differing)
+        after = rows[-1].seq
+
+
+def _arguments(data: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of an entry: a model's are an object, a step's are as they were recorded."""
+    text = data["arguments"] or "{}"
+    try:
+        values = json.loads(text)
+    except ValueError:
+        return {}
+    if isinstance(values, dict):
+        return values
+    arguments: dict[str, Any] = arguments_of(text)
+    return arguments

@@ -1,0 +1,70 @@
+"""Keep a large value as JSON piece by piece, so that a thread that does it lets others run in between.
+
+Python's encoder holds the interpreter from the first byte to the last: fifty megabytes would stall every loop of the
+process for as long as they take, in whichever thread.
+"""
+
+from itertools import chain
+from json.encoder import encode_basestring_ascii
+from typing import Any, NamedTuple
+
+from troth.runtime.store.json_codec import keep
+
+__all__ = ["Kept", "is_large", "keep_in_parts"]
+
+_NODES = 2000  # values that are looked at before something counts as large
+_LETTERS = 100_000
+_SLICE = 1_000_000  # letters of one text that are encoded at a time
+
+
+class Kept(NamedTuple):
+    """A value that was kept already: its JSON text, and what reading it gives."""
+
+    text: str
+    value: Any
+
+
+def is_large(value: object) -> bool:
+    """Whether writing `value` down may take noticeable time. The look itself is short."""
+    if isinstance(value, str):
+        return len(value) > _LETTERS
+    if not isinstance(value, dict | list | tuple):
+        return False
+    waiting: list[object] = [value]
+    nodes = letters = 0
+    while waiting:
+        one = waiting.pop()
+        nodes += 1
+        if isinstance(one, str):
+            letters += len(one)
+        elif isinstance(one, dict | list | tuple):
+            if len(one) > _NODES:
+                return True
+            waiting.extend(chain.from_iterable(one.items()) if isinstance(one, dict) else one)
+        if nodes > _NODES or letters > _LETTERS:
+            return True
+    return False
+
+
+def keep_in_parts(value: object, what: str) -> Kept:
+    """`keep`, with a pause between any two parts. Raises `NotJsonError` as that does."""
+    try:
+        return _keep(value, what)
+    except RecursionError:
+        return Kept(*keep(value, what))  # which says so in words
+
+
+def _keep(value: object, what: str) -> Kept:
+    if type(value) is str and len(value) > _SLICE:
+        slices = (value[at : at + _SLICE] for at in range(0, len(value), _SLICE))
+        return Kept(f'"{"".join(encode_basestring_ascii(one)[1:-1] for one in slices)}"', value)
+    if not is_large(value):
+        return Kept(*keep(value, what))
+    if type(value) is dict and all(type(key) is str for key in value):
+        parts = {key: _keep(item, f"{what}[{key!r}]") for key, item in value.items()}
+        text = ",".join(f"{encode_basestring_ascii(key)}:{part.text}" for key, part in parts.items())
+        return Kept(f"{{{text}}}", {key: part.value for key, part in parts.items()})
+    if type(value) is list or type(value) is tuple:
+        items = [_keep(item, f"{what}[{index}]") for index, item in enumerate(value)]
+        return Kept(f"[{','.join(part.text for part in items)}]", [part.value for part in items])
+    return Kept(*keep(value, what))

@@ -1,0 +1,182 @@
+"""The values that come out of a store about promises: the promises, their deliveries, and the counts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from troth.runtime.store.records import RunState
+
+__all__ = [
+    "DeliveryRecord",
+    "DeliveryState",
+    "Incident",
+    "NewPromise",
+    "OutboxCounts",
+    "PromiseRecord",
+    "PromiseState",
+    "Settlement",
+    "outbox_topic",
+    "promise_topic",
+]
+
+outbox_topic = "outbox"
+"""What is published when a delivery has become due."""
+
+
+def promise_topic(promise_id: str) -> str:
+    """What is published when a promise is settled or has expired."""
+    return f"promise:{promise_id}"
+
+
+class PromiseState(StrEnum):
+    """Where the work of a promise stands.
+
+    OPEN       the work is under way, or waits to go on after a restart
+    DONE       it ended with a result
+    FAILED     it ended with an error
+    CANCELLED  it was cancelled
+    EXPIRED    its retention is over: the result is gone, and since when is known
+    """
+
+    OPEN = "open"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+    @staticmethod
+    def of_run(state: RunState) -> "PromiseState":
+        """What the end of a run is for its promise."""
+        return _BY_RUN[state]
+
+
+_BY_RUN = {
+    RunState.COMPLETED: PromiseState.DONE,
+    RunState.FAILED: PromiseState.FAILED,
+    RunState.CANCELLED: PromiseState.CANCELLED,
+}
+
+
+class DeliveryState(StrEnum):
+    """Where a delivery stands.
+
+    DUE        a channel is to send it, now or at `due_at`
+    LEASED     somebody sends it just now, or has accepted it into memory
+    STORED     no channel can push it: it is kept for whoever asks, and offered to the next channel of its session
+    DELIVERED  it reached somebody, or somebody said so
+    EXPIRED    its retention was over before that
+    DEAD       every attempt failed; `outbox.replay` tries again
+    """
+
+    DUE = "due"
+    LEASED = "leased"
+    STORED = "stored"
+    DELIVERED = "delivered"
+    EXPIRED = "expired"
+    DEAD = "dead"
+
+
+class NewPromise(NamedTuple):
+    """What is written down of a promise before its work begins.
+
+    `work` and `subject` name what settles it: `run` and the id of a run, or a kind of work that is settled from
+    outside and the id it has there. `channel` is where its deliveries go first; without one they are stored. `home` is
+    the owner whose process alone can use that channel. `retention` is in seconds from the end of the work.
+    """
+
+    id: str
+    session: str
+    work: str
+    subject: str
+    title: str
+    channel: str | None
+    home: str | None
+    retention: float | None
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseRecord:
+    """One promise as it is now."""
+
+    id: str
+    session: str
+    work: str
+    subject: str
+    title: str
+    channel: str | None
+    state: PromiseState
+    result: Any
+    error: Mapping[str, Any] | None
+    created_at: float
+    settled_at: float | None
+    expires_at: float | None
+    expired_at: float | None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the work is over, whatever became of it."""
+        return self.state is not PromiseState.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRecord:
+    """One delivery as it is now. `text` and `data` are set for what is not the end of the work."""
+
+    id: str
+    promise: str
+    session: str
+    kind: str
+    seq: int
+    text: str | None
+    data: Any
+    count: int
+    state: DeliveryState
+    channel: str | None
+    attempt: int
+    first_attempt_at: float | None
+    due_at: float | None
+    owner: str | None
+    leased_until: float | None
+    receipt: str | None
+    problem: str | None
+    created_at: float
+    updated_at: float
+    finished_at: float | None
+
+
+class Settlement(NamedTuple):
+    """What becomes of a leased delivery after an attempt."""
+
+    state: DeliveryState
+    due_at: float | None = None
+    receipt: str | None = None
+    problem: str | None = None
+    declined_by: str | None = None
+    """The channel that was asked whether it wants something this old, and said no."""
+
+
+class OutboxCounts(NamedTuple):
+    """How many deliveries were promised, and what became of them. `stored` is all that is still owed."""
+
+    promised: int
+    delivered: int
+    stored: int
+    expired: int
+    dead: int
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether nothing is missing: promised = delivered + stored + expired + dead."""
+        return self.promised == self.delivered + self.stored + self.expired + self.dead
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Something that was given up, or given up for the time being: what, when and why."""
+
+    number: int
+    kind: str
+    at: float
+    details: Mapping[str, Any]

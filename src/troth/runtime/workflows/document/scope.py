@@ -1,0 +1,253 @@
+"""What each step of a workflow can see, and checks every path against it before anything runs.
+
+A step sees the workflow's inputs, the steps before it in its own block, and what the steps around that block see. What
+lies inside another block is seen through that block's output only: on a way not taken it never ran.
+"""
+
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from troth.runtime.workflows.document.contracts import Contract
+from troth.runtime.workflows.document.nodes import Mark
+from troth.runtime.workflows.document.paths import Path
+from troth.runtime.workflows.document.problems import Problems, did_you_mean, nearest
+from troth.runtime.workflows.document.sources import FromPath
+from troth.runtime.workflows.kinds import blocks_of, kind_of, paths_in
+from troth.runtime.workflows.spec import Block, Step, WorkflowSpec
+
+__all__ = ["RUN_FIELDS", "check_paths"]
+
+RUN_FIELDS = Contract(type="object", fields={"id": Contract(type="string"), "workflow": Contract(type="string")})
+_ROOTS = ("inputs", "steps", "run")
+_PATHS = "A path begins with `inputs.`, `steps.` or `run.`; a literal text is written `{value: …}`."
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What can be seen from one place."""
+
+    inputs: Mapping[str, Contract]
+    steps: Mapping[str, Step]
+    names: tuple[str, ...] = ()
+
+    def with_steps(self, steps: Mapping[str, Step]) -> "_Scope":
+        """What can be seen where `steps` can be seen too; those put into them later included."""
+        return replace(self, steps=ChainMap(steps, self.steps))  # type: ignore[arg-type]  # only read through
+
+
+@dataclass(slots=True)
+class _Check:
+    spec: WorkflowSpec
+    problems: Problems
+    broken: set[str]
+    holders: dict[str, str]
+    """For every step: the id of the step it lies in, empty at the top."""
+    order: dict[str, int]
+
+    def block(self, block: Block, scope: _Scope, where: str) -> None:
+        here: dict[str, Step] = {}
+        inner = replace(scope, names=(*scope.names, *block.names)).with_steps(here)
+        self._check_names(block, scope)
+        if block.ordered:
+            for step in block.steps:
+                self._refuse_after(step)
+                self.step(step, inner)
+                here[step.id] = step
+        else:
+            self.members(block.steps, inner, where)
+            here.update((step.id, step) for step in block.steps)
+        for condition in block.then:
+            self.paths(condition.paths(), inner, None)
+
+    def _check_names(self, block: Block, scope: _Scope) -> None:
+        for name in block.names:
+            if name in _ROOTS or (name in scope.names and name not in ("round", "index")):
+                mark = block.steps[0].mark if block.steps else self.spec.mark
+                self.problems.add(mark, f"`{name}` already means something here; give the item another name")
+
+    def _refuse_after(self, step: Step) -> None:
+        if step.after:
+            advice = "Steps of an ordered block run one after the other anyway."
+            self.problems.add(step.mark, f"`after` of {step.id!r} means something only in a parallel block", advice)
+
+    def members(self, steps: Sequence[Step], scope: _Scope, where: str) -> None:
+        by_id = {step.id: step for step in steps}
+        for step in steps:
+            for name in step.after:
+                if name not in by_id and name not in self.broken:
+                    advice = did_you_mean(name, [one for one in by_id if one != step.id], kind="member")
+                    self.problems.add(step.mark, f"{step.id!r} comes after {name!r}, which is not in {where}", advice)
+        cycle = find_cycle({step.id: [name for name in step.after if name in by_id] for step in steps})
+        if cycle:
+            self.problems.add(by_id[cycle[0]].mark, f"a cycle: {' → '.join(cycle)}; none of them could ever start")
+            return
+        for step in steps:
+            before = {name: by_id[name] for name in _ancestors(step.id, by_id)}
+            self.step(step, scope.with_steps(before), siblings=by_id)
+
+    def step(self, step: Step, scope: _Scope, siblings: Mapping[str, Step] | None = None) -> None:
+        kind = kind_of(step)
+        self.paths(kind.reads(step.body), scope, step, siblings)
+        self.list_of(step, scope)
+        if step.undo is not None and step.undo.inputs is not None:
+            undoing = replace(scope.with_steps({step.id: step}), names=(*scope.names, "result"))
+            self.paths(paths_in(step.undo.inputs), undoing, None)
+        inner = kind.inner(step.body)
+        if inner is not None:
+            self.inner_inputs(step, inner)
+        for block in blocks_of(step):
+            self.block(block, scope, f"{step.id!r}")
+
+    def list_of(self, step: Step, scope: _Scope) -> None:
+        """What an `each` goes through is a list, as far as contracts tell."""
+        source = getattr(step.body, "each", None)
+        if not isinstance(source, FromPath) or len(source.path.parts) == 0:
+            return
+        name, *rest = source.path.parts
+        found: Contract | str | None = None
+        if source.path.root == "inputs":
+            found = scope.inputs.get(str(name))
+        elif source.path.root == "steps" and str(name) in scope.steps:
+            found = scope.steps[str(name)].output
+        for part in rest:
+            found = found.below(part) if isinstance(found, Contract) else None
+        if isinstance(found, Contract) and found.type not in ("list", "any"):
+            self.problems.add(source.mark, f"`each` goes through a list, and `{source.path}` is of type {found.type}")
+
+    def inner_inputs(self, step: Step, inner: WorkflowSpec) -> None:
+        given: Mapping[str, object] = getattr(step.body, "inputs", {})
+        for name in given:
+            if name not in inner.inputs:
+                advice = did_you_mean(name, inner.inputs, kind="input")
+                self.problems.add(step.mark, f"the workflow {inner.name!r} has no input {name!r}", advice)
+        for name, contract in inner.inputs.items():
+            if contract.required and name not in given:
+                self.problems.add(
+                    step.mark, f"{step.id!r} gives the workflow {inner.name!r} no {name!r}, which it needs"
+                )
+
+    def paths(
+        self,
+        paths: Iterator[tuple[Path, Mark]],
+        scope: _Scope,
+        reader: Step | None,
+        siblings: Mapping[str, Step] | None = None,
+    ) -> None:
+        for path, mark in paths:
+            complaint = self._complaint(path, scope, reader, siblings or {})
+            if complaint is not None:
+                self.problems.add(mark, *complaint)
+
+    def _complaint(
+        self, path: Path, scope: _Scope, reader: Step | None, siblings: Mapping[str, Step]
+    ) -> tuple[str, str] | None:
+        known = (*_ROOTS, *scope.names)
+        if path.root not in known:
+            near = nearest(path.root, known)
+            advice = f"Did you mean `{replace(path, root=near)}`?" if near else _PATHS
+            return f"there is no `{path}`", advice
+        if path.root == "run":
+            return _as_complaint(path, RUN_FIELDS.follow(path, path.parts))
+        if path.root not in ("inputs", "steps"):
+            return None
+        if not path.parts:
+            return f"`{path}` is not a value; it needs a name after it, as in `{path}.name`", ""
+        name = path.parts[0]
+        if path.root == "inputs":
+            contract = scope.inputs.get(str(name))
+            if contract is None:
+                return f"the workflow has no input {name!r}", did_you_mean(str(name), scope.inputs, kind="input")
+            return _as_complaint(path, contract.follow(path, path.parts[1:]))
+        step = scope.steps.get(str(name))
+        if step is not None:
+            return _as_complaint(path, (step.output or Contract()).follow(path, path.parts[1:]))
+        return self._unseen(str(name), scope, reader, siblings)
+
+    def _unseen(
+        self, name: str, scope: _Scope, reader: Step | None, siblings: Mapping[str, Step]
+    ) -> tuple[str, str] | None:
+        if name in self.broken or "?" in self.broken:
+            return None  # that step has a problem of its own
+        if reader is not None and name == reader.id:
+            return f"a cycle: the step {name!r} reads its own output", ""
+        if reader is not None and name in siblings:
+            return f"{reader.id!r} reads {name!r}, which runs beside it", f"Write `after: [{name}]` on {reader.id!r}."
+        if name not in self.order:
+            return f"there is no step {name!r}", did_you_mean(name, scope.steps, kind="earlier step")
+        holder = self.holders[name]
+        if reader is not None and self.order[name] > self.order[reader.id] and not self._is_inside(reader.id, name):
+            return f"the step {name!r} runs only after this one", "Move it up, or read an earlier step."
+        if reader is not None and self._is_inside(reader.id, name):
+            return f"a cycle: the step {name!r} contains the one that reads it", ""
+        advice = f"Read `steps.{holder}`, the output of the block." if holder else ""
+        return f"the step {name!r} lies inside {holder!r}, where it may not have run", advice
+
+    def _is_inside(self, inner: str, outer: str) -> bool:
+        while inner:
+            inner = self.holders.get(inner, "")
+            if inner == outer:
+                return True
+        return False
+
+
+def _as_complaint(path: Path, what: str | None) -> tuple[str, str] | None:
+    return None if what is None else (f"`{path}` leads nowhere", what)
+
+
+def check_paths(spec: WorkflowSpec, problems: Problems, broken: set[str]) -> None:
+    """Note every path of `spec` that leads nowhere, every id used twice, and every cycle."""
+    check = _Check(spec, problems, broken, {}, {})
+    _index(spec.steps, "", check)
+    top = _Scope(spec.inputs, {})
+    check.block(Block("workflow", spec.steps), top, "the workflow")
+    if spec.output is not None:
+        check.paths(paths_in(spec.output), top.with_steps({step.id: step for step in spec.steps}), None)
+
+
+def _index(steps: Sequence[Step], holder: str, check: _Check) -> None:
+    for step in steps:
+        if step.id in check.order:
+            first = next(one for one in check.spec.all_steps() if one.id == step.id)
+            what = f"the id {step.id!r} is used twice; the first is on line {first.mark.line}"
+            check.problems.add(step.mark, what, "Ids are unique in the whole workflow, also across blocks.")
+        check.order.setdefault(step.id, len(check.order))
+        check.holders.setdefault(step.id, holder)
+        for block in blocks_of(step):
+            _index(block.steps, step.id, check)
+
+
+def _ancestors(name: str, members: Mapping[str, Step]) -> list[str]:
+    """Everything that `name` comes after, directly or not."""
+    found: list[str] = []
+    waiting = list(members[name].after)
+    while waiting:
+        one = waiting.pop()
+        if one in members and one not in found:
+            found.append(one)
+            waiting.extend(members[one].after)
+    return found
+
+
+def find_cycle(edges: Mapping[str, Sequence[str]]) -> list[str] | None:
+    """One cycle among these edges, its first name again at the end; None where there is none."""
+    done: set[str] = set()
+    for start in edges:
+        trail: list[str] = []
+        stack: list[tuple[str, int]] = [(start, 0)]
+        while stack:
+            name, at = stack.pop()
+            del trail[len(stack) :]
+            if at == 0:
+                if name in trail:
+                    return [*trail[trail.index(name) :], name]
+                if name in done:
+                    continue
+            trail.append(name)
+            if at < len(edges[name]):
+                stack.append((name, at + 1))
+                stack.append((edges[name][at], 0))
+            else:
+                done.add(name)
+                trail.pop()
+    return None

@@ -1,0 +1,1 @@
+"""Execute workflows: decisions that never wait, joins and races, limits, resuming and replaying."""

@@ -1,0 +1,111 @@
+"""Carry on runs that nobody carries out: those that sleep, wait, were interrupted, or whose process died.
+
+A worker looks again and again. What it takes up goes on in the background, on the engine's own loop; a run that then
+waits for a moment or a person stays with the worker, and goes on when the time or the answer comes.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from troth.errors import InternalError, MisuseError, RunError
+from troth.runtime.engine.errors import EngineClosedError, ResultTimeoutError, RunCancelledError, RunFailedError
+from troth.runtime.engine.port import Engine
+from troth.runtime.store import RunRecord, RunState, StepState, Store, StoreError
+from troth.runtime.workflows.registry import FAMILY, WorkflowRegistry
+
+__all__ = ["Worker", "WorkerNews"]
+
+_TRY_AGAIN = 5.0  # seconds after which a run is tried again that could not go on; twice as many each time
+_AT_LAST = 300.0  # seconds that are waited at most
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerNews:
+    """What became of a run that a worker looked at. `why` says why it cannot go on here."""
+
+    run_id: str
+    what: Literal["taken up", "over", "cannot go on"]
+    why: str = ""
+
+
+class Worker:
+    """Carries on the runs of one store. Not for several threads at once; several processes may have one each."""
+
+    def __init__(self, engine: Engine, store: Store, workflows: WorkflowRegistry) -> None:
+        self._engine = engine
+        self._store = store
+        self._workflows = workflows
+        self._taken: set[str] = set()
+        self._refused: dict[str, tuple[float, float]] = {}  # until when, and how long the next time
+
+    def look(self, *, take: bool = True) -> list[WorkerNews]:
+        """Take up what nobody carries out, unless `take` is false, and tell what has happened since the last look."""
+        news = list(self._ended())
+        if take:
+            news.extend(self._take_up())
+        return news
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that was taken up is over, or waits for what is yet to come."""
+        return all(self._is_at_rest(run_id) for run_id in self._taken)
+
+    def _take_up(self) -> Iterator[WorkerNews]:
+        now = time.monotonic()
+        for run_id in self._store.unheld(FAMILY):
+            if run_id in self._taken or self._refused.get(run_id, (0.0, 0.0))[0] > now:
+                continue
+            try:
+                run = self._engine.find(run_id)
+                if run is None or run.state.is_over:
+                    continue
+                self._workflows.ready(
+                    run, self._engine.steps(run_id), accept_changes=run.is_cancel_requested, as_recorded=True
+                )
+                self._engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
+            except EngineClosedError:
+                return
+            except (MisuseError, StoreError) as refused:
+                yield self._refuse(run_id, refused)
+            else:
+                self._taken.add(run_id)
+                yield WorkerNews(run_id, "taken up")
+
+    def _ended(self) -> Iterator[WorkerNews]:
+        for run_id in [one for one in self._taken if not self._engine.is_driving(one)]:
+            try:
+                self._engine.result(run_id, timeout=0.0)
+            except ResultTimeoutError:
+                continue
+            except (RunFailedError, RunCancelledError):
+                pass  # that is an end, and its record tells
+            except EngineClosedError:
+                return
+            except (MisuseError, RunError, InternalError) as refused:
+                self._taken.discard(run_id)
+                yield self._refuse(run_id, refused)
+                continue
+            self._taken.discard(run_id)
+            self._refused.pop(run_id, None)
+            yield WorkerNews(run_id, "over")
+
+    def _refuse(self, run_id: str, why: BaseException) -> WorkerNews:
+        wait = self._refused.get(run_id, (0.0, _TRY_AGAIN))[1]
+        self._refused[run_id] = time.monotonic() + wait, min(2 * wait, _AT_LAST)
+        return WorkerNews(run_id, "cannot go on", str(why))
+
+    def _is_at_rest(self, run_id: str) -> bool:
+        run = self._engine.find(run_id)
+        return run is None or run.state.is_over or (run.state is RunState.WAITING and not self._is_due(run))
+
+    def _is_due(self, run: RunRecord) -> bool:
+        """Whether what a run waits for has come, so that it is about to go on."""
+        store = self._store
+        sent = {signal.name for signal in store.signals(run.id) if signal.taken_by is None}
+        return run.is_cancel_requested or any(
+            row.name in sent or (row.wake_at is not None and row.wake_at <= store.clock())
+            for row in self._engine.steps(run.id)
+            if row.state is StepState.WAITING
+        )

@@ -1,0 +1,1 @@
+"""Join workflows with the Python they call: the builder, loading, function lookup, and changes of code."""

@@ -1,0 +1,1 @@
+"""The record of a run as values: reports, events, lineage and differences."""

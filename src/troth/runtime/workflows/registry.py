@@ -1,0 +1,364 @@
+"""The workflows and sagas that a runtime can run, and how each is found again by the name its runs carry.
+
+The name holds a digest of the document, so a runtime goes on only with runs of exactly what it knows. The document
+itself is kept in the store before the first run, so that a run can be shown, and resumed as it was, by anybody.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from troth.errors import MisuseError
+from troth.runtime.engine.commands import Command, Conclude
+from troth.runtime.engine.commit_points import RUN_START
+from troth.runtime.engine.errors import RunCancelledError
+from troth.runtime.engine.port import Engine
+from troth.runtime.sagas.decision import decide as decide_saga
+from troth.runtime.sagas.outcome import SagaFailedError, SagaState
+from troth.runtime.sagas.saga import Saga
+from troth.runtime.store import DamagedStoreError, RunRecord, RunState, StepRecord, Store, Transaction
+from troth.runtime.workflows.document.digest import digest_of
+from troth.runtime.workflows.document.document import dump_workflow
+from troth.runtime.workflows.document.problems import InvalidWorkflowError
+from troth.runtime.workflows.execute.decision import decide
+from troth.runtime.workflows.execute.frame import Run
+from troth.runtime.workflows.execute.limits import raised
+from troth.runtime.workflows.execute.usage import talk_in, usage_of
+from troth.runtime.workflows.kinds import kind_of
+from troth.runtime.workflows.link.builder import Workflow
+from troth.runtime.workflows.link.code_changes import ChangedWorkflowError, changes_since
+from troth.runtime.workflows.link.from_saga import spec_of
+from troth.runtime.workflows.link.linker import LinkedWorkflow, Registry
+from troth.runtime.workflows.link.load import load_recorded, load_workflow, spec_of_document
+from troth.runtime.workflows.record.build_report import build_report, unattended, word_for
+from troth.runtime.workflows.record.lineage import doer, origins_of
+from troth.runtime.workflows.record.report import RunReport
+from troth.runtime.workflows.record.run_events import EventReader
+from troth.runtime.workflows.recorded import arguments_of
+from troth.runtime.workflows.spec import LIMITS, Budget, WorkflowSpec
+
+__all__ = [
+    "FAMILY",
+    "CannotGoOnHereError",
+    "RegisteredWorkflow",
+    "Runnable",
+    "WorkflowRegistry",
+    "budget_stream",
+    "is_workflow",
+]
+
+
+Runnable: TypeAlias = str | os.PathLike[str] | Workflow | LinkedWorkflow | Saga
+_MANY = 1000  # runs that were begun and not waited for, after which those that are over are looked for
+FAMILY = "workflow:"
+"""How the names begin under which runs of workflows and sagas are kept."""
+
+
+class CannotGoOnHereError(InvalidWorkflowError):
+    """A run cannot be carried out here: something is wrong with what its workflow calls. It was left as it is."""
+
+    def __init__(self, run_id: str, invalid: InvalidWorkflowError) -> None:
+        self.problems = invalid.problems
+        listed = "\n".join(map(str, self.problems))
+        MisuseError.__init__(
+            self,
+            f"{listed}\nThe run {run_id!r} cannot go on here, and was left as it is: what it did is neither repeated "
+            "nor undone.\nName the runtime that has what is missing, `--app module:runtime` on the command line or "
+            f"`Runtime(…).resume({run_id!r})` in Python; or go on with the workflow as it was (`--as-recorded`).",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredWorkflow:
+    """A workflow with the name its runs carry. `saga` is set where it stands for one."""
+
+    linked: LinkedWorkflow
+    saga: Saga | None = None
+
+    @property
+    def spec(self) -> WorkflowSpec:
+        """The workflow's spec."""
+        return self.linked.spec
+
+    @property
+    def name(self) -> str:
+        """The name its runs carry in the store."""
+        return f"{FAMILY}{self.spec.name}@{digest_of(self.spec)}"
+
+
+def budget_stream(run_id: str) -> str:
+    """The stream that has the larger budgets a run was given, the last one counting."""
+    return f"budget:{run_id}"
+
+
+def _with_inner(spec: WorkflowSpec) -> Iterator[WorkflowSpec]:
+    yield spec
+    for step in spec.all_steps():
+        inner = kind_of(step).inner(step.body)
+        if inner is not None:
+            yield from _with_inner(inner)
+
+
+def _word_for(
+    run_id: str, spec: WorkflowSpec, state: RunState, steps: Callable[[], Sequence[StepRecord]]
+) -> str | None:
+    """The word for how a run ended, where that is another one than its state: it was undone, or could not be."""
+    if not any(step.undo is not None for inner in _with_inner(spec) for step in inner.all_steps()):
+        return None
+    word = word_for(run_id, state, steps(), spec)
+    return None if word == state.value else word
+
+
+def is_workflow(run: RunRecord) -> bool:
+    """Whether a run in the store is one of a workflow or a saga."""
+    return run.decision.startswith(FAMILY) or (run.state is RunState.DAMAGED and not run.decision)
+
+
+class WorkflowRegistry:
+    """Every workflow that was loaded, joined with its functions and made known to the engine."""
+
+    def __init__(self, engine: Engine, store: Store, registry: Registry) -> None:
+        self._engine = engine
+        self._store = store
+        self._registry = registry
+        self._known: dict[str, RegisteredWorkflow] = {}
+        self._specs: dict[str, WorkflowSpec] = {}
+        self._accepted: dict[str, tuple[RegisteredWorkflow, Mapping[str, str]]] = {}
+        self._taken: dict[int, tuple[str, RegisteredWorkflow]] = {}
+        self._registered: set[str] = set()
+        self._lock = threading.Lock()
+
+    def take(self, source: Runnable) -> tuple[str, RegisteredWorkflow, bool]:
+        """Read and check what is to be run; answers its name, itself, and whether it was not known before."""
+        if isinstance(source, LinkedWorkflow) and (taken := self._taken.get(id(source))) and taken[1].linked is source:
+            return *taken, False
+        known = self._read(source)
+        name = known.name
+        with self._lock:
+            before = self._known.get(name)
+            self._known[name] = known
+            if name not in self._registered:
+                self._register(name)
+            if before is None:
+                self._keep(name, known.spec)
+            if before is not None:  # one of each: a service that runs a file a million times reads it a million times
+                self._taken.pop(id(before.linked), None)
+            self._taken[id(known.linked)] = name, known
+        return name, known, before is None
+
+    def _register(self, name: str) -> None:
+        self._engine.register(self._decision(name), name)
+        self._registered.add(name)
+
+    def _keep(self, name: str, spec: WorkflowSpec) -> None:
+        """Keep the document before the first run, in the stream that has the workflow's name."""
+        store = self._store
+        if not store.last_event(name):
+            document = dump_workflow(spec)
+
+            def keep_once(tx: Transaction) -> None:
+                if not tx.last_event(name):
+                    tx.append_event(name, "document", document, store.clock())
+
+            store.commit(RUN_START, keep_once)
+
+    def _read(self, source: Runnable) -> RegisteredWorkflow:
+        if isinstance(source, LinkedWorkflow):
+            return RegisteredWorkflow(source)
+        if isinstance(source, Saga):
+            return RegisteredWorkflow(LinkedWorkflow(spec_of(source), {}), source)
+        return RegisteredWorkflow(load_workflow(source, self._registry))
+
+    def _decision(self, name: str) -> Callable[[str, dict[str, object], str], Generator[Command, Any, object]]:
+        def decision(run_id: str, inputs: dict[str, object], source: str) -> Generator[Command, Any, object]:  # noqa: ARG001
+            known, codes = self._accepted.get(run_id) or (self._known[name], {})
+            return (yield from self.deciding(known, run_id, inputs, codes))
+
+        return decision
+
+    def deciding(
+        self, known: RegisteredWorkflow, run_id: str, inputs: Mapping[str, object], codes: Mapping[str, str]
+    ) -> Generator[Command, Any, object]:
+        """The decision of one run, about to begin."""
+        yield Conclude(partial(_word_for, run_id, known.spec))
+        if known.saga is None:
+            return (yield from decide(self._run(known, run_id, codes), inputs))
+        outcome = yield from decide_saga(known.saga)
+        if outcome.was_cancelled:
+            raise RunCancelledError(str(outcome))
+        if outcome.state is not SagaState.COMPLETED:
+            raise SagaFailedError(outcome)
+        return outcome.results
+
+    def _run(self, known: RegisteredWorkflow, run_id: str, codes: Mapping[str, str]) -> Run:
+        """What the frames of a run share: what was used before, and a larger budget if it was given one."""
+        record = self._engine.find(run_id)
+        run = Run(
+            run_id,
+            known.linked,
+            codes,
+            workers=self._engine.workers,
+            send=partial(self._tell_once, run_id),
+            clock=partial(self._engine.time_in, run_id),
+        )
+        if record is not None and record.forked_from is not None:
+            run.origins = origins_of(run_id, self._engine.steps(run_id))
+            run.forked_at = record.created_at
+        if known.spec.budget.limits:
+            run.linked = replace(known.linked, spec=replace(known.spec, budget=self.budget_of(run_id, known.spec)))
+        if any(one.budget.tokens is not None or one.budget.cost is not None for one in _with_inner(known.spec)):
+            for row in self._engine.steps(run_id):
+                if row.kind == "step" and doer(row) == run_id:
+                    run.meter.by_place[row.name] = usage_of(self._store, row.key)
+        return run
+
+    def _tell_once(self, run_id: str, name: str, payload: object) -> None:
+        self._engine.signal(run_id, name, payload, key=name)
+
+    def budget_of(self, run_id: str, spec: WorkflowSpec) -> Budget:
+        """What the run may use: what its workflow says, or what it was given when it was resumed."""
+        stream = budget_stream(run_id)
+        last = self._store.last_event(stream)
+        if not last:
+            return spec.budget
+        return raised(spec.budget, self._store.events(stream, after=last - 1)[0].payload)
+
+    def larger_budget(self, run: RunRecord, given: Mapping[str, object]) -> dict[str, object]:
+        """What is written down of a larger budget: every limit given so far, `given` included."""
+        before = self.budget_of(run.id, self.spec_of(run))
+        limits = raised(before, given).limits
+        return {name: limits.get(name) for name in LIMITS}
+
+    def build_report(self, run: RunRecord, rows: Sequence[StepRecord], *, talks: bool = False) -> RunReport:
+        """The report of a run; with what its agents said, if that is asked for."""
+        inputs, source = arguments_of(run)
+        store = self._store
+        talk_of = partial(talk_in, store) if talks else None
+        report = build_report(run, rows, self.spec_of(run), inputs, source, partial(usage_of, store), talk_of)
+        if run.state is RunState.WAITING and not self.is_held(run.id):
+            return unattended(report, self._untaken(run.id))
+        return report
+
+    def _untaken(self, run_id: str) -> dict[str, float]:
+        """The signals that nobody has taken, and when each was sent first; none where they cannot be read."""
+        try:
+            signals = self._store.signals(run_id)
+        except DamagedStoreError:
+            return {}
+        return {one.name: one.sent_at for one in reversed(signals) if one.taken_by is None}
+
+    def is_held(self, run_id: str) -> bool:
+        """Whether somebody living carries a run out, here or elsewhere."""
+        return self._engine.is_carried_out(run_id)
+
+    def event_reader(self, run: RunRecord) -> EventReader:
+        """What makes events of the history of `run`."""
+        store = self._store
+
+        def result_of() -> object:
+            now = self._engine.find(run.id)
+            return None if now is None else now.result
+
+        return EventReader(run, self.spec_of(run), lambda key: usage_of(store, key), result_of)
+
+    def spec_of(self, run: RunRecord) -> WorkflowSpec:
+        """The workflow of a run as it was when the run began."""
+        known = self._known.get(run.decision)
+        if known is not None:
+            return known.spec
+        if run.decision not in self._specs:
+            document = self._document(run)
+            try:
+                self._specs[run.decision] = spec_of_document(document)
+            except InvalidWorkflowError as wrong:
+                raise DamagedStoreError(f"the workflow of run {run.id!r}", f"it is no workflow ({wrong})") from wrong
+        return self._specs[run.decision]
+
+    def continues(self, run: RunRecord) -> bool:
+        """Whether the workflow of a run, or one in it, goes on without what failed."""
+        return any(one.on_error == "continue" for one in _with_inner(self.spec_of(run)))
+
+    def _document(self, run: RunRecord) -> object:
+        kept = self._store.events(run.decision, limit=1)
+        if not kept:
+            raise DamagedStoreError(f"the workflow of run {run.id!r}", f"{run.decision!r} is not in the store")
+        match kept[0].payload:
+            case {"name": str(), "steps": list()} as document:
+                return document
+        raise DamagedStoreError(f"the workflow of run {run.id!r}", "it is no workflow")
+
+    def bind(self, run_id: str, known: RegisteredWorkflow) -> None:
+        """Have `run_id` carried out with exactly this workflow.
+
+        Two that were built in Python may be the same document and yet call other functions: closures, say, that were
+        made for one request each.
+        """
+        if len(self._accepted) > _MANY:
+            runs = {one: self._engine.find(one) for one in list(self._accepted)}
+            self.forget(*(one for one, run in runs.items() if run is not None and run.state.is_over))
+        self._accepted[run_id] = (known, {})
+
+    def forget(self, *run_ids: str) -> None:
+        """These runs are over."""
+        for run_id in run_ids:
+            self._accepted.pop(run_id, None)
+
+    def ready(
+        self,
+        run: RunRecord,
+        rows: Sequence[StepRecord],
+        source: Runnable | None = None,
+        *,
+        accept_changes: bool = False,
+        as_recorded: bool = False,
+    ) -> None:
+        """Make sure that `run`, of which `rows` are kept, can go on here; `ChangedWorkflowError` where it must not."""
+        known = self.known_for(run, source, as_recorded=as_recorded)
+        if known.name != run.decision and not accept_changes:
+            raise ChangedWorkflowError(
+                f"The workflow {known.spec.name!r} is not what it was when the run {run.id!r} began.\n"
+                "The run was left as it is: its recorded steps may not be the ones that the workflow now has.\n"
+                "Go on with the workflow as it was (`as_recorded=True`, `--as-recorded`), or with the new one if the "
+                "steps that are done are the same (`accept_changes=True`, `--accept-changes`)."
+            )
+        changes = changes_since(rows, known.linked)
+        if changes.done and not accept_changes:
+            raise ChangedWorkflowError(
+                f"The code of {', '.join(map(repr, changes.done))} has changed since the run {run.id!r} did that.\n"
+                "The run was left as it is: going on would join results of the old code with steps of the new.\n"
+                "If the recorded results are still right, go on with `accept_changes=True` (`--accept-changes`); "
+                f"otherwise run it again: `troth runs fork {run.id}`."
+            )
+        self._accepted[run.id] = (known, changes.codes)
+        with self._lock:
+            if run.decision not in self._registered:
+                self._register(run.decision)
+
+    def check(self, source: Runnable) -> LinkedWorkflow:
+        """Read and check what is to be run, and keep nothing of it."""
+        return self._read(source).linked
+
+    def known_for(
+        self, run: RunRecord, source: Runnable | None = None, *, as_recorded: bool = False
+    ) -> RegisteredWorkflow:
+        """The workflow to go on with: the one given, the file as it is now, what is known already, or the record."""
+        if source is not None:
+            return self._read(source)
+        file = arguments_of(run)[1] or ""
+        if not as_recorded and file and Path(file).exists():
+            try:
+                return self._read(file)
+            except InvalidWorkflowError as invalid:
+                raise CannotGoOnHereError(run.id, invalid) from None
+        known = self._known.get(run.decision)
+        if known is not None:
+            return known
+        folder = Path(file).parent if file else Path.cwd()
+        try:
+            return RegisteredWorkflow(replace(load_recorded(self._document(run), self._registry, folder), source=file))
+        except InvalidWorkflowError as invalid:
+            raise CannotGoOnHereError(run.id, invalid) from None

@@ -1,0 +1,65 @@
+"""Draw a run's graph as SVG. Each state has a word, a mark and an outline of its own."""
+
+from html import escape
+
+from troth.runtime.workflows.record.report import RunReport, StepReport, StepWord
+from troth.runtime.workflows.render.graph import GraphNode, layout
+from troth.runtime.workflows.render.words import MARKS
+
+__all__ = ["graph_svg"]
+
+_WIDE, _HIGH, _ACROSS, _DOWN, _EDGE = 172, 46, 188, 70, 8
+_OUTLINES = {
+    StepWord.DONE: 'rx="6"',
+    StepWord.FAILED: 'rx="0" style="stroke-width:3"',
+    StepWord.UNDONE: 'rx="6" stroke-dasharray="7 3"',
+    StepWord.PASSED_OVER: 'rx="0" stroke-dasharray="7 3"',
+    StepWord.LET_GO: 'rx="6" stroke-dasharray="2 3"',
+    StepWord.WAITING: 'rx="22"',
+    StepWord.RESTING: 'rx="22"',
+    StepWord.RUNNING: 'rx="22" style="stroke-width:3"',
+    StepWord.INTERRUPTED: 'rx="22" stroke-dasharray="2 3"',
+    StepWord.CANCELLED: 'rx="0" stroke-dasharray="2 3"',
+}
+_FAINT = 'rx="6" stroke-dasharray="1 4"'
+
+
+def graph_svg(run: RunReport) -> str:
+    """The steps as boxes, one below the other, those at once side by side."""
+    graph = layout(run)
+    where = {node.step.place: _corner(node) for node in graph.nodes}
+    width = max((x for x, _ in where.values()), default=0) + _WIDE + _EDGE
+    height = max((y for _, y in where.values()), default=0) + _HIGH + _EDGE
+    parts = [_edge(where[one], where[other]) for one, other in graph.edges]
+    parts += [_box(node.step, *where[node.step.place]) for node in graph.nodes]
+    return (
+        f'<svg role="img" aria-label="graph of the steps" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}">{"".join(parts)}</svg>'
+    )
+
+
+def _corner(node: GraphNode) -> tuple[int, int]:
+    return _EDGE + round(node.column * _ACROSS), _EDGE + node.row * _DOWN
+
+
+def _edge(one: tuple[int, int], other: tuple[int, int]) -> str:
+    x1, y1 = one[0] + _WIDE // 2, one[1] + _HIGH
+    x2, y2 = other[0] + _WIDE // 2, other[1]
+    middle = (y1 + y2) // 2
+    return f'<path class="edge" d="M{x1} {y1} C{x1} {middle} {x2} {middle} {x2} {y2}"/>'
+
+
+def _box(step: StepReport, x: int, y: int) -> str:
+    name = step.place if len(step.place) <= 21 else step.place[:10] + "…" + step.place[-10:]
+    word = f"{MARKS[step.state]} {step.state}"
+    title = f"{step.place}: {step.kind} {step.detail}, {step.state}"
+    return (
+        f'<g class="{_css(step.state)}"><title>{escape(title)}</title>'
+        f'<rect x="{x}" y="{y}" width="{_WIDE}" height="{_HIGH}" {_OUTLINES.get(step.state, _FAINT)}/>'
+        f'<text x="{x + 12}" y="{y + 19}" class="name">{escape(name)}</text>'
+        f'<text x="{x + 12}" y="{y + 37}">{escape(word)} · {escape(step.kind)}</text></g>'
+    )
+
+
+def _css(state: str) -> str:
+    return state.replace(" ", "-")

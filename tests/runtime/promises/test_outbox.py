@@ -1,0 +1,321 @@
+"""From due to delivered, stored, expired or dead: what becomes of a delivery, whatever the channel does."""
+
+import sys
+import threading
+
+import pytest
+
+from troth.errors import MisuseError
+from troth.runtime import Capability, Pushed, Runtime, bind, current
+from troth.runtime.channels import Deduplicator
+from troth.runtime.engine import Wait
+from troth.runtime.promises import RetryPolicy
+from troth.runtime.store import SqliteStore, StoreError
+from troth.runtime.store.promise_records import DeliveryState
+from troth.testing import failpoints
+
+from .conftest import QUICK, AsyncSwitch, Switch, give, until
+
+PATIENT = RetryPolicy(limit=10, over=60.0, first=0.05, longest=0.2, send_timeout=1.0, probe=0.2)
+
+
+@pytest.fixture
+def patient(path):
+    with Runtime(path, delivery=PATIENT) as runtime:
+        yield runtime
+
+
+def promised(runtime, channel, session="s", value=1, **kwargs):
+    with bind(session, channel):
+        promise = runtime.promises.start(give, value, **kwargs).promise
+    promise.wait(10)
+    return f"{promise.id}-done-1"
+
+
+@pytest.mark.parametrize("kind", [Switch, AsyncSwitch])
+@pytest.mark.parametrize("mode", ["down", "refusing", "silent", "hanging"])
+def test_a_channel_that_does_not_deliver_leaves_a_dead_letter(runtime, kind, mode):
+    """F7, F18, F23: a raise, a refusal, None and silence are no delivery; after the limit it is dead and can be replayed."""
+    if mode == "hanging" and kind is AsyncSwitch:
+        pytest.skip("it would block the loop: an async channel that blocks is wrong in itself")
+    channel = kind(mode=mode)
+    runtime.open_channel(channel)
+    delivery = promised(runtime, channel)
+    until(lambda: runtime.outbox.find(delivery).state is DeliveryState.DEAD, 20)
+    channel.freed.set()
+    record = runtime.outbox.find(delivery)
+    assert record.attempt == QUICK.limit
+    assert record.problem
+    assert {tried.id for tried in channel.tried} == {delivery}
+    assert runtime.outbox.incidents()[-1].kind == "dead"
+    channel.mode = "up"
+    runtime.outbox.replay(delivery)
+    until(lambda: runtime.outbox.find(delivery).state is DeliveryState.DELIVERED)
+    assert channel.ids == [delivery]
+
+
+def test_a_dead_letter_is_told_by_a_second_route(runtime):
+    """Giving up is told where somebody listens."""
+    broken, good = Switch("broken", "refusing"), Switch("good")
+    runtime.open_channel(good)
+    runtime.open_channel(broken, second_route="good")
+    delivery = promised(runtime, broken)
+    told = until(lambda: good.sent)[0]
+    assert (told.kind, told.session) == ("summary", "s")
+    assert f"troth outbox show {delivery}" in told.text
+
+
+def test_acceptance_is_no_delivery(runtime):
+    """F8: what is only in somebody's memory is owed until it is acknowledged, and goes back when that is reset."""
+    channel = Switch(mode="accepting")
+    runtime.open_channel(channel)
+    delivery = promised(runtime, channel)
+    until(lambda: channel.sent)
+    assert runtime.outbox.counts().delivered == 0
+    until(lambda: channel.reset("s"))
+    until(lambda: len(channel.sent) == 2)
+    assert channel.ids == [delivery, delivery]
+    assert runtime.outbox.ack(delivery)
+    assert not runtime.outbox.ack(delivery)
+    assert channel.reset("s") == 0
+    assert runtime.outbox.counts().delivered == 1
+
+
+def test_what_is_sent_again_while_it_is_taken_back_is_not_forgotten(runtime, monkeypatch):
+    """The same delivery, leased anew before `reset` returns, stays in the inbox and is renewed."""
+    runtime.promises.start(give, 1, promise_id="p-1").promise.wait(10)
+    until(lambda: len(runtime.inbox) == 1)
+    first = runtime.outbox.find("p-1-done-1").attempt
+    held, forget = runtime.outbox._held, runtime.outbox._forget
+
+    def late(*args):
+        until(lambda: [lease.attempt for lease in held.of("in-process", accepted=True)] == [first + 1])
+        forget(*args)
+
+    monkeypatch.setattr(runtime.outbox, "_forget", late)
+    assert current().channel.reset() == 1
+    assert len(runtime.inbox) == 1
+    assert held.ids() == ["p-1-done-1"]
+    assert runtime.inbox.take(5).promise == "p-1"
+
+
+def later():
+    """A decision whose end is waited for."""
+    return (yield Wait("go"))
+
+
+@pytest.mark.parametrize("capability", [Capability.STORE, Capability.NONE])
+def test_losing_push_is_storing_with_an_event(patient, capability):
+    """Capability is asked again at every attempt; when it is back, what was stored is sent."""
+    channel = Switch()
+    patient.open_channel(channel)
+    with bind("s", channel):
+        assert isinstance(patient.promises.start(later, promise_id="p-1"), Pushed)
+    channel.can = capability  # before there is anything to send
+    patient.engine.signal("p-1", "go", 1)
+    patient.promises.wait("p-1", 10)
+    stored = until(lambda: (now := patient.outbox.find("p-1-done-1")).state is DeliveryState.STORED and now)
+    assert (stored.attempt, channel.tried) == (0, [])
+    [incident] = patient.outbox.incidents()
+    assert (incident.kind, incident.details["channel"], incident.details["count"]) == ("downgraded", "switch", 1)
+    channel.can = Capability.PUSH  # nobody says so
+    until(lambda: patient.outbox.find("p-1-done-1").state is DeliveryState.DELIVERED)
+    assert channel.ids == ["p-1-done-1"]
+    assert len(patient.outbox.incidents()) == 1
+
+
+def test_a_channel_that_recovers_without_a_word(patient):
+    """F4, F26: failed sends are tried again as long as it takes, by a sweep that never ends."""
+    channel = Switch(mode="down")
+    patient.open_channel(channel)
+    deliveries = [promised(patient, channel, value=number) for number in range(20)]
+    until(lambda: len(channel.tried) > 5)
+    channel.mode = "up"
+    until(lambda: sorted(channel.ids) == sorted(deliveries))
+
+
+def test_a_channel_that_comes_back_is_served(path):
+    """F4, F5: closed, the results are stored; opened again, they are sent, to nobody else before."""
+    with Runtime(path, delivery=PATIENT) as runtime:
+        channel, other = Switch(), Switch("other")
+        runtime.open_channel(channel)
+        runtime.open_channel(other)
+        with bind("s", channel):
+            for number in (1, 2, 3):
+                runtime.promises.start(later, promise_id=f"p-{number}")
+        runtime.close_channel(channel)
+        ids = [f"p-{number}-done-1" for number in (1, 2, 3)]
+        for number in (1, 2, 3):  # they end while the channel is away
+            runtime.engine.signal(f"p-{number}", "go", number)
+            runtime.promises.wait(f"p-{number}", 10)
+        until(lambda: {record.state for record in runtime.outbox.list()} == {DeliveryState.STORED})
+        assert [incident.kind for incident in runtime.outbox.incidents()].count("downgraded") >= 1
+        with bind("another session", other):
+            sent = promised(runtime, other, "another session")
+            until(lambda: other.ids == [sent])  # that channel works, and was offered nothing of the other session's
+        assert {runtime.outbox.find(delivery).state for delivery in ids} == {DeliveryState.STORED}
+        runtime.open_channel(channel)
+        until(lambda: channel.ids == ids)  # the oldest first, each once, without anybody's turn
+        until(lambda: runtime.outbox.counts().delivered == 4)
+        assert other.ids == [sent]
+
+
+def test_what_is_stored_is_offered_to_the_next_channel_of_the_session(runtime):
+    """F19: oldest first, once for each id, and never to another session."""
+    api, chat = Switch("api", capability=Capability.STORE), Switch("chat")
+    runtime.open_channel(api)
+    runtime.open_channel(chat)
+    mine = []
+    for number in range(5):
+        with bind("mine", api):
+            promise = runtime.promises.start(give, number).promise
+            promise.wait(10)
+            mine.append(f"{promise.id}-done-1")
+    with bind("theirs", api):
+        theirs = runtime.promises.start(give, 0).promise
+        theirs.wait(10)
+    for _ in range(3):
+        with bind("mine", chat):
+            until(lambda: len(chat.sent) >= 5)
+    assert chat.ids == mine
+    assert runtime.outbox.find(f"{theirs.id}-done-1").state is DeliveryState.STORED
+
+
+@pytest.mark.parametrize("answer", [True, False, None], ids=["yes", "no", "nobody to ask"])
+def test_something_old_is_asked_about(runtime, answer):
+    """`max_age`: the receiver is asked before it is surprised."""
+    api, chat = Switch("api", capability=Capability.STORE), Switch("chat")
+    runtime.open_channel(api)
+    asked = []
+
+    def confirm(delivery):
+        asked.append(delivery.id)
+        return answer
+
+    runtime.open_channel(chat, max_age=0.0, confirm=None if answer is None else confirm)
+    with bind("s", api):
+        promise = runtime.promises.start(give, 1).promise
+        promise.wait(10)
+    delivery = f"{promise.id}-done-1"
+    with bind("s", chat):
+        if answer:
+            until(lambda: chat.ids == [delivery])
+        else:
+            until(lambda: [incident.kind for incident in runtime.outbox.incidents()] == ["declined"])
+    if not answer:
+        with bind("s", chat):
+            assert runtime.outbox.find(delivery).state is DeliveryState.STORED
+    assert asked == ([] if answer is None else [delivery])
+
+
+def test_nothing_undelivered_goes_by_count(path):
+    """F21: sixty stored results are sixty stored results."""
+    with Runtime(path, in_process=False) as runtime:
+        for number in range(60):
+            runtime.promises.start(give, number)
+        until(lambda: len(runtime.outbox.list(states=[DeliveryState.STORED])) == 60)
+        assert runtime.outbox.counts().stored == 60
+
+
+def test_two_deliverers_one_effect(path):
+    """Two runtimes serve one channel, threads switching all the time: each delivery is sent once."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with Runtime(path, delivery=QUICK) as left, Runtime(path, delivery=QUICK) as right:
+            one, two = Switch("shared"), Switch("shared")
+            left.open_channel(one)
+            right.open_channel(two)
+            deliveries = [promised(left if number % 2 else right, one if number % 2 else two) for number in range(40)]
+            until(lambda: left.outbox.counts().delivered == 40, 30)
+            assert sorted(one.ids + two.ids) == sorted(deliveries)
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_a_receipt_that_cannot_be_written_is_not_a_second_send(patient):
+    """A full disk after the effect: what it came to is kept until the store takes it."""
+    channel = Switch()
+    patient.open_channel(channel)
+
+    def full(name):
+        raise StoreError("the disk is full")
+
+    with failpoints.armed("outbox.receipt.written", full):
+        delivery = promised(patient, channel)
+        until(lambda: channel.sent)
+    until(lambda: patient.outbox.find(delivery).state is DeliveryState.DELIVERED)
+    assert channel.ids == [delivery]
+
+
+def test_the_clock_may_jump(path):
+    """An hour forward and back: what waits for another attempt does not wait for an hour."""
+    import time
+
+    shift = [0.0]
+    with SqliteStore(path, clock=lambda: time.time() + shift[0]) as store, Runtime(store, delivery=PATIENT) as runtime:
+        channel = Switch(mode="down")
+        runtime.open_channel(channel)
+        shift[0] = 3600.0
+        delivery = promised(runtime, channel)
+        until(lambda: len(channel.tried) > 1)
+        shift[0] = 0.0
+        channel.mode = "up"
+        until(lambda: runtime.outbox.find(delivery).state is DeliveryState.DELIVERED, 5)
+
+
+def test_a_slow_receiver_holds_up_nobody_else(runtime):
+    """Each channel has its own pace."""
+    slow, quick = Switch("slow", "hanging"), Switch("quick")
+    runtime.open_channel(slow)
+    runtime.open_channel(quick)
+    promised(runtime, slow, "a")
+    until(lambda: slow.tried)
+    promised(runtime, quick, "b")
+    until(lambda: quick.sent)
+    slow.freed.set()
+
+
+def test_the_inbox_delivers_what_is_taken_out(runtime):
+    """What lies in memory is owed; what was taken is delivered."""
+    promises = [runtime.promises.start(give, number).promise for number in range(3)]
+    until(lambda: len(runtime.inbox) == 3)
+    assert runtime.outbox.counts().stored == 3
+    taken = [runtime.inbox.take(5).promise for _ in promises]
+    assert sorted(taken) == sorted(promise.id for promise in promises)
+    assert runtime.outbox.counts().delivered == 3
+    assert runtime.inbox.take(0.01) is None
+
+
+def test_what_was_not_taken_out_arrives_after_a_restart(path):
+    """A runtime that is closed holds nothing back."""
+    with Runtime(path, delivery=QUICK) as runtime:
+        promise = runtime.promises.start(give, 1).promise
+        until(lambda: len(runtime.inbox))
+    with Runtime(path, delivery=QUICK) as runtime:
+        assert runtime.inbox.take(5).promise == promise.id
+
+
+def test_a_name_is_open_once(runtime):
+    """A second channel of the same name is refused, and so is closing what is not open."""
+    runtime.open_channel(Switch())
+    with pytest.raises(MisuseError, match="open already"):
+        runtime.open_channel(Switch())
+    with pytest.raises(MisuseError, match="No channel"):
+        runtime.close_channel("nobody")
+
+
+def test_the_helper_of_a_receiver():
+    """Each id is new once, from any thread."""
+    seen = Deduplicator(limit=100)
+    fresh = []
+    threads = [
+        threading.Thread(target=lambda: fresh.extend(n for n in range(50) if seen.is_new(str(n)))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(fresh) == list(range(50))
+    seen.forget("3")
+    assert seen.is_new("3")

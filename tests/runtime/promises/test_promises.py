@@ -1,0 +1,315 @@
+"""What `promises.start` answers, and that the row is there before anything else."""
+
+import asyncio
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+from troth.errors import MisuseError
+from troth.runtime import (
+    Capability,
+    Inline,
+    PromiseRefused,
+    Pushed,
+    Runtime,
+    Saga,
+    Stored,
+    Workflow,
+    bind,
+    current,
+    step,
+)
+from troth.runtime.channels import stateless
+from troth.runtime.engine import RunFailedError, Step, Wait
+from troth.runtime.promises.errors import ForeignPromiseError, NotSettledError, UnknownPromiseError
+from troth.runtime.store import StoreError
+from troth.runtime.store.promise_records import DeliveryState, PromiseState
+from troth.testing import failpoints
+
+from .conftest import QUICK, AsyncSwitch, Switch, give, until, value_of
+
+
+def hold():
+    """A decision that waits for a word."""
+    return (yield Wait("go"))
+
+
+def fail():
+    """A decision that fails."""
+    yield Step("fail", boom)
+
+
+def boom():
+    raise ValueError("no such order")
+
+
+def shapeless():
+    """A decision whose result JSON cannot hold."""
+    yield Step("give", value_of, 1)
+    return {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("capability", "detach", "kind"),
+    [
+        pytest.param(Capability.PUSH, "may", Pushed, id="push, may"),
+        pytest.param(Capability.PUSH, "must", Pushed, id="push, must"),
+        pytest.param(Capability.PUSH, "never", Inline, id="push, never"),
+        pytest.param(Capability.STORE, "may", Stored, id="store, may"),
+        pytest.param(Capability.STORE, "must", Stored, id="store, must"),
+        pytest.param(Capability.STORE, "never", Inline, id="store, never"),
+        pytest.param(Capability.NONE, "may", Inline, id="none, may"),
+        pytest.param(Capability.NONE, "never", Inline, id="none, never"),
+        pytest.param(Capability.NONE, "must", PromiseRefused, id="none, must"),
+    ],
+)
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_exactly_one_outcome(runtime, capability, detach, kind, color):
+    """Pushed, stored, inline or refused; both colors agree."""
+    channel = Switch()
+    runtime.open_channel(channel)
+    with bind("s", channel, capability):
+        if kind is PromiseRefused:
+            with pytest.raises(PromiseRefused, match="was not started: nothing can be told"):
+                begin(runtime, color, give, 7, detach=detach)
+            assert runtime.outbox.counts().promised == 0
+            return
+        outcome = begin(runtime, color, give, 7, detach=detach)
+    assert type(outcome) is kind
+    if kind is Inline:
+        assert outcome.result == 7
+        assert runtime.outbox.counts().promised == 0
+    else:
+        assert outcome.promise.wait(10).result == 7
+
+
+def begin(runtime, color, *args, **kwargs):
+    if color == "sync":
+        return runtime.promises.start(*args, **kwargs)
+    return asyncio.run(runtime.promises.astart(*args, **kwargs))
+
+
+def test_a_stored_outcome_says_how_to_ask(runtime):
+    """The note names the promise and the way to poll for it."""
+    with bind("s", Switch("elsewhere")):
+        outcome = runtime.promises.start(give, 1)
+    assert isinstance(outcome, Stored)
+    assert "'elsewhere' is not open in this runtime" in outcome.note
+    assert outcome.promise.id in outcome.note
+    assert "poll" in outcome.note
+
+
+@pytest.mark.parametrize("word", ["none", "store"])
+def test_a_worker_of_somebody_else_says_so(runtime, monkeypatch, word):
+    """F28: TROTH_DELIVERY speaks for what is bound to nothing."""
+    monkeypatch.setenv("TROTH_DELIVERY", word)
+    assert isinstance(runtime.promises.start(give, 1), Inline if word == "none" else Stored)
+    monkeypatch.setenv("TROTH_DELIVERY", "perhaps")
+    with pytest.raises(MisuseError, match="can be `none` or `store`"):
+        runtime.promises.start(give, 1)
+
+
+def test_without_a_default_channel_results_are_stored(path):
+    """Nobody runs who could be told: kept for whoever asks."""
+    with Runtime(path, in_process=False) as runtime:
+        assert isinstance(runtime.promises.start(give, 1), Stored)
+
+
+WORKS = {
+    "a decision": (give, (5,), {}, 5),
+    "a function as an agent": (str.upper, (), {"prompt": "x"}, "X"),
+}
+
+
+def saga():
+    trip = Saga("trip")
+    trip.step("book", do=value_of, undo=value_of, arguments={"value": 5})
+    return trip
+
+
+WORKS["a saga"] = (saga(), (), {}, {"book": 5})
+WORKS["a workflow"] = (Workflow("orders", step("one", function=value_of, inputs={"value": 3})), (), {}, None)
+
+
+@pytest.mark.parametrize("what", ["a decision", "a saga", "a function as an agent", "a workflow"])
+def test_every_kind_of_work(runtime, what):
+    """A workflow, a saga, a decision, an agent with a prompt."""
+    work, args, kwargs, expected = WORKS[what]
+    promise = runtime.promises.start(work, *args, **kwargs).promise
+    record = promise.wait(10)
+    assert record.state is PromiseState.DONE, record
+    if expected is not None:
+        assert record.result == expected
+    delivery = runtime.inbox.take(10)
+    assert (delivery.promise, delivery.kind, delivery.data["result"]) == (promise.id, "done", record.result)
+
+
+@pytest.mark.parametrize(
+    ("work", "state", "type_"),
+    [
+        pytest.param(fail, PromiseState.FAILED, "ValueError", id="fails"),
+        pytest.param(shapeless, PromiseState.FAILED, "NotJsonError", id="a result that is not JSON"),
+    ],
+)
+def test_a_failure_is_delivered_as_that(runtime, work, state, type_):
+    """F20: a value that cannot be kept is a typed failure, never a loss."""
+    record = runtime.promises.start(work).promise.wait(10)
+    assert (record.state, record.error["type"]) == (state, type_)
+    assert runtime.inbox.take(10).data["error"]["type"] == type_
+
+
+def test_a_cancelled_promise_is_delivered_as_that(runtime):
+    """Cancelling is an end like the others."""
+    promise = runtime.promises.start(hold).promise
+    assert promise.cancel()
+    assert promise.wait(10).state is PromiseState.CANCELLED
+    assert "was cancelled" in runtime.inbox.take(10).text
+    assert not promise.cancel()
+
+
+def test_both_colors_answer_the_same(runtime):
+    """`wait` and `await_end`, `get` and `aget` return equal records."""
+    promise = runtime.promises.start(give, [1]).promise
+    waited = promise.wait(10)
+    assert asyncio.run(promise.await_end(10)) == waited == promise.get() == asyncio.run(promise.aget())
+    with pytest.raises(UnknownPromiseError, match="never was"):
+        runtime.promises.get("p-nobody")
+    other = runtime.promises.start(hold).promise
+    with pytest.raises(NotSettledError):
+        other.wait(0.05)
+    with pytest.raises(NotSettledError):
+        asyncio.run(other.await_end(0.05))
+    other.cancel()
+    other.wait(10)
+
+
+def test_another_session_is_refused(runtime):
+    """Each verb asks whose promise it is."""
+    promise = runtime.promises.start(give, 1).promise
+    promise.wait(10)
+    for verb in (runtime.promises.get, runtime.promises.wait, runtime.promises.cancel):
+        with pytest.raises(ForeignPromiseError):
+            verb(promise.id, session="somebody else")
+
+
+def test_another_process_can_ask_at_once(runtime, path):
+    """The handle is gettable the moment it is returned, by anybody."""
+    promise = runtime.promises.start(hold).promise
+    program = f"""
+    from troth.runtime import Runtime
+    with Runtime({str(path)!r}, in_process=False, recover=False) as runtime:
+        print(runtime.promises.get({promise.id!r}).state)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "open"
+    promise.cancel()
+    promise.wait(10)
+
+
+def test_a_store_that_refuses_the_end_is_told_through_the_promise(path):
+    """F20: the error reaches whoever waits, and the end is not lost."""
+    with Runtime(path, recover=False, delivery=QUICK) as runtime:  # nobody else takes the run up meanwhile
+        with failpoints.armed("run.finish.written", full_disk):
+            promise = runtime.promises.start(give, 1).promise
+            with pytest.raises(StoreError, match="disk is full"):
+                promise.wait(10)
+        assert promise.get().state is PromiseState.OPEN
+        assert runtime.outbox.counts().stored == 1
+
+
+def full_disk(name):
+    raise StoreError("the disk is full")
+
+
+def test_a_start_that_fails_is_an_error(path):
+    """Never "started": what could not be written down was not promised, either."""
+    with Runtime(path, recover=False, delivery=QUICK) as runtime:
+        with failpoints.armed("run.start.written"), pytest.raises(failpoints.InjectedFaultError):
+            runtime.promises.start(give, 1, promise_id="p-1")
+        with pytest.raises(UnknownPromiseError):
+            runtime.promises.get("p-1")
+
+
+def test_inline_work_that_fails_raises(runtime):
+    """There is nobody else to tell."""
+    with stateless(), pytest.raises(RunFailedError, match="no such order"):
+        runtime.promises.start(fail)
+
+
+def test_a_promise_id_is_used_once(runtime):
+    """A second start under the same id starts nothing."""
+    runtime.promises.start(give, 1, promise_id="p-1")
+    with pytest.raises(MisuseError, match="already"):
+        runtime.promises.start(give, 2, promise_id="p-1")
+
+
+def test_a_conversation_is_its_own_session(runtime):
+    """A promise made inside an unbound conversation belongs to the session of the conversation's id."""
+    seen = []
+
+    class Agent:
+        def step(self, conversation):
+            seen.append(current().session)
+            seen.append(runtime.promises.start(give, 1).promise)
+
+    conversation = runtime.conversations.open(Agent(), "talk-1")
+    conversation.send("hello")
+    conversation.run()
+    assert seen[0] == "talk-1"
+    assert seen[1].wait(10).session == "talk-1"
+    assert runtime.inbox.take(10, session="talk-1").promise == seen[1].id
+
+
+def test_the_tools_of_an_agent(path):
+    """Delegate, look, wait, stop, each in the caller's own session."""
+    with Runtime(path, agents={"shouter": str.upper}, delivery=QUICK) as runtime:
+        tools = {tool.name: tool for tool in runtime.promises.tools()}
+        assert sorted(tools) == ["delegate", "look_at_promise", "stop_promise", "wait_for_promise"]
+        answer = asyncio.run(tools["delegate"]("shouter", "hi"))
+        assert answer["delivery"] == "pushed"
+        assert asyncio.run(tools["wait_for_promise"](answer["promise"], 10))["result"] == "HI"
+        with bind("other", Switch()):
+            stored = asyncio.run(tools["delegate"]("shouter", "hi"))
+            assert "wait_for_promise" in stored["note"]
+            with pytest.raises(ForeignPromiseError):
+                asyncio.run(tools["look_at_promise"](answer["promise"]))
+        with stateless():
+            assert asyncio.run(tools["delegate"]("shouter", "hi"))["result"] == "HI"
+
+
+def test_retention_counts_from_the_end_and_expiry_is_told(path):
+    """F15, F21: after it, asking says since when; nothing is called unknown, and the incident is listed."""
+    with Runtime(path, in_process=False, delivery=QUICK) as runtime:
+        promise = runtime.promises.start(give, 1, retention=0.05).promise
+        record = until(lambda: (found := promise.get()).state is PromiseState.EXPIRED and found)
+        assert record.result is None
+        assert record.expired_at >= record.settled_at + 0.05
+        assert runtime.outbox.counts().expired == 1
+        assert [incident.kind for incident in runtime.outbox.incidents()] == ["expired"]
+        delivery = f"{promise.id}-done-1"
+        assert runtime.outbox.find(delivery).state is DeliveryState.EXPIRED
+        with pytest.raises(MisuseError, match="has expired since"):
+            runtime.outbox.replay(delivery)
+
+
+def test_an_open_promise_does_not_expire(path):
+    """The time begins with the end of the work."""
+    with Runtime(path, in_process=False, delivery=QUICK) as runtime:
+        promise = runtime.promises.start(hold, retention=0.01).promise
+        threading.Event().wait(1.2)
+        assert promise.get().state is PromiseState.OPEN
+
+
+@pytest.mark.parametrize("kind", [Switch, AsyncSwitch])
+def test_delivery_does_not_wait_for_the_turn(runtime, kind):
+    """F25: a result arrives while the turn that began the work still runs."""
+    channel = kind()
+    runtime.open_channel(channel)
+    with bind("s", channel):
+        promise = runtime.promises.start(give, 1).promise
+        until(lambda: channel.ids == [f"{promise.id}-done-1"])
