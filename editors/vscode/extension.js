@@ -1,0 +1,55 @@
+// Start `troth lsp` for the folders that are open, and show what it says.
+"use strict";
+const vscode = require("vscode");
+const { LanguageClient } = require("vscode-languageclient/node");
+const { find, serverArguments, INSTALL } = require("./find");
+
+let client;
+
+async function start() {
+  const settings = vscode.workspace.getConfiguration("troth");
+  const folders = (vscode.workspace.workspaceFolders || []).map((one) => one.uri.fsPath);
+  const command = find(vscode.workspace.isTrusted ? folders : [], settings.get("path"));
+  if (!command) {
+    vscode.window.showWarningMessage(`Troth is not installed here. ${INSTALL}`);
+    return;
+  }
+  client = new LanguageClient(
+    "troth",
+    "Troth",
+    { command, args: serverArguments(settings.get("log")) },
+    {
+      documentSelector: [{ language: "python" }, { notebook: "*", language: "python" }],
+      initializationOptions: { showReferences: true },
+      synchronize: { configurationSection: "troth" },
+    },
+  );
+  await client.start();
+}
+
+async function stop() {
+  const running = client;
+  client = undefined;
+  if (running) await running.stop();
+}
+
+async function activate(context) {
+  context.subscriptions.push(
+    vscode.commands.registerCommand("troth.restart", async () => {
+      await stop();
+      await start();
+    }),
+    // The lens sends plain JSON; VS Code wants its own objects.
+    vscode.commands.registerCommand("troth.showReferences", (uri, position, locations) =>
+      vscode.commands.executeCommand(
+        "editor.action.showReferences",
+        vscode.Uri.parse(uri),
+        client.protocol2CodeConverter.asPosition(position),
+        locations.map((one) => client.protocol2CodeConverter.asLocation(one)),
+      ),
+    ),
+  );
+  await start();
+}
+
+module.exports = { activate, deactivate: stop };

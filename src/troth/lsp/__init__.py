@@ -1,0 +1,1 @@
+"""The language server: what `troth check` finds, shown, explained and repaired while somebody types."""

@@ -1,0 +1,190 @@
+"""Clients that behave badly, and worlds that fall apart: no crash, no wrong place, no process left."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.lsp.client import PULL, PUSH, Client
+
+LOST = "async def f(): ...\n\n\nasync def g():\n    f()\n"
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'shop'\n")
+    (tmp_path / "app.py").write_text(LOST)
+    return tmp_path
+
+
+def memory_of(process) -> int:
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+
+def ends(process, seconds=20.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_client_that_dies(project):
+    """Without a word, the server ends by itself."""
+    with Client(project, PUSH) as client:
+        client.open("app.py")
+        client.pushed("app.py", 1)
+        client.process.stdin.close()
+        assert ends(client.process)
+
+
+def test_an_editor_that_is_gone_while_its_pipe_is_held_open(project):
+    """The process that the client named is looked after."""
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    original, os.getpid = os.getpid, lambda: sleeper.pid
+    try:
+        client = Client(project, PUSH)
+    finally:
+        os.getpid = original
+    with client:
+        client.pushed("app.py")
+        sleeper.kill()
+        sleeper.wait()
+        assert ends(client.process)
+
+
+def test_a_client_that_never_reads(project):
+    """Its pipe is full, and the server waits without growing; it ends with the client."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "troth", "lsp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=project,
+    )
+    os.set_blocking(process.stdin.fileno(), False)
+    data = (
+        b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":null,"rootUri":null,"capabilities":{}}}'
+    )
+    message = b"Content-Length: %d\r\n\r\n" % len(data) + data
+    unread = b'{"jsonrpc":"2.0","id":2,"method":"no/such","params":{}}'
+    message += (b"Content-Length: %d\r\n\r\n" % len(unread) + unread) * 5000
+    end = time.monotonic() + 10
+    while message and time.monotonic() < end:
+        try:
+            message = message[os.write(process.stdin.fileno(), message[:65536]) :]
+        except BlockingIOError:
+            break
+        time.sleep(0.01)
+    assert process.poll() is None
+    process.stdout.close()
+    process.stdin.close()
+    assert ends(process)
+
+
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.soak)])
+def test_a_burst_of_edits(project, count):
+    """So many edits are taken in, the last one counts, and memory stays as it is."""
+    with Client(project, PULL) as client:
+        client.open("app.py")
+        client.pull("app.py")
+        for _ in range(2):
+            before = memory_of(client.process) if sys.platform == "linux" else 0
+            for number in range(count):
+                start = {"line": 0, "character": 0}
+                end = {"line": 0, "character": 1 if number % 2 else 0}
+                client.change("app.py", {"range": {"start": start, "end": end}, "text": "" if number % 2 else "#"})
+            assert [one["range"]["start"]["line"] for one in client.pull("app.py")] == [4]
+        if sys.platform == "linux":
+            assert memory_of(client.process) < before + 20_000
+
+
+@pytest.mark.parametrize("length", [10_000, pytest.param(100_000, marks=pytest.mark.soak)])
+def test_a_very_long_file(project, length):
+    """A file of so many lines is judged, and edited at its end."""
+    text = LOST + "x = 1\n" * length
+    with Client(project, PULL) as client:
+        client.open("app.py", text)
+        assert len(client.pull("app.py")) == 1
+        place = {"line": length + 5, "character": 0}
+        client.change("app.py", {"range": {"start": place, "end": place}, "text": "async def h():\n    f()\n"})
+        assert [one["range"]["start"]["line"] for one in client.pull("app.py")] == [4, length + 6]
+
+
+def test_a_workspace_without_python(tmp_path):
+    """There is nothing to say, and a first file is seen when it comes."""
+    with Client(tmp_path, PULL) as client:
+        assert client.everything() == {}
+        client.open("app.py", LOST)
+        assert len(client.pull("app.py")) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_links_in_a_circle(project):
+    """A folder that contains itself is read once."""
+    (project / "inner").mkdir()
+    (project / "inner" / "again").symlink_to(project, target_is_directory=True)
+    with Client(project, PULL) as client:
+        assert list(client.everything()) == [client.uri("app.py")]
+
+
+def test_two_servers_and_a_cache_that_is_deleted(project):
+    """Both answer, whatever becomes of the cache meanwhile."""
+    with Client(project, PULL) as one, Client(project, PULL) as other:
+        for client in (one, other):
+            client.open("app.py")
+            assert len(client.pull("app.py")) == 1
+        shutil.rmtree(project / ".troth_cache", ignore_errors=True)
+        for client in (one, other):
+            client.change("app.py", LOST.replace("    f()", "    await f()"))
+            assert client.pull("app.py") == []
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        pytest.param(
+            "textDocument/hover",
+            {"textDocument": {"uri": "untitled:x"}, "position": {"line": 0, "character": 0}},
+            id="no file",
+        ),
+        pytest.param(
+            "textDocument/hover",
+            {"textDocument": {"uri": "file:///no/such.py"}, "position": {"line": 0, "character": 0}},
+            id="an unknown file",
+        ),
+        pytest.param(
+            "textDocument/codeLens", {"textDocument": {"uri": "file:///no/such.py"}}, id="lenses of an unknown file"
+        ),
+    ],
+)
+def test_odd_questions(project, method, params):
+    """Nothing is known, and the server goes on."""
+    with Client(project, PULL) as client:
+        assert not client.request(method, params)
+        client.open("app.py")
+        hover = {"textDocument": {"uri": client.uri("app.py")}, "position": {"line": 999, "character": 999}}
+        assert client.request("textDocument/hover", hover) is None
+        client.notify(
+            "textDocument/didChange",
+            {"textDocument": {"uri": "file:///no.py", "version": 3}, "contentChanges": [{"text": ""}]},
+        )
+        assert len(client.pull("app.py")) == 1
+
+
+def test_it_leaves_when_it_is_told_to(project):
+    """Shutdown and exit end it with 0, exit alone with 1, Ctrl-C without a word."""
+    with Client(project, PULL) as client:
+        assert client.leave() == 0
+    with Client(project, PULL) as client:
+        client.notify("exit", None)
+        assert client.process.wait(20) == 1
+    with Client(project, PULL) as client:
+        client.process.send_signal(signal.SIGTERM)
+        assert ends(client.process)
