@@ -1,6 +1,7 @@
 """Real projects in temporary folders, and the command as users call it."""
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -61,12 +62,12 @@ class Project:
         captured = self._capsys.readouterr()
         return Done(int(code), captured.out, captured.err)
 
-    def shell(self, line: str, **environ: str) -> Done:
-        """Run a line of bash, with `troth` being this one."""
+    def shell(self, line: str, *, before: tuple[str, ...] = (), **environ: str) -> Done:
+        """Run a line of bash, with `troth` being this one; `before` is a command that starts others."""
         env = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
         script = f'troth() {{ "{sys.executable}" -m troth "$@"; }}\n{line}'
         done = subprocess.run(
-            ["bash", "-c", script],
+            [*before, "bash", "-c", script],
             cwd=self.root,
             env=env | environ,
             capture_output=True,
@@ -75,6 +76,13 @@ class Project:
             check=False,
         )
         return Done(done.returncode, done.stdout, done.stderr)
+
+    def forbidden(self, line: str, **environ: str) -> Done:
+        """The same for a user whom permissions stop: root gives up what makes it go through all of them."""
+        if sys.platform != "linux" or (os.geteuid() == 0 and shutil.which("setpriv") is None):
+            pytest.skip("permissions stop nobody here")
+        before = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+        return self.shell(line, before=before, **environ)
 
 
 @pytest.fixture

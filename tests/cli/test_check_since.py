@@ -9,7 +9,7 @@ SYNC_STORE = "class Store:\n    def save(self): ...\n    async def load(self): .
 
 
 def found(done):
-    return [(one["path"], one["line"]) for one in json.loads(done.out)]
+    return [(one["path"], one["line"]) for one in json.loads(done.out)["findings"]]
 
 
 def test_a_caller_left_behind_in_an_unchanged_file(project):
@@ -19,7 +19,7 @@ def test_a_caller_left_behind_in_an_unchanged_file(project):
     project.write({"store.py": project.store})
     done = project.troth("check", "--since", "HEAD", "--output-format", "json")
     assert (done.code, found(done)) == (1, [("service.py", 6)])
-    reason = json.loads(done.out)[0]["reason"][-1]
+    reason = json.loads(done.out)["findings"][0]["reason"][-1]
     assert reason == {
         "text": "`Store.save` changed color since HEAD: it was a plain `def`",
         "path": "store.py",
@@ -78,7 +78,7 @@ def test_several_commits_back(project):
 
 def test_a_comment_taken_away_is_a_change(buggy):
     """The finding it silenced comes with the change."""
-    buggy.write({"service.py": buggy.service.replace("save()", "save()  # troth: allow T101")})
+    buggy.write({"service.py": buggy.service.replace("save()", "save()  # troth: allow TR101")})
     buggy.commit()
     buggy.write({"service.py": buggy.service})
     assert found(buggy.troth("check", "--since", "HEAD", "--output-format", "json")) == [("service.py", 6)]

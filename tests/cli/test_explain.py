@@ -1,14 +1,18 @@
 """`troth explain`: rules in their own words, and the calls behind a log."""
 
+import json
+from importlib import resources
+
+import jsonschema
 import pytest
 
 
-@pytest.mark.parametrize("wanted", ["T101", "t101", "unawaited-coroutine"])
+@pytest.mark.parametrize("wanted", ["TR101", "tr101", "unawaited-coroutine"])
 def test_a_rule_is_told_in_its_own_words(wanted, project):
     """By code or by name: what it finds, why it matters, examples, how to silence it, where to read on."""
     done = project.troth("explain", wanted)
     assert done.code == 0
-    assert done.out.startswith("T101 unawaited-coroutine  (lost calls)\n")
+    assert done.out.startswith("TR101 unawaited-coroutine  (lost calls)\n")
     for part in (
         "What it finds:",
         "Why it matters:",
@@ -24,15 +28,24 @@ def test_all_rules_are_listed(project):
     """With their families."""
     done = project.troth("explain")
     assert done.code == 0
-    assert "lost calls:\n  T101  unawaited-coroutine " in done.out
+    assert "lost calls:\n  TR101  unawaited-coroutine " in done.out
     assert "upkeep:" in done.out
+    marked = [line.split()[0] for line in done.out.splitlines() if line.endswith("(off by default)")]
+    assert marked == ["TR301", "TR305", "TR901", "TR902", "TR903"]
+
+
+def test_a_rule_says_that_it_is_off_by_default(project):
+    """And how it is switched on."""
+    told = "Off by default: `--extend-select needless-async` switches it on."
+    assert told in project.troth("explain", "TR301").out
+    assert "Off by default" not in project.troth("explain", "TR101").out
 
 
 @pytest.mark.parametrize(
     ("wanted", "says"),
     [
         pytest.param("unawaited-corutine", "Did you mean 'unawaited-coroutine'?", id="near"),
-        pytest.param("nosuch", "`troth explain` lists the rules.", id="nothing near"),
+        pytest.param("nosuch", "Run `troth explain` to list the rules.", id="nothing near"),
     ],
 )
 def test_a_rule_that_does_not_exist(wanted, says, project):
@@ -48,7 +61,7 @@ def test_the_call_behind_a_log(buggy):
     done = buggy.shell("python3 run.py 2> app.log; troth explain --log app.log")
     assert "`Store.save` was called and never awaited" in done.out
     assert "defined  store.py:2" in done.out
-    assert "lost at  service.py:6:5  T101" in done.out
+    assert "lost at  service.py:6:5  TR101" in done.out
     assert done.code == 0
 
 
@@ -69,7 +82,7 @@ def test_the_task_behind_a_log(project):
     )
     done = project.troth("explain", "--log", "app.log")
     assert "`Pool.work` ran in a task that was destroyed before it had finished" in done.out
-    assert "lost at  jobs.py:9:9  T112 dropped-task" in done.out
+    assert "lost at  jobs.py:9:9  TR112 dropped-task" in done.out
     assert "jobs.py:12" not in done.out
 
 
@@ -87,7 +100,46 @@ def test_a_log_without_lost_calls(buggy):
     assert buggy.troth("explain", "--log", "app.log").out == "app.log mentions no lost call (2 lines read)\n"
 
 
-@pytest.mark.parametrize("arguments", [["--log", "missing.log"], ["T101", "--log", "-"]])
+@pytest.mark.parametrize("arguments", [["--log", "missing.log"], ["TR101", "--log", "-"]])
 def test_wrong_use(arguments, buggy):
     """Exit 2."""
     assert buggy.troth("explain", *arguments).code == 2
+
+
+EXPLAIN = json.loads(
+    resources.files("troth.analysis.report").joinpath("schemas/explain-v1.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("wanted", [[], ["TR301"], ["unused-allow"]])
+def test_rules_as_json(wanted, project):
+    """As the schema says: one rule, or all of them."""
+    done = project.troth("explain", *wanted, "--output-format", "json")
+    document = json.loads(done.out)
+    jsonschema.validate(document, EXPLAIN)
+    names = [one["name"] for one in document["rules"]]
+    assert len(names) == 1 if wanted else names > ["coroutine-as-text"]
+    if wanted == ["TR301"]:
+        (rule,) = document["rules"]
+        assert (rule["code"], rule["name"], rule["is_default"]) == ("TR301", "needless-async", False)
+        assert "What it finds" in [part["heading"] for part in rule["parts"]]
+        assert {example["is_bad"] for example in rule["examples"]} == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("log", "count"),
+    [
+        pytest.param("RuntimeWarning: coroutine 'Store.save' was never awaited\n" * 3, 1, id="a lost call"),
+        pytest.param("all is well\n", 0, id="none"),
+    ],
+)
+def test_the_calls_behind_a_log_as_json(log, count, buggy):
+    """With the findings in the shape that `check` gives them."""
+    buggy.write({"app.log": log})
+    done = buggy.troth("explain", "--log", "app.log", "--output-format", "json")
+    document = json.loads(done.out)
+    jsonschema.validate(document, EXPLAIN)
+    assert (len(document["lost"]), document["root"]) == (count, str(buggy.root))
+    for lost in document["lost"]:
+        assert (lost["name"], lost["kind"], lost["times"]) == ("Store.save", "never awaited", 3)
+        assert [(one["code"], one["line"]) for one in lost["lost_at"]] == [("TR101", 6)]

@@ -71,23 +71,107 @@ def test_diff_shows_exactly_what_would_change(project, capsys):
     assert "+    await store.save(1)" in shown
 
 
-def test_a_dirty_tree_is_refused(project, capsys):
-    """Until it is committed, or the user says so; `--diff` works all the same."""
+def test_a_file_with_edits_that_are_not_committed_is_refused(project, capsys):
+    """Until they are, or the user says so; `--diff` works all the same."""
     git(project, "init", "-q")
     git(project, "add", ".")
     git(project, "commit", "-qm", "x")
-    (project / "store.py").write_text(STORE + "# mine\n")
+    (project / "app.py").write_bytes(APP.encode() + b"# mine\n")
     assert app.run(["fix"]) == 2
-    assert "not committed: store.py" in capsys.readouterr().err
-    assert (project / "app.py").read_bytes() == APP.encode()
+    assert "not committed: app.py" in capsys.readouterr().err
+    assert (project / "app.py").read_bytes() == APP.encode() + b"# mine\n"
     assert app.run(["fix", "--diff"]) == 1
     assert app.run(["fix", "--allow-dirty"]) == 0
+
+
+@pytest.mark.parametrize("inner", [".", "inner"])
+def test_edits_elsewhere_do_not_matter(inner, tmp_path, monkeypatch):
+    """Only those in files that would be changed are looked at, wherever the project lies in its repository."""
+    root = tmp_path / inner
+    root.mkdir(exist_ok=True)
+    for name, text in (("store.py", STORE), ("app.py", APP), (".gitignore", "x\n"), ("gone.py", ""), ("old.py", "")):
+        (root / name).write_bytes(text.encode())
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "x")
+    (root / "store.py").write_text(STORE + "# mine\n")
+    (root / ".gitignore").write_text("y\n")
+    (root / "gone.py").unlink()
+    (root / "old.py").rename(root / "new.py")
+    git(tmp_path, "add", "-A", ".")
+    monkeypatch.chdir(root)
+    assert app.run(["fix"]) == 0
+    assert b"await store.save(1)" in (root / "app.py").read_bytes()
+
+
+def test_undo(project, capsys):
+    """The last repair goes, byte for byte; once more, and it is there again."""
+    before = (project / "app.py").read_bytes()
+    assert app.run(["fix", "--undo"]) == 2
+    assert "There is no change to take back" in capsys.readouterr().err
+    assert app.run(["fix"]) == 0
+    after = (project / "app.py").read_bytes()
+    assert after != before
+    capsys.readouterr()
+    for expected in (before, after, before):
+        assert app.run(["fix", "--undo"]) == 0
+        assert "Took back the last change, in 1 file" in capsys.readouterr().out
+        assert (project / "app.py").read_bytes() == expected
+
+
+def test_undo_loses_no_edit(project, capsys):
+    """A file that was edited since stops it, and nothing is written."""
+    (project / "other.py").write_bytes(APP.encode())
+    assert app.run(["fix"]) == 0
+    repaired = (project / "app.py").read_bytes()
+    (project / "other.py").write_text("edited = True\n")
+    assert app.run(["fix", "--undo"]) == 2
+    assert "other.py: edited since" in capsys.readouterr().err
+    assert (project / "app.py").read_bytes() == repaired
+    assert (project / "other.py").read_text() == "edited = True\n"
+
+
+def fix_on_stdin(project, source, *options):
+    command = [sys.executable, "-m", "troth", "fix", "-", *options]
+    return subprocess.run(command, input=source, cwd=project, capture_output=True, timeout=60, check=False)
+
+
+def test_source_on_stdin(project):
+    """It is printed as the file would be after the repair, byte for byte, and no file is touched."""
+    done = fix_on_stdin(project, APP.encode(), "--stdin-filename", "app.py")
+    assert done.returncode == 0, done.stderr
+    assert b"All clear" in done.stderr
+    assert (project / "app.py").read_bytes() == APP.encode()
+    app.run(["fix"])
+    assert (project / "app.py").read_bytes() == done.stdout
+    again = fix_on_stdin(project, done.stdout, "--stdin-filename", "app.py", "--quiet")
+    assert (again.returncode, again.stdout, again.stderr) == (0, done.stdout, b"")
+
+
+def test_source_on_stdin_that_cannot_be_repaired(project):
+    """What is left is told on stderr, and stdout is still the source."""
+    source = b"from store import Store\ndef main(store: Store):\n    store.save(1)\n"
+    done = fix_on_stdin(project, source)
+    assert (done.returncode, done.stdout) == (1, source)
+    assert b"stdin.py:3:5  TR101" in done.stderr
+    assert fix_on_stdin(project, source, "--exit-zero").returncode == 0
+    diff = fix_on_stdin(project, APP.encode(), "--diff", "--stdin-filename", "app.py")
+    assert diff.stdout.startswith(b"--- a/app.py")
+
+
+def test_source_on_stdin_is_repaired_alone(project):
+    """A fix that would change other files as well is not applied."""
+    (project / "needless.py").write_text("async def answer():\n    return 42\n")
+    (project / "uses.py").write_text("from needless import answer\nasync def main():\n    return await answer()\n")
+    source = (project / "needless.py").read_bytes()
+    done = fix_on_stdin(project, source, "--stdin-filename", "needless.py", "--select", "TR301", "--all")
+    assert done.stdout == source
 
 
 def test_selected_rules_and_paths_only(project):
     """What is not selected, or not named, stays."""
     (project / "other.py").write_bytes(APP.encode())
-    assert app.run(["fix", "--select", "T101", "app.py"]) == 0
+    assert app.run(["fix", "--select", "TR101", "app.py"]) == 0
     assert b"await store.save(1)" in (project / "app.py").read_bytes()
     assert b"await store.load()" not in (project / "app.py").read_bytes()
     assert (project / "other.py").read_bytes() == APP.encode()
@@ -98,7 +182,7 @@ def test_what_remains_is_told_and_exits_1(project, capsys):
     (project / "app.py").write_text("from store import Store\ndef main(store: Store):\n    store.save(1)\n")
     assert app.run(["fix"]) == 1
     out = capsys.readouterr().out
-    assert "T101" in out
+    assert "TR101" in out
     assert (project / "app.py").read_text().endswith("    store.save(1)\n")
 
 
@@ -114,7 +198,7 @@ def test_fix_repairs_as_many_as_check_announces(project, capsys):
     ("argv", "says"),
     [
         pytest.param(["fix", "nowhere.py"], "nowhere.py", id="missing path"),
-        pytest.param(["fix", "--select", "T999"], "T999", id="unknown rule"),
+        pytest.param(["fix", "--select", "TR999"], "TR999", id="unknown rule"),
     ],
 )
 def test_bad_input(project, capsys, argv, says):
@@ -279,7 +363,7 @@ def test_handlers_of_two_unrelated_dispatchers_are_freed(project):
     """Methods of the same names in a class that has nothing to do with it keep nobody from becoming plain."""
     for name in ("First", "Second"):
         (project / f"{name.lower()}.py").write_text(BOT.format(name=name, a="async "))
-    app.run(["fix", "--all", "--select", "T303"])
+    app.run(["fix", "--all", "--select", "TR303"])
     for name in ("First", "Second"):
         text = (project / f"{name.lower()}.py").read_text()
         assert text.count("async def") == 1

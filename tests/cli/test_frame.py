@@ -13,6 +13,7 @@ import pytest
 from troth import __version__
 from troth.cli import app
 from troth.cli.command import Command, Example
+from troth.cli.completion import SHELLS
 from troth.cli.exit import Exit
 from troth.errors import InternalError, MisuseError, RunError
 
@@ -174,12 +175,21 @@ def test_a_reader_who_leaves_is_no_failure():
     assert done.stdout.splitlines()[-1] == "0"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+@pytest.mark.parametrize("shell", SHELLS)
 def test_completion_knows_every_command(shell):
     """The script is made from the same parsers that read the command line."""
     done = troth("completion", shell)
     assert done.returncode == 0
     assert all(name in done.stdout for name in app.COMMANDS)
+
+
+def test_completion_that_is_too_old_for_a_shell(monkeypatch, capsys):
+    """An older shtab may be installed, which knows fewer shells."""
+    import shtab
+
+    monkeypatch.setattr(shtab, "SUPPORTED_SHELLS", ["bash"])
+    assert app.run(["completion", "fish"]) == 2
+    assert "pip install --upgrade shtab" in capsys.readouterr().err
 
 
 def test_completion_for_bash_works_in_bash():

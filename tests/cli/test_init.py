@@ -1,11 +1,13 @@
 """`troth init`: the first ten minutes, in one go."""
 
 import json
+import subprocess
 import sys
 
 import pytest
 
 from troth.cli import app
+from troth.runtime import Runtime
 
 
 @pytest.fixture
@@ -55,3 +57,32 @@ def test_nothing_is_overwritten(troth, tmp_path):
     assert code == 2
     assert "steps.py would be overwritten. Nothing was written." in err
     assert [path.name for path in tmp_path.iterdir()] == ["steps.py"]
+
+
+def test_git_is_not_shown_the_store(troth, tmp_path):
+    """The runs are hidden, the schema is not; a clone that has the schema alone hides its own store, too."""
+
+    def status():
+        command = ["git", "status", "--porcelain", "--untracked-files=all"]
+        shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()[1::2]
+        return [path for path in shown if not path.startswith("__pycache__/")]
+
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    troth("init")
+    troth("run", "workflow.yaml", "-i", "order=A7")
+    assert (tmp_path / ".troth/runs.db").exists()
+    assert status() == [".troth/workflow-v1.json", "steps.py", "workflow.yaml"]
+    for file in (".gitignore", "runs.db"):
+        (tmp_path / ".troth" / file).unlink()
+    troth("run", "workflow.yaml", "-i", "order=A7")
+    assert status() == [".troth/workflow-v1.json", "steps.py", "workflow.yaml"]
+
+
+def test_a_folder_of_yours_is_left_alone(tmp_path):
+    """Only `.troth` is hidden, and a `.gitignore` that is there already stays as it is."""
+    Runtime(tmp_path / "data/runs.db").close()
+    assert not (tmp_path / "data/.gitignore").exists()
+    (tmp_path / ".troth").mkdir()
+    (tmp_path / ".troth/.gitignore").write_text("mine", encoding="utf-8")
+    Runtime(tmp_path / ".troth/runs.db").close()
+    assert (tmp_path / ".troth/.gitignore").read_text(encoding="utf-8") == "mine"

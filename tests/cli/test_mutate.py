@@ -211,7 +211,7 @@ def test_resume_refuses_the_record_of_another_run(project):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        pytest.param([], "Nobody was named", id="nobody to notice"),
+        pytest.param([], "No checker or test command was given", id="nobody to notice"),
         pytest.param(["--list", "--operator", "drop-dead"], "no operator 'drop-dead'", id="unknown operator"),
         pytest.param(["nowhere", "--list"], "There is no 'nowhere'", id="no such path"),
         pytest.param(["--list", "--n", "0"], "at least 1", id="no mutants"),

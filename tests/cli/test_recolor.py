@@ -460,7 +460,7 @@ def test_callers_follow_up_to_entry_points(project):
         .replace("await ", "")
         .replace("asyncio.run(outer())", "outer()")
     )
-    assert "table: it is handed around by name" in done.out
+    assert "table: the function itself is handed around as a value" in done.out
 
 
 # Not `await (x.f())`: without its await it looks the same as `(await x.f())`, and comes back as that.
@@ -675,3 +675,46 @@ def test_what_cannot_become_async(project, text, says):
     assert done.code == 1, done.out + done.err
     assert says in done.out
     assert (project.root / "app.py").read_text() == head + text
+
+
+LOSING = "async def save(x):\n    return x\n\n\ndef a():\n    {}\n\n\ndef b():\n    return a()\n"
+
+
+@pytest.mark.parametrize(
+    ("lost", "awaited"),
+    [
+        pytest.param("save(1)", "await save(1)", id="dropped"),
+        pytest.param("return f'{save(1)}'", "return f'{await save(1)}'", id="as text"),
+        pytest.param("if save(1): save(2)", "if await save(1): await save(2)", id="two of them"),
+        pytest.param(
+            "return a() or save(1).real", "return await a() or (await save(1)).real", id="beside its own call"
+        ),
+    ],
+)
+def test_what_a_function_lost_is_awaited_when_it_becomes_async(lost, awaited, project):
+    """The command that `troth fix` proposes repairs what it proposes it for."""
+    project.write({"app.py": LOSING.format(lost), "pyproject.toml": ""})
+    proposed = project.troth("fix").out.rpartition("What a change of color would repair:")[2]
+    command = proposed.partition("`troth ")[2].partition("`")[0].split()
+    assert command[:2] == ["recolor", "app:a"]
+    diff = project.troth(*command, "--diff")
+    assert f"+    {awaited}" in diff.out
+    done = project.troth(*command)
+    assert done.code == 0, done.err
+    assert "awaited, and will now run\n  app.py:6  save" in done.out
+    assert project.troth("check", "--ignore", "TR3").code == 0
+    text = (project.root / "app.py").read_text()
+    assert text == LOSING.format(awaited).replace("def a", "async def a").replace("def b", "async def b").replace(
+        "return a()\n", "return await a()\n"
+    )
+
+
+def test_what_is_lost_elsewhere_stays(project):
+    """Calls in functions that keep their color are left to others."""
+    text = "async def save(): ...\n\n\ndef a():\n    save()\n\n\ndef other():\n    save()\n"
+    project.write({"app.py": text, "pyproject.toml": ""})
+    done = project.troth("recolor", "app:a", "--to", "async", "--output-format", "json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["awaited"] == [{"path": "app.py", "line": 5, "text": "save"}]
+    now = (project.root / "app.py").read_text()
+    assert now == text.replace("def a():\n    save()", "async def a():\n    await save()")

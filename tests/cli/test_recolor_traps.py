@@ -189,8 +189,8 @@ def test_callers_that_wait_no_more(project):
 @pytest.mark.parametrize(
     ("kept", "says"),
     [
-        pytest.param([_TESTS], "T401", id="calls left behind"),
-        pytest.param([f"{_CODE}/core.py"], "T101", id="definitions left behind"),
+        pytest.param([_TESTS], "TR401", id="calls left behind"),
+        pytest.param([f"{_CODE}/core.py"], "TR101", id="definitions left behind"),
     ],
 )
 def test_half_a_change_that_tests_do_not_notice(project, kept, says):

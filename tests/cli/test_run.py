@@ -312,7 +312,7 @@ def test_a_workflow_built_in_python(folder, troth):
     )
     assert troth("run", "built.py:flow")[1].splitlines()[1] == "3"
     assert "a int, not a Workflow" in troth("run", "built.py:other")[2]
-    assert "neither a file nor a workflow" in troth("run", "nosuch:flow")[2]
+    assert "There is no workflow `nosuch:flow`: there is no module 'nosuch'" in troth("run", "nosuch:flow")[2]
     sys.modules.pop("built", None)
 
 

@@ -125,7 +125,7 @@ def test_show_for_machines_and_pages(store, troth, tmp_path):
         pytest.param(["show", "good"], "is the beginning of 2 runs", id="not enough of it"),
         pytest.param(["resume", "bad-1"], "there is nothing to go on from", id="over for good"),
         pytest.param(["resume", "good-1"], "is completed", id="completed"),
-        pytest.param(["approve", "good-1"], "was not answered", id="no question"),
+        pytest.param(["approve", "good-1"], "nothing to approve", id="no question"),
         pytest.param(["fork", "good-1", "--from", "zz"], "no step 'zz' that was begun", id="no such step"),
         pytest.param(["shw", "good-1"], "invalid choice", id="no such verb"),
         pytest.param([], "VERB", id="no verb"),

@@ -59,6 +59,32 @@ def test_progress_wipes_its_line(monkeypatch):
     assert max(len(part) for part in screen.getvalue().split("\r\x1b[2K")) < 20
 
 
+def test_progress_tells_the_phase(monkeypatch):
+    """Which file is read, and then that they are checked, which may take as long."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    screen = Terminal()
+    with Progress("reading", total=1000, stream=screen) as progress:
+        for number in range(400):
+            progress.reading(number, 400, f"file{number}.py")
+        progress.reading(400, 400, "")
+    parts = [part for part in screen.getvalue().split("\r\x1b[2K") if part]
+    assert parts[:3] == ["reading 0/1000", "reading 0/400  file0.py", "reading 25/400  file25.py"]
+    assert len(parts) == 18
+    assert parts[-1] == "checking  400 files"
+
+
+def test_progress_of_few_files(monkeypatch):
+    """Each is named: it may be large. Where nothing had to be read, only the second phase is shown."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    screen = Terminal()
+    with Progress("reading", total=2, stream=screen) as progress:
+        progress.reading(1, 2, "large.py")
+        progress.reading(0, 0, "")
+    assert screen.getvalue().split("\r\x1b[2K")[2:] == ["reading 1/2  large.py", "checking", ""]
+
+
 @pytest.mark.parametrize(
     ("value", "on"),
     [(word, True) for word in ("1", "yes", "true", "on", "YES", " True ")]

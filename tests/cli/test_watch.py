@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ BAD = GOOD.replace("await save()", "save()")
 class Watching:
     """A process that watches a folder, and its answers as they come."""
 
-    def __init__(self, root: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "troth", "check", "--watch", "--no-cache", *options]
+    def __init__(self, root: Path, *options: str, program: Sequence[str] = ("-m", "troth")) -> None:
+        command = [sys.executable, *program, "check", "--watch", "--no-cache", *options]
         environ = {**os.environ, "PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(command, cwd=root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._lines: queue.Queue[bytes] = queue.Queue()
@@ -98,7 +98,7 @@ def replaced(name: str, text: str) -> Callable[[Path], None]:
     return do
 
 
-LOST = ("app.py", 3, "T101")
+LOST = ("app.py", 3, "TR101")
 
 
 @pytest.mark.parametrize(
@@ -113,15 +113,15 @@ LOST = ("app.py", 3, "T101")
         pytest.param(
             [
                 (write("app.py", BAD), [LOST]),
-                (write("store.py", "async def save(: ...\n"), [LOST, ("store.py", 1, "T001")]),
+                (write("store.py", "async def save(: ...\n"), [LOST, ("store.py", 1, "TR001")]),
                 (write("store.py", STORE + "\n"), [LOST]),
             ],
             id="a syntax error while typing takes nothing from the callers",
         ),
         pytest.param(
             [
-                (write("new.py", BAD), [("new.py", 3, "T101")]),
-                (lambda root: (root / "new.py").rename(root / "newer.py"), [("newer.py", 3, "T101")]),
+                (write("new.py", BAD), [("new.py", 3, "TR101")]),
+                (lambda root: (root / "new.py").rename(root / "newer.py"), [("newer.py", 3, "TR101")]),
                 (lambda root: (root / "newer.py").unlink(), []),
             ],
             id="a file comes, is renamed and goes",
@@ -129,14 +129,14 @@ LOST = ("app.py", 3, "T101")
         pytest.param(
             [
                 (lambda root: (root / "deep").mkdir(), None),
-                (write("deep/new.py", BAD), [("deep/new.py", 3, "T101")]),
+                (write("deep/new.py", BAD), [("deep/new.py", 3, "TR101")]),
             ],
             id="a file in a new folder",
         ),
         pytest.param(
             [
                 (write("app.py", BAD), [LOST]),
-                (write("pyproject.toml", '[project]\nname = "shop"\n[tool.troth]\nignore = ["T101"]\n'), []),
+                (write("pyproject.toml", '[project]\nname = "shop"\n[tool.troth]\nignore = ["TR101"]\n'), []),
             ],
             id="the settings change",
         ),
@@ -191,7 +191,7 @@ def test_text_for_a_person(project: Path) -> None:
         (project / "app.py").write_text(BAD)
         assert "app.py changed; answered in" in watching.line()
         watching.line()
-        assert watching.line().startswith("app.py:3:5  T101")
+        assert watching.line().startswith("app.py:3:5  TR101")
         assert not any("\x1b" in line for line in lines)
     finally:
         assert watching.end() == (0, "")

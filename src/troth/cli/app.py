@@ -1,4 +1,4 @@
-"""Knows which commands there are and carries one of them out.
+"""Find which commands there are and carries one of them out.
 
 Only the module of the command that was asked for is imported. A new command is a module with a `COMMAND` and one line
 in `COMMANDS`; a test holds the summaries here and in the modules together.
@@ -12,8 +12,10 @@ from typing import NoReturn, cast
 
 from troth import __version__
 from troth.cli.command import Command
+from troth.cli.environment import words_from_environment
 from troth.cli.exit import Exit
-from troth.cli.pipe import any_letter, reader_left
+from troth.cli.pipe import any_letter, reader_left, stderr_without_reader, warn
+from troth.cli.terminal import choose_color
 from troth.errors import InternalError, MisuseError, RunError
 
 __all__ = ["COMMANDS", "load", "parser_of", "run"]
@@ -23,11 +25,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "fix": ("troth.cli.fix", "repair what check finds"),
     "recolor": ("troth.cli.recolor", "change the color of a function or a class, with every call"),
     "explain": ("troth.cli.explain", "tell about a rule, or find the calls behind a log"),
+    "lsp": ("troth.cli.lsp", "serve editors: findings, repairs and reasons while you type"),
     "mutate": ("troth.cli.mutate", "plant sync/async mismatches in a copy and see who notices"),
     "init": ("troth.cli.init", "write a first workflow that runs"),
     "validate": ("troth.cli.validate", "check workflows without running them"),
     "run": ("troth.cli.run", "run a workflow durably"),
     "runs": ("troth.cli.runs", "look at runs and go on with them"),
+    "worker": ("troth.cli.worker", "carry on runs that wait, sleep or were orphaned"),
+    "conversations": ("troth.cli.conversations", "look at what agents were told, said and did"),
+    "session": ("troth.cli.session", "look at governed sessions, and stop them or their agents"),
+    "audit": ("troth.cli.audit", "show, verify and export the audit trail of sessions"),
+    "chat": ("troth.cli.chat", "talk with an agent; background work reports back"),
+    "jobs": ("troth.cli.jobs", "look at commands in the background"),
+    "outbox": ("troth.cli.outbox", "look at results that are owed"),
     "completion": ("troth.cli.completion", "print the completion script for a shell"),
 }
 
@@ -43,12 +53,27 @@ options:
   -h, --help     show this help; `troth COMMAND --help` shows the command's own, with examples
   -V, --version  show the version
 
-exit codes: 0 done and clean; 1 findings, or a run that failed; 2 wrong use or bad input; 3 our own bug; 130 Ctrl-C
+exit codes: 0 done and clean; 1 findings, or a run that failed; 2 wrong use or bad input; 3 our own bug;
+            4 done but for what a bug of ours has cost; 130 Ctrl-C
 """
 
 
 class _Parser(argparse.ArgumentParser):
     """argparse, but wrong use comes out as `MisuseError`, so that there is one way out of the program."""
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Read the arguments; where other linters have the options that are left over, say what to write instead."""
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
+            from troth.cli.foreign_options import hint_for
+
+            is_linter = self.prog in ("troth check", "troth fix")
+            advice = (hint_for(rest) if is_linter else "") or f"`{self.prog} --help` shows how it is used."
+            unknown = " ".join(rest)
+            raise MisuseError(f"{self.prog}: unrecognized arguments: {unknown}\nNothing was done.\n{advice}")
+        return found
 
     def error(self, message: str) -> NoReturn:
         raise MisuseError(f"{self.prog}: {message}\nNothing was done.\n`{self.prog} --help` shows how it is used.")
@@ -78,12 +103,23 @@ def parser_of(name: str, command: Command) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     command.add_arguments(parser)
+    parser.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="color the output (default: auto, on terminals)",
+    )
     return parser
 
 
 def run(argv: Sequence[str]) -> int:
     """Carry out one command line and return its exit code; every way out of the program passes here."""
     any_letter()
+    with stderr_without_reader():
+        return _run(argv)
+
+
+def _run(argv: Sequence[str]) -> int:
     try:
         code = _dispatch(argv)
     except MisuseError as problem:
@@ -126,7 +162,10 @@ def _dispatch(argv: Sequence[str]) -> int:
     if name not in COMMANDS:
         raise MisuseError(_unknown(name))
     command = load(name)
-    return command.run(parser_of(name, command).parse_args(rest))
+    parser = parser_of(name, command)
+    args = parser.parse_args([*words_from_environment(parser, (*command.variables, "--color"), rest), *rest])
+    choose_color(args.color)
+    return command.run(args)
 
 
 def _unknown(name: str) -> str:
@@ -139,5 +178,5 @@ def _unknown(name: str) -> str:
 
 
 def _fail(problem: Exception, code: Exit) -> int:
-    sys.stderr.write(f"{problem}\n")
+    warn(str(problem))
     return code

@@ -1,4 +1,4 @@
-"""Knows how to carry out `troth check`."""
+"""Carry out `troth check`."""
 
 import argparse
 import sys
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
+from troth.cli.options import VARIABLES, add_project_options, add_rule_options, request_of
 from troth.cli.outputs import FORMATS, parse_outputs, write
 from troth.cli.pipe import say
-from troth.cli.switches import switch
+from troth.cli.stdin import source_on_stdin
+from troth.cli.switches import stop_at_bugs
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
     from troth.analysis.report.content import Report
 
-__all__ = ["COMMAND", "words"]
-
-_STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+__all__ = ["COMMAND"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,12 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--stdin-filename", metavar="FILE", help="the file that the source on stdin stands for")
     report = parser.add_argument_group("what is reported")
     add = report.add_argument
-    add("--select", action="append", metavar="RULES", help="only these rules: codes (T101), families (T1) or names")
-    add("--ignore", action="append", metavar="RULES", help="not these rules")
+    add_rule_options(add)
     add("--confidence", choices=("certain", "likely"), help="certain: only what is certain; likely: both (the default)")
     add("--since", metavar="REV", help="only what came with the changes since a commit, callers left behind included")
     add("--baseline", metavar="FILE", type=Path, help="leave out the findings that this file knows")
     add("--write-baseline", action="store_true", help="write the findings of today into the baseline")
+    add("--add-allow", action="store_true", help="silence each finding with a comment beside it")
     output = parser.add_argument_group("how it is reported")
     add = output.add_argument
     add("--output-format", choices=FORMATS, metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: text)")
@@ -43,22 +43,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT:FILE",
         help="write a format to a file; `-` is stdout; repeatable",
     )
-    add("--statistics", action="store_true", help="count by rule")
+    add("-q", "--quiet", action="store_true", help="print findings and errors, and nothing else")
+    add("--statistics", action="store_true", help="count the findings by rule")
+    add("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     add("--show-files", action="store_true", help="list the files that would be checked, and stop")
+    add("--show-settings", action="store_true", help="print the settings and where they come from, and stop")
     add("--watch", action="store_true", help="check again whenever a file changes, until Ctrl-C")
     project = parser.add_argument_group("how the project is read")
     add = project.add_argument
-    add("--python", metavar="ENV", help="the environment whose packages are read (default: .venv, then the active one)")
-    add("--jobs", type=_count, default=0, metavar="N", help="processes to use (default: as many as pay)")
-    add("--no-cache", action="store_true", help="keep nothing between runs (also TROTH_NO_CACHE=1)")
-    add("--cache-dir", metavar="DIR", type=Path, help="where facts are kept (default: .troth_cache in the project)")
-    add("--force-exclude", action="store_true", help="leave out excluded files even if they are named")
+    add_project_options(add)
 
 
 def run(args: argparse.Namespace) -> int:
     """Check, write the report, and say by the exit code whether there is something in it."""
-    from troth.analysis.checking import Request, check, prepare
+    from troth.analysis.check import check, prepare
+    from troth.analysis.old_codes import hint
 
+    stop_at_bugs()
     cwd = Path.cwd()
     outputs = parse_outputs(args.output or (), args.output_format, cwd)
     if args.watch:
@@ -66,79 +67,75 @@ def run(args: argparse.Namespace) -> int:
 
         refuse_what_has_no_next_time(args)
     source = _source_on_stdin(args)
-    request = Request(
-        cwd=cwd,
-        paths=() if source is not None else tuple(args.paths),
-        select=words(args.select) if args.select else None,
-        ignore=words(args.ignore or []),
+    request = request_of(args, cwd, () if source is not None else tuple(args.paths))._replace(
         confidence=args.confidence,
         baseline=args.baseline,
         write_baseline=args.write_baseline,
         since=args.since,
-        python=args.python,
-        jobs=args.jobs,
-        cache=not (args.no_cache or switch("TROTH_NO_CACHE")),
-        cache_dir=args.cache_dir,
-        force_exclude=args.force_exclude,
         stdin=source,
         stdin_name=args.stdin_filename or "stdin.py",
     )
     if args.watch:
         from troth.cli.watching import watch
 
-        return watch(request, outputs, statistics=args.statistics)
+        return watch(request, outputs, statistics=args.statistics, quiet=args.quiet)
     prepared = prepare(request)
-    if not prepared.scope.reported:
+    if args.show_settings:
+        from troth.analysis.check.shown_settings import settings_lines
+
+        say(settings_lines(prepared))
+        return Exit.CLEAN
+    if not prepared.scope.told:
         return _nothing_to_check(args, forced=args.force_exclude or bool(prepared.settings.force_exclude))
     if args.show_files:
         from troth.analysis.report.place import shown_from
 
         say(map(shown_from(cwd, prepared.root.path), sorted(prepared.scope.reported)))
         return Exit.CLEAN
-    from troth.analysis.collecting import uncollected
+    from troth.analysis.gc_pause import uncollected
     from troth.cli.terminal import Progress
 
-    with uncollected(), Progress("reading", total=len(prepared.scope.project.files)) as shown:
-        report = check(prepared, lambda done, _total: shown.at(done) if done % 25 == 0 else None, wants_program=False)
-    if args.write_baseline:
+    total = len(prepared.scope.project.files)
+    with uncollected(), Progress("reading", total=total, quiet=args.quiet) as shown:
+        report = check(prepared, shown.reading, wants_program=any(one.format == "agent" for one in outputs))
+    if report.old_codes and not args.quiet:
+        sys.stderr.write(hint(report.old_codes))
+    if args.write_baseline and report.crashes:
+        sys.stderr.write("The baseline was not written, because the check is not complete.\n")
+    elif args.write_baseline:
         write([one for one in outputs if one.file is not None or args.output_format], report)
         count = f"{len(report.findings):,} finding" + ("" if len(report.findings) == 1 else "s")
-        say([f"Wrote {count} to {report.baseline}; from now on only new ones are reported"])
+        next_time = f"`troth check --baseline {report.baseline}` reports only new ones"
+        if prepared.baseline == prepare(request._replace(baseline=None)).baseline:
+            next_time = "from now on only new ones are reported"
+        say([] if args.quiet else [f"Wrote {count} to {report.baseline}; {next_time}"])
         return Exit.CLEAN
-    write(outputs, report, statistics=args.statistics)
-    if not any(one.format == "text" and one.file is None for one in outputs):
+    if args.add_allow:
+        from troth.cli.add_allow import add_allow
+
+        return add_allow(prepared, report, quiet=args.quiet)
+    write(outputs, report, statistics=args.statistics, quiet=args.quiet)
+    if not args.quiet and not any(one.format in ("text", "concise", "agent") and one.file is None for one in outputs):
         _say_beside(report)
+    if report.crashes:
+        from troth.cli.crash import keep_traces
+
+        sys.stderr.write(keep_traces(report.crashes))
+        return Exit.INCOMPLETE
     if report.findings:
-        return Exit.FOUND
+        return Exit.CLEAN if args.exit_zero else Exit.FOUND
     return Exit.CLEAN if report.checked else Exit.MISUSE
 
 
 def _source_on_stdin(args: argparse.Namespace) -> bytes | None:
-    """The source on stdin if it is asked for, by whatever name."""
-    asked = [path for path in args.paths if path in _STDIN]
-    if not asked:
-        if args.stdin_filename is not None:
-            raise MisuseError(
-                "`--stdin-filename` says what the source on stdin is, but stdin is not asked for.\n"
-                f"Nothing was checked.\nWrite `troth check - --stdin-filename {args.stdin_filename}`."
-            )
-        return None
-    if len(args.paths) > 1:
+    source = source_on_stdin("check", args.paths, args.stdin_filename)
+    if source is not None and (args.since or args.write_baseline or args.add_allow):
         raise MisuseError(
-            f"`{asked[0]}` stands for one file on stdin, and other paths are named beside it.\n"
-            "Nothing was checked.\nCheck them in a run of their own."
+            "Source on stdin has no past, no place in a baseline and no file for comments.\n"
+            "Nothing was checked.\n"
+            "Leave out `--since`, `--write-baseline` and `--add-allow`, or check the file itself."
         )
-    if args.since or args.write_baseline:
-        raise MisuseError(
-            "Source on stdin has no past and no place in a baseline.\n"
-            "Nothing was checked.\nLeave out `--since` and `--write-baseline`, or check the file itself."
-        )
-    if sys.stdin is None or sys.stdin.isatty():
-        raise MisuseError(
-            f"`{asked[0]}` reads source from stdin, and stdin is a terminal.\n"
-            "Nothing was checked.\nSend a file to it: `troth check - --stdin-filename app.py < app.py`."
-        )
-    return sys.stdin.buffer.read()
+    return source
 
 
 def _nothing_to_check(args: argparse.Namespace, *, forced: bool) -> int:
@@ -149,28 +146,17 @@ def _nothing_to_check(args: argparse.Namespace, *, forced: bool) -> int:
     where = ", ".join(f"`{path}`" for path in args.paths) or "the working folder"
     raise MisuseError(
         f"There is no Python file in {where}.\n"
-        "Nothing was checked, and nothing is not the same as clean.\n"
+        "No file was checked, so this is not reported as clean.\n"
         "Name a folder with `.py`, `.pyi` or `.ipynb` files; one that `.gitignore` or `exclude` hides can be named too."
     )
 
 
 def _say_beside(report: "Report") -> None:
     """What a machine's format has no place for is said on stderr."""
-    from troth.analysis.report.text import newer_syntax, stale
+    from troth.analysis.report.text import crash_lines, newer_syntax, stale
 
-    lines = [*stale(report), *([newer_syntax(report)] if report.newer_syntax else [])]
+    lines = [*stale(report), *([newer_syntax(report)] if report.newer_syntax else []), *crash_lines(report)]
     sys.stderr.write("".join(f"{line}\n" for line in lines))
-
-
-def words(given: list[str]) -> tuple[str, ...]:
-    """What was given with commas, by repeating the option, or both."""
-    return tuple(word.strip() for one in given for word in one.split(",") if word.strip())
-
-
-def _count(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes")
-    return int(text)
 
 
 COMMAND = Command(
@@ -190,4 +176,5 @@ COMMAND = Command(
     ),
     add_arguments=add_arguments,
     run=run,
+    variables=VARIABLES,
 )

@@ -1,4 +1,4 @@
-"""Knows what one command of the command line consists of."""
+"""What one command of the command line consists of."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -18,7 +18,8 @@ class Command(NamedTuple):
     """What a command module offers as `COMMAND`.
 
     `run` gets the parsed arguments and returns an exit code. It prints results to stdout and progress to stderr, and
-    raises `MisuseError` for bad input (exit 2) and `RunError` for a world that failed (exit 1).
+    raises `MisuseError` for bad input (exit 2) and `RunError` for a world that failed (exit 1). `variables` are options
+    that the environment may set, too.
     """
 
     summary: str
@@ -26,3 +27,4 @@ class Command(NamedTuple):
     examples: Sequence[Example]
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+    variables: Sequence[str] = ()

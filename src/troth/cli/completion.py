@@ -1,14 +1,15 @@
-"""Knows how to print a shell's completion script."""
+"""Print a shell's completion script."""
 
 import argparse
 
 from troth.cli.app import COMMANDS, load, parser_of
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
+from troth.errors import MisuseError
 
 __all__ = ["COMMAND"]
 
-SHELLS = ("bash", "zsh", "tcsh")
+SHELLS = ("bash", "zsh", "tcsh", "fish", "powershell")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +21,11 @@ def run(args: argparse.Namespace) -> int:
     """Print the script for one shell; every command is imported here, and only here."""
     import shtab
 
+    if args.shell not in shtab.SUPPORTED_SHELLS:
+        raise MisuseError(
+            f"The installed shtab {shtab.__version__} makes no completion script for {args.shell}.\n"
+            "Nothing was printed.\nInstall a newer one: `pip install --upgrade shtab`."
+        )
     whole = argparse.ArgumentParser(prog="troth")
     whole.add_argument("--version", action="version", version="")
     commands = whole.add_subparsers()
@@ -37,6 +43,7 @@ COMMAND = Command(
     examples=(
         Example("troth completion bash", "print the script for bash"),
         Example('eval "$(troth completion bash)"', "switch completion on in this shell"),
+        Example("troth completion fish", "print the script for fish: `… | source` switches it on"),
     ),
     add_arguments=add_arguments,
     run=run,

@@ -1,4 +1,4 @@
-"""Knows what the exit codes of `troth` mean; `docs/reference/exit-codes.md` tells users, and a test holds both."""
+"""What the exit codes of `troth` mean; `docs/reference/exit-codes.md` tells users, and a test holds both."""
 
 import os
 import sys
@@ -15,6 +15,7 @@ class Exit(IntEnum):
     FOUND = 1  # findings, or a run that failed
     MISUSE = 2  # wrong use or bad input: nothing was done
     BUG = 3  # our own bug; a report was written
+    INCOMPLETE = 4  # done, but for what bugs of our own have cost; each is named
     INTERRUPTED = 130  # Ctrl-C, as shells count it: 128 + SIGINT
 
 

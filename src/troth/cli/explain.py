@@ -1,4 +1,4 @@
-"""Knows how to carry out `troth explain`."""
+"""Carry out `troth explain`."""
 
 import argparse
 import sys
@@ -11,10 +11,10 @@ from troth.cli.pipe import say
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from troth.analysis.log.locate import Located
-    from troth.analysis.log.sites import Site
+    from troth.analysis.log_lookup.locate import Located
+    from troth.analysis.log_lookup.sites import Site
     from troth.analysis.report.rulebook import Rulebook, RulePage
 
 __all__ = ["COMMAND"]
@@ -29,7 +29,10 @@ _WHAT_HAPPENED = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `troth explain`."""
     parser.add_argument(
-        "rule", nargs="?", metavar="RULE", help="a code such as T101, or a name; without it, all are listed"
+        "rule", nargs="?", metavar="RULE", help="a code such as TR101, or a name; without it, all are listed"
+    )
+    parser.add_argument(
+        "--output-format", choices=("text", "json"), default="text", metavar="FORMAT", help="text (the default) or json"
     )
     parser.add_argument("--log", metavar="FILE", help="find the calls behind the warnings in a log; `-` is stdin")
 
@@ -39,23 +42,36 @@ def run(args: argparse.Namespace) -> int:
     if args.log is not None:
         if args.rule is not None:
             raise MisuseError("A rule and a log are two questions.\nNothing was done.\nAsk them one at a time.")
-        return _trace(args.log)
+        return _trace(args.log, as_json=args.output_format == "json")
+    from troth.analysis.old_codes import OldCode, current, hint
     from troth.analysis.report.rulebook import rule_pages
 
     pages = rule_pages()
     if args.rule is None:
-        say(_list(pages))
+        say([_as_json(pages, pages)] if args.output_format == "json" else _list(pages))
         return Exit.CLEAN
-    wanted = args.rule
-    code = next((code for code, name in pages.names.items() if wanted.upper() == code or wanted.lower() == name), None)
+    wanted = current(args.rule.upper())
+    if wanted != args.rule.upper():
+        sys.stderr.write(hint([OldCode(args.rule.upper(), "`troth explain`")]))
+    code = next((code for code, name in pages.names.items() if wanted in (code, name.upper())), None)
     page = None if code is None else pages[code]
     if page is None:
         from troth.analysis.selection import nearest_rule
 
-        advice = nearest_rule(wanted, pages.names)
-        raise MisuseError(f"There is no rule {wanted!r}.\nNothing can be told about it.\n{advice}")
-    say(_tell(page))
+        advice = nearest_rule(args.rule, pages.names)
+        raise MisuseError(f"There is no rule {args.rule!r}.\nNothing can be told about it.\n{advice}")
+    say(
+        [_as_json(pages, [page.code])]
+        if args.output_format == "json"
+        else _tell(page, is_off=page.code in pages.on_request)
+    )
     return Exit.CLEAN
+
+
+def _as_json(pages: "Rulebook", codes: "Iterable[str]") -> str:
+    from troth.analysis.report.explain_json import render_rules
+
+    return render_rules(pages, codes)
 
 
 def _list(pages: "Rulebook") -> "Iterator[str]":
@@ -65,15 +81,24 @@ def _list(pages: "Rulebook") -> "Iterator[str]":
         if page.family != family:
             family = page.family
             yield f"{family}:"
-        yield f"  {page.code}  {page.name:<{width}}  {page.title}"
-    yield "\n`troth explain T101` tells about one of them."
+        off = "  (off by default)" if page.code in pages.on_request else ""
+        yield f"  {page.code}  {page.name:<{width}}  {page.title}{off}"
+    yield "\n`troth explain TR101` tells about one of them."
 
 
-def _tell(page: "RulePage") -> "Iterator[str]":
+def _tell(page: "RulePage", *, is_off: bool) -> "Iterator[str]":
+    from troth.analysis.report.wrapping import wrapped
+    from troth.cli.terminal import width_of
+
+    width = width_of(sys.stdout)
     yield f"{page.code} {page.name}  ({page.family})"
     yield f"{page.title}."
+    if is_off:
+        yield from wrapped(f"Off by default: `--extend-select {page.name}` switches it on.", width)
     for heading, text in page.parts:
-        yield f"\n{heading}: {text}" if heading else f"\n{text}"
+        yield ""
+        for line in (f"{heading}: {text}" if heading else text).splitlines():
+            yield from wrapped(line, width)
     for heading, is_bad in (("Reported", True), ("Left alone", False)):
         for example in [one for one in page.examples if one.is_bad is is_bad][:2]:
             yield f"\n{heading}: {example.title}"
@@ -81,22 +106,24 @@ def _tell(page: "RulePage") -> "Iterator[str]":
             if example.fixed:
                 yield "  after `troth fix`:"
                 yield from (f"    {line}".rstrip() for line in example.fixed.rstrip().splitlines())
-    yield f"\nSilence one place with `# troth: allow {page.name}`. More: {page.url}"
+    yield ""
+    yield from wrapped(f"Silence one place with `# troth: allow {page.name}`. More: {page.url}", width)
 
 
-def _trace(name: str) -> int:
-    from troth.analysis.checking import Request, prepare
-    from troth.analysis.log.locate import locate
-    from troth.analysis.log.mentions import mentions
+def _trace(name: str, *, as_json: bool) -> int:
+    from troth.analysis.check import Request, prepare
+    from troth.analysis.log_lookup.locate import locate
+    from troth.analysis.log_lookup.mentions import mentions
+    from troth.analysis.pipeline import analyse
+    from troth.analysis.report.content import plural
     from troth.analysis.report.place import shown_from
-    from troth.analysis.run import analyse
     from troth.analysis.source.lines import Lines
     from troth.cli.switches import switch
 
     text = _read(name)
     found = mentions(text.splitlines())
-    if not found:
-        say([f"{name} mentions no lost call ({len(text.splitlines()):,} lines read)"])
+    if not found and not as_json:
+        say([f"{name} mentions no lost call ({plural(len(text.splitlines()), 'line')} read)"])
         return Exit.CLEAN
     cwd = Path.cwd()
     prepared = prepare(Request(cwd=cwd, cache=not switch("TROTH_NO_CACHE")))
@@ -110,7 +137,17 @@ def _trace(name: str) -> int:
     lines = Lines(root)
     shown = shown_from(cwd, root)
     located = [locate(one, result.findings, project.files, lines) for one in found]
-    say(line for one in located for line in _site(one, shown, lambda site: lines.at(site.path, site.line).strip()))
+    if as_json:
+        from troth.analysis.report.explain_json import render_lost_calls
+
+        say([render_lost_calls(located, root)])
+    else:
+        say(line for one in located for line in _site(one, shown, lambda site: lines.at(site.path, site.line).strip()))
+    if result.crashes:
+        from troth.analysis.crash import grouped
+        from troth.cli.crash import incomplete
+
+        return incomplete(grouped(result.crashes), prepared)
     lost = [one for one in located if not (one.born or one.findings or one.calls)]
     return Exit.FOUND if lost else Exit.CLEAN
 
@@ -159,6 +196,7 @@ COMMAND = Command(
     examples=(
         Example("troth explain", "list the rules"),
         Example("troth explain unused-allow", "tell about one of them, by name or by code"),
+        Example("troth explain TR101 --output-format json", "the same for machines; without a rule, all of them"),
         Example("troth explain --log app.log", "find the lost calls that a log complains about"),
     ),
     add_arguments=add_arguments,

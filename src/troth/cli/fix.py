@@ -1,20 +1,23 @@
-"""Knows how to carry out `troth fix`."""
+"""Carry out `troth fix`."""
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from troth.cli.check import words
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.pipe import say
-from troth.cli.switches import switch
+from troth.cli.options import VARIABLES, add_project_options, add_rule_options, request_of
+from troth.cli.pipe import say, say_bytes
+from troth.cli.stdin import source_on_stdin
+from troth.cli.switches import stop_at_bugs
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
-    from troth.analysis.checking import Prepared
+    from troth.analysis.check import Prepared
+    from troth.analysis.crash import Crash
     from troth.analysis.findings import Finding
     from troth.analysis.fix.settle import Settled
     from troth.analysis.report.content import Report
@@ -25,36 +28,52 @@ __all__ = ["COMMAND"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `troth fix`."""
     add = parser.add_argument
-    add("paths", nargs="*", metavar="PATH", help="what is repaired: files and folders (default: the project)")
+    add("paths", nargs="*", metavar="PATH", help="what is repaired: files and folders; `-` is source on stdin")
+    add("--stdin-filename", metavar="FILE", help="the file that the source on stdin stands for")
     add("--diff", action="store_true", help="show what would change, and change nothing; exit 1 if something would")
     add("--all", action="store_true", help="apply the fixes that are only likely to be right, too")
-    add("--select", action="append", metavar="RULES", help="only these rules: codes (T101), families (T1) or names")
-    add("--ignore", action="append", metavar="RULES", help="not these rules")
-    add("--allow-dirty", action="store_true", help="work on a git tree that has changes which are not committed")
-    add("--python", metavar="ENV", help="the environment whose packages are read (default: .venv, then the active one)")
-    add("--force-exclude", action="store_true", help="leave out excluded files even if they are named")
-    add("--no-cache", action="store_true", help="keep nothing between runs (also TROTH_NO_CACHE=1)")
+    add("--guesses", action="store_true", help="also those that rest on a name or on other calls alone; implies --all")
+    add(
+        "--recolor",
+        action="store_true",
+        help="make plain functions async that lose a call, with their callers, and await it",
+    )
+    add(
+        "--run-with",
+        choices=("bridge.run", "asyncio.run"),
+        help="with --recolor: what runs it where nothing can be async",
+    )
+    add("-q", "--quiet", action="store_true", help="print what is left and errors, and nothing else")
+    add("--exit-zero", action="store_true", help="exit with 0 even if findings are left or a diff is shown")
+    add("--allow-dirty", action="store_true", help="repair also files with edits that are not committed")
+    add("--undo", action="store_true", help="undo the last change of fix, recolor or check, and stop")
+    add_rule_options(parser.add_argument_group("what is repaired").add_argument)
+    add_project_options(parser.add_argument_group("how the project is read").add_argument)
 
 
 def run(args: argparse.Namespace) -> int:
     """Repair, show what was done and what is left, and say by the exit code whether something is."""
-    from troth.analysis.checking import Request, check, prepare
+    from troth.analysis.check import check, prepare
+    from troth.analysis.crash import kinds
     from troth.analysis.edits.write import begin, recover
-    from troth.analysis.fix.settle import settle
+    from troth.analysis.fix.settle import settle_in_stages
+    from troth.analysis.old_codes import OldCode, hint
 
+    stop_at_bugs()
     cwd = Path.cwd()
-    prepared = prepare(
-        Request(
-            cwd=cwd,
-            paths=tuple(args.paths),
-            select=words(args.select) if args.select else None,
-            ignore=words(args.ignore or []),
-            python=args.python,
-            cache=not (args.no_cache or switch("TROTH_NO_CACHE")),
-            force_exclude=args.force_exclude,
+    if args.undo:
+        return _undo(args, cwd)
+    source = source_on_stdin("fix", args.paths, args.stdin_filename)
+    if args.recolor and source is not None:
+        raise MisuseError(
+            "`--recolor` changes the callers of a function too, and source on stdin has none.\nNothing was repaired.\n"
+            "Leave `--recolor` out, or name files and folders."
         )
-    )
-    if not prepared.scope.reported:
+    if args.run_with and not args.recolor:
+        raise MisuseError("`--run-with` goes with `--recolor`.\nNothing was repaired.\nLeave one of them out.")
+    request = request_of(args, cwd, () if source is not None else tuple(args.paths))
+    prepared = prepare(request._replace(stdin=source, stdin_name=args.stdin_filename or "stdin.py"))
+    if not prepared.scope.told:
         raise MisuseError(
             f"There is no Python file in {', '.join(f'`{path}`' for path in args.paths) or f'`{cwd}`'}.\n"
             "Nothing was repaired.\nName a folder with `.py`, `.pyi` or `.ipynb` files."
@@ -62,60 +81,142 @@ def run(args: argparse.Namespace) -> int:
     root = prepared.root.path
     if put_back := recover(root):
         sys.stderr.write(f"An earlier change was cut short; put back as they were: {', '.join(put_back)}\n")
+    from troth.cli.crash import incomplete
     from troth.cli.terminal import Progress
 
-    with Progress("checking", total=None) as shown:
-        rounds = 0
+    with Progress("checking", total=None, quiet=args.quiet) as shown:
+        crashes: list[tuple[Crash, ...]] = []  # of each round
+        old_codes: list[OldCode] = []
 
         def look(overlay: Mapping[str, bytes]) -> Sequence["Finding"]:
-            nonlocal rounds
-            rounds += 1
-            shown.at(rounds, f"round {rounds}")
-            return check(prepared._replace(overlay={**prepared.overlay, **overlay})).findings
+            shown.at(len(crashes) + 1, f"round {len(crashes) + 1}")
+            report = check(prepared._replace(overlay={**prepared.overlay, **overlay}))
+            crashes.append(report.crashes)
+            old_codes.extend(report.old_codes)
+            return report.findings
 
-        settled = settle(root, look, lambda finding: _wanted(finding, everything=args.all))
+        levels = ("sure", "likely", "guess")[: 3 if args.guesses else 2 if args.all else 1]
+        stages = [
+            partial(_is_wanted, levels=levels[: number + 1], only=prepared.overlay) for number in range(len(levels))
+        ]
+        settled = settle_in_stages(root, look, stages, prepared.overlay)
+        if args.recolor:
+            settled = _with_recolored(settled, prepared, args.run_with, crashes)
+    if not args.quiet:
+        sys.stderr.write(hint(old_codes))
+    if settled.changes and not kinds(crashes[-1]) <= kinds(crashes[0]):
+        sys.stderr.write("Nothing was repaired, because the files could not be checked after the repair.\n")
+        return incomplete(crashes[-1], prepared)
     if args.diff:
-        return _show(settled)
+        code = _show(settled, quiet=args.quiet)
+        if crashes[-1]:
+            return incomplete(crashes[-1], prepared)
+        return Exit.CLEAN if args.exit_zero and code is Exit.FOUND else code
+    if source is not None:
+        code = _to_stdout(settled, source, prepared, quiet=args.quiet)
+        if crashes[-1]:
+            return incomplete(crashes[-1], prepared)
+        return Exit.CLEAN if args.exit_zero and code is Exit.FOUND else code
     if settled.changes:
-        _refuse_dirty(root, args)
+        _refuse_dirty(root, settled, args)
         begin(root, settled.changes).keep()
-    return _tell(settled, prepared, everything=args.all)
+    code = _tell(settled, prepared, levels=levels, quiet=args.quiet)
+    return Exit.CLEAN if args.exit_zero and code is Exit.FOUND else code
 
 
-def _wanted(finding: "Finding", *, everything: bool) -> bool:
-    return finding.fix is not None and (everything or finding.fix.safety == "sure")
+def _with_recolored(
+    settled: "Settled", prepared: "Prepared", runner: str | None, crashes: "list[tuple[Crash, ...]]"
+) -> "Settled":
+    """What is repaired by changes of color on top; the whole project is looked at, wherever the callers are."""
+    from dataclasses import replace
+
+    from troth.analysis.check import check, prepare
+    from troth.analysis.edits.write import Change
+    from troth.analysis.fix.recolor_lost import recolor_lost
+
+    base = {change.path: change.after for change in settled.changes}
+    report = check(prepared._replace(overlay=base))
+    if report.program is None or not report.findings:
+        return settled
+    whole = prepare(prepared.request._replace(paths=(str(prepared.root.path),)))
+
+    def look(texts: Mapping[str, bytes]) -> Sequence["Finding"]:
+        found = check(whole._replace(overlay={**whole.overlay, **texts}))
+        crashes.append(found.crashes)
+        return found.findings
+
+    made = recolor_lost(prepared.scope.project, report.program, report.findings, look, base, runner)
+    before = {one.path: one.before for one in (*made.changes, *settled.changes)}
+    after = base | {one.path: one.after for one in made.changes}
+    changes = tuple(Change(path, before[path], text) for path, text in sorted(after.items()))
+    return replace(settled, applied=(*settled.applied, *made.awaited), changes=changes)
 
 
-def _refuse_dirty(root: Path, args: argparse.Namespace) -> None:
+def _is_wanted(finding: "Finding", *, levels: Collection[str], only: Mapping[str, bytes]) -> bool:
+    """Whether its fix is applied; source on stdin is repaired alone, so `only` it may be touched."""
+    if finding.fix is None or (only and any(edit.path not in only for edit in finding.fix.edits)):
+        return False
+    return finding.fix.safety in levels
+
+
+def _undo(args: argparse.Namespace, cwd: Path) -> int:
+    from troth.analysis.edits.write import undo
+    from troth.analysis.project.discover import existing_paths, project_root
+    from troth.analysis.report.content import plural
+    from troth.analysis.report.place import shown_from
+
+    root = project_root(existing_paths(args.paths, cwd), cwd).path
+    paths = undo(root)
+    if not args.quiet:
+        names = map(shown_from(cwd, root), paths)
+        say([*names, f"Took back the last change, in {plural(len(paths), 'file')}; once more brings it again"])
+    return Exit.CLEAN
+
+
+def _to_stdout(settled: "Settled", source: bytes, prepared: "Prepared", *, quiet: bool) -> int:
+    """Print the repaired source, as an editor or a filter wants it; what is left is told on stderr."""
+    from troth.analysis.check import check
+    from troth.analysis.report.text import render
+
+    after = next((change.after for change in settled.changes), source)
+    overlay = dict.fromkeys(prepared.overlay, after)
+    left = check(prepared._replace(overlay=overlay))
+    sys.stderr.write("".join(f"{line}\n" for line in render(left, quiet=quiet)))
+    say_bytes(after)
+    return Exit.FOUND if left.findings else Exit.CLEAN
+
+
+def _refuse_dirty(root: Path, settled: "Settled", args: argparse.Namespace) -> None:
     from troth.analysis.fix.worktree import uncommitted
 
-    dirty = [] if args.allow_dirty else uncommitted(root)
+    dirty = [] if args.allow_dirty else uncommitted(root, [change.path for change in settled.changes])
     if dirty:
         named = ", ".join(dirty[:3]) + (f" and {len(dirty) - 3} more" if len(dirty) > 3 else "")
         raise MisuseError(
-            f"The git tree has changes that are not committed: {named}.\n"
-            "Nothing was repaired, because your changes and the repair could not be told apart afterwards.\n"
+            f"Files that would be repaired have edits that are not committed: {named}.\n"
+            "Nothing was repaired, because your edits and the repair could not be told apart afterwards.\n"
             "Commit or stash them, or say `--allow-dirty`; `--diff` shows the repair without making it."
         )
 
 
-def _show(settled: "Settled") -> int:
+def _show(settled: "Settled", *, quiet: bool) -> int:
     from troth.analysis.fix.diff import diff
 
     say(line.removesuffix(b"\n") for change in settled.changes for line in diff(change))
-    if not settled.changes:
+    if not settled.changes and not quiet:
         sys.stderr.write("Nothing to repair: no finding has a fix that may be applied.\n")
     return Exit.FOUND if settled.changes else Exit.CLEAN
 
 
-def _tell(settled: "Settled", prepared: "Prepared", *, everything: bool) -> int:
+def _tell(settled: "Settled", prepared: "Prepared", *, levels: Collection[str], quiet: bool) -> int:
     from troth.analysis.report.content import plural
     from troth.analysis.report.place import shown_from
     from troth.analysis.report.text import render
-    from troth.cli.terminal import Style
+    from troth.analysis.report.wrapping import wrapped
+    from troth.cli.terminal import Style, width_of
 
     place = shown_from(prepared.request.cwd, prepared.root.path)
-    style = Style(sys.stdout)
+    style, width = Style(sys.stdout), width_of(sys.stdout)
     lines = [
         f"{place(one.span.path)}:{one.span.line}:{one.span.column}  {style('fixed', 'green')}  {one.code} {one.rule}: "
         f"{one.fix.title if one.fix else ''}"
@@ -123,21 +224,35 @@ def _tell(settled: "Settled", prepared: "Prepared", *, everything: bool) -> int:
     ]
     for finding, problem in settled.refused:
         sys.stderr.write(f"{finding.code} at {finding.span.path}:{finding.span.line} was left alone: {problem}\n")
-    from troth.analysis.checking import check
+    from troth.analysis.check import check
 
     left = check(prepared)  # the files as they now are
+    if quiet:
+        say(render(left, paint=style, quiet=True, width=width))
+        return _left_over(left)
     if lines:
         files = plural(len(settled.changes), "file")
         lines += ["", f"Repaired {plural(len(settled.applied), 'problem')} in {files}", ""]
     lines += _aftermath(settled, left, place)
-    lines += render(left, paint=style)
-    lines += _proposed(left, place)
-    likely = sum(one.fix is not None and one.fix.safety == "likely" for one in left.findings)
-    if likely and not everything:
-        lines.append(
-            f"{likely:,} of these can be repaired with `troth fix --all`; look at `troth fix --all --diff` first"
-        )
-    say(lines)
+    lines += render(left, paint=style, width=width)
+    further = _proposed(left, prepared, place)
+    for level, flag in (("likely", "--all"), ("guess", "--guesses")):
+        more = sum(one.fix is not None and one.fix.safety == level for one in left.findings)
+        if more and level not in levels:
+            further.append(
+                f"{more:,} of these can be repaired with `troth fix {flag}`; look at `troth fix {flag} --diff` first"
+            )
+    say([*lines, *(line for text in further for line in wrapped(text, width, rest="  "))])
+    return _left_over(left)
+
+
+def _left_over(left: "Report") -> int:
+    """What the files as they now are come to."""
+    if left.crashes:
+        from troth.cli.crash import keep_traces
+
+        sys.stderr.write(keep_traces(left.crashes))
+        return Exit.INCOMPLETE
     return Exit.FOUND if left.findings else Exit.CLEAN
 
 
@@ -145,7 +260,7 @@ def _aftermath(settled: "Settled", left: "Report", place: Callable[[str], str]) 
     """What nobody could see before the repair: the call runs now, and its result is not what was expected."""
     if not settled.applied or left.program is None:
         return []
-    from troth.analysis.fix.aftermath import mistaken
+    from troth.analysis.fix.after_await import mistaken
 
     new = settled.aftermath
     rows = [f"  {place(one.span.path)}:{one.span.line}  {one.code} {one.rule}: {one.message}" for one in new]
@@ -153,21 +268,30 @@ def _aftermath(settled: "Settled", left: "Report", place: Callable[[str], str]) 
     return ["The repair brought to light, to be looked at by you:", *rows, ""] if rows else []
 
 
-def _proposed(left: "Report", place: Callable[[str], str]) -> list[str]:
+def _proposed(left: "Report", prepared: "Prepared", place: Callable[[str], str]) -> list[str]:
     """The changes of color that would repair what no fix can: where the caller is a plain `def`."""
     if left.program is None or not left.findings:
         return []
-    from troth.analysis.fix.proposal import proposals
+    from troth.analysis.fix.recolor_lost import ways
 
-    lines = []
-    for one in proposals(left.program, left.findings):
-        path, line = one.function.place
-        where = f"{place(path)}:{line}  `{one.function.qualname}` is a plain `def` and loses {one.lost}"
-        cascade = " --cascade all" if one.others else ""
-        is_sayable = "<" not in one.target  # a function inside another one has no name that a command could take
-        command = f"`troth recolor {one.target} --to async{cascade}`" if is_sayable else "a change of its color"
-        lines.append(f"{where}: {command} {one.words()}")
-    return ["", "What a change of color would repair:", *lines] if lines else []
+    changes, others = [], []
+    for one in ways(prepared.scope.project, left.program, left.findings, prepared.overlay):
+        proposal = one.proposal
+        path, line = proposal.function.place
+        where = f"{place(path)}:{line}  `{proposal.function.qualname}` is a plain `def` and loses {proposal.lost}"
+        command = one.command
+        if not one.obstacle:
+            changes.append(f"{where}: {f'`{command}`' if command else '`troth fix --recolor`'} {proposal.words()}")
+        elif one.is_slot:
+            others.append(
+                f"{where}: Python itself calls it, so it cannot be async; run the call with `bridge.run(…)` "
+                "(`troth fix --recolor --run-with bridge.run`), or make the object in an async function"
+            )
+        else:
+            others.append(f"{where}: {one.obstacle}" + (f" (`{command} --plan` shows all)" if command else ""))
+    lines = ["", "What a change of color would repair:", *changes] if changes else []
+    lines += ["`troth fix --recolor` makes these changes"] if changes else []
+    return lines + (["", "What has to be decided first:", *others] if others else [])
 
 
 COMMAND = Command(
@@ -180,8 +304,12 @@ COMMAND = Command(
         Example("troth fix --diff", "see what would change; nothing does"),
         Example("troth fix", "repair the project around the working folder, where the fix is sure"),
         Example("troth fix --all src/agents", "apply the likely fixes too, in one folder"),
-        Example("troth fix --select T101", "only un-awaited coroutines"),
+        Example("troth fix --select TR101", "only un-awaited coroutines"),
+        Example("troth fix --recolor --diff", "make functions async that lose a call, with their callers; look first"),
+        Example("troth fix --undo", "take the last repair back"),
+        Example("troth fix - --stdin-filename app.py < app.py", "print the repaired source, as an editor wants it"),
     ),
     add_arguments=add_arguments,
     run=run,
+    variables=VARIABLES,
 )

@@ -1,4 +1,4 @@
-"""Knows how to write a first workflow that runs: its YAML, its functions, and the schema for the editor."""
+"""Write a first workflow that runs: its YAML, its functions, and the schema for the editor."""
 
 import argparse
 from pathlib import Path
@@ -65,10 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the files; nothing that is there already is touched."""
-    from troth.runtime.workflows.schema import FILE, published
+    from troth.runtime.store.folder import FOLDER, hide_from_git
+    from troth.runtime.workflows.document.json_schema import FILE, published
 
     folder = Path(args.folder)
-    texts = {"workflow.yaml": _WORKFLOW, "steps.py": _STEPS, f".troth/{FILE}": published()}
+    texts = {"workflow.yaml": _WORKFLOW, "steps.py": _STEPS, f"{FOLDER}/{FILE}": published()}
     there = [name for name in ("workflow.yaml", "steps.py") if (folder / name).exists()]
     if there:
         raise MisuseError(
@@ -84,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
                 f"{str(folder / name)!r} cannot be written: {problem.strerror}.\n"
                 "Name another folder: `troth init FOLDER`."
             ) from None
+    hide_from_git(folder / FOLDER)
     written = [str(folder / name) for name in texts]
     if args.json:
         say_json({"written": written})

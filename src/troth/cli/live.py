@@ -1,9 +1,8 @@
-"""Knows how to show in a terminal what a run is at, while it goes on; in a pipe it shows nothing."""
+"""Show in a terminal what a run is at, while it goes on; in a pipe it shows nothing."""
 
 import contextlib
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from troth.cli.terminal import Progress
 
 if TYPE_CHECKING:
     from troth.runtime.assemble import Runtime
-    from troth.runtime.workflows.run_events import RunEvent
+    from troth.runtime.workflows.record.run_events import RunEvent
 
 __all__ = ["watched"]
 
@@ -42,22 +41,15 @@ def _look(runtime: "Runtime", run_id: str, steps: int, over: threading.Event) ->
     while runtime.engine.find(run_id) is None:
         if over.wait(0.05):
             return
-    from troth.runtime.workflows.run_events import News
-
     at_work: dict[str, str] = {}
     done = 0
-    news = News()
+    seen = 0
     with Progress(run_id, total=steps) as line:
-        pause = _LOOK_EVERY
-        while not over.wait(pause):  # whoever carried it out may leave at any moment, and is not to wait for us
-            began = time.monotonic()
-            run = runtime.show(run_id)
-            pause = max(_LOOK_EVERY, 10 * (time.monotonic() - began))  # a long run is long to read
-            for event in news.of(run):
+        while not over.wait(_LOOK_EVERY):  # whoever carried it out may leave at any moment, and is not to wait for us
+            for event in runtime.events(run_id, after=seen, timeout=0):
+                seen = event.seq
                 done += _count(event, at_work)
             line.at(min(done, steps), ", ".join(f"{place} {word}".strip() for place, word in at_work.items()))
-            if run.is_over:
-                return
 
 
 def _count(event: "RunEvent", at_work: dict[str, str]) -> int:

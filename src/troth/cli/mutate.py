@@ -1,4 +1,4 @@
-"""Knows how to take the arguments of `troth mutate`, run it, and print what it found out."""
+"""Take the arguments of `troth mutate`, run it, and print what it found out."""
 
 import argparse
 import sys
@@ -8,10 +8,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from troth.analysis.mutate.by_checker import score_checker
-from troth.analysis.mutate.by_tests import score_tests
 from troth.analysis.mutate.checkers import PRESETS, Checker, command_checker, preset
-from troth.analysis.mutate.coverage import Coverage, read_coverage
+from troth.analysis.mutate.measure.by_checker import score_checker
+from troth.analysis.mutate.measure.by_tests import score_tests
+from troth.analysis.mutate.measure.coverage import Coverage, read_coverage
 from troth.analysis.mutate.mutant import Mutant
 from troth.analysis.mutate.operators import all_operators
 from troth.analysis.mutate.plan import Plan, make_plan
@@ -21,6 +21,7 @@ from troth.analysis.mutate.result import Result
 from troth.analysis.mutate.score import tally
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
+from troth.cli.pipe import say
 from troth.cli.terminal import Progress
 from troth.errors import MisuseError
 
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the project to copy (default: upwards to a pyproject.toml, setup.py or .git)",
     )
     add("--include-tests", action="store_true", help="plant in test files too")
-    add = parser.add_argument_group("who shall notice (one of)").add_mutually_exclusive_group().add_argument
+    add = parser.add_argument_group("detect with (choose one)").add_mutually_exclusive_group().add_argument
     add(
         "--checker",
         metavar="CMD",
@@ -112,15 +113,14 @@ def run(args: argparse.Namespace) -> int:
         with_tests=args.include_tests,
     )
     if args.list:
-        sys.stdout.write(render_list(plan))
+        say([render_list(plan).removesuffix("\n")])
         return Exit.CLEAN
     judge = _judge(args, plan)
     identity = identity_of(plan, judge.by, judge.label, args.kind)
     results = read_record(args.json, identity) if args.resume and args.json.exists() else {}
     left = [mutant for mutant in plan.mutants if mutant.key not in results]
     interrupted = bool(left) and _collect(args, plan, identity, judge.score(left), results)
-    sys.stdout.write(render(plan, results, by=judge.by, label=judge.label))
-    sys.stdout.flush()
+    say([render(plan, results, by=judge.by, label=judge.label).removesuffix("\n")])
     if interrupted:
         sys.stderr.write("Interrupted.\n")
         return Exit.INTERRUPTED
@@ -249,7 +249,7 @@ def _refuse(args: argparse.Namespace) -> None:
     """Refuse what cannot work before anything is read."""
     if not (args.checker or args.tool or args.tests or args.list):
         raise MisuseError(
-            "Nobody was named who shall notice the mutants.\nNothing was done.\n"
+            "No checker or test command was given.\nNothing was done.\n"
             "Give `--checker 'CMD'`, `--tool NAME` or `--tests 'CMD'`; or `--list` to see what would be planted."
         )
     if args.resume and not args.json:

@@ -1,4 +1,4 @@
-"""Knows where a report goes: several formats in one run, to files and to stdout."""
+"""Find where a report goes: several formats in one run, to files and to stdout."""
 
 import os
 import sys
@@ -11,10 +11,11 @@ from troth.errors import MisuseError, RunError
 
 if TYPE_CHECKING:
     from troth.analysis.report.content import Report
+    from troth.analysis.report.text import Paint
 
 __all__ = ["FORMATS", "Output", "parse_outputs", "write"]
 
-FORMATS = ("text", "json", "sarif", "github")
+FORMATS = ("text", "concise", "agent", "json", "sarif", "github", "gitlab", "junit")
 
 
 class Output(NamedTuple):
@@ -38,11 +39,13 @@ def parse_outputs(specs: Sequence[str], output_format: str | None, cwd: Path) ->
     return outputs if to_stdout else [*outputs, Output("text", None)]
 
 
-def write(outputs: Iterable[Output], report: "Report", *, statistics: bool = False) -> None:
-    """Write the report to all its places, files first: a reader of stdout who leaves takes nothing from them."""
+def write(outputs: Iterable[Output], report: "Report", *, statistics: bool = False, quiet: bool = False) -> None:
+    """Write the report to all its places, files first: a reader of stdout who leaves takes nothing from them.
+
+    `quiet` leaves findings alone in the formats for people.
+    """
     for output in sorted(outputs, key=lambda one: one.file is None):
-        to_terminal = output.file is None and sys.stdout.isatty()
-        lines = _render(output.format, report, statistics=statistics, frames=to_terminal, painted=output.file is None)
+        lines = _render(output, report, statistics=statistics, quiet=quiet)
         if output.file is None:
             say(lines)
             continue
@@ -60,12 +63,13 @@ def write(outputs: Iterable[Output], report: "Report", *, statistics: bool = Fal
             ) from problem
 
 
-def _render(name: str, report: "Report", *, statistics: bool, frames: bool, painted: bool) -> Iterable[str]:
+def _render(output: Output, report: "Report", *, statistics: bool, quiet: bool) -> Iterable[str]:
     """The lines of one format; its module is imported here, so that nobody pays for the others."""
+    name = output.format
     if name == "json":
         from troth.analysis.report.json import render as render_json
 
-        return [render_json(report.findings)]
+        return [render_json(report)]
     if name == "sarif":
         from troth.analysis.report.sarif import render as render_sarif
 
@@ -74,17 +78,38 @@ def _render(name: str, report: "Report", *, statistics: bool, frames: bool, pain
         from troth.analysis.report.github import render as render_github
 
         return render_github(report)
+    if name == "gitlab":
+        from troth.analysis.report.gitlab import render as render_gitlab
+
+        return [render_gitlab(report)]
+    if name == "junit":
+        from troth.analysis.report.junit import render as render_junit
+
+        return render_junit(report)
     if statistics:
         from troth.analysis.report.statistics import render as render_statistics
 
-        return render_statistics(report)
+        return render_statistics(report, quiet=quiet)
+    from troth.analysis.report.text import no_paint
+
+    paint: Paint = no_paint
+    if output.file is None:
+        from troth.cli.terminal import Style
+
+        paint = Style(sys.stdout)
+    if name == "agent":
+        from troth.analysis.report.agent import render as render_agent
+
+        return render_agent(report)
+    if name == "concise":
+        from troth.analysis.report.concise import render as render_concise
+
+        return render_concise(report, paint=paint, quiet=quiet)
     from troth.analysis.report.text import render as render_text
+    from troth.cli.terminal import width_of
 
-    if not painted:
-        return render_text(report)
-    from troth.cli.terminal import Style
-
-    return render_text(report, paint=Style(sys.stdout), frames=frames)
+    width = width_of(sys.stdout) if output.file is None else None
+    return render_text(report, paint=paint, frames=width is not None, quiet=quiet, width=width)
 
 
 def _parse(spec: str, cwd: Path) -> Output:

@@ -1,16 +1,26 @@
-"""Knows how to print results to a reader who may leave before the end (`| head`), or may not know every letter."""
+"""Print results to a reader who may leave before the end (`| head`), or may not know every letter."""
 
 import codecs
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TextIO
+from typing import TextIO, cast
 
 from troth.errors import RunError
 
-__all__ = ["any_letter", "kept_for_json", "reader_left", "say", "say_json"]
+__all__ = [
+    "any_letter",
+    "kept_for_json",
+    "reader_left",
+    "say",
+    "say_bytes",
+    "say_json",
+    "stderr_without_reader",
+    "warn",
+]
 
 
 def any_letter() -> None:
@@ -33,6 +43,8 @@ def _in_other_letters(error: UnicodeError) -> tuple[str | bytes, int]:
     return marks.encode("ascii", "backslashreplace").decode("ascii"), error.end
 
 
+_CONTROLS = re.compile("\x1b\\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_ANY_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _MARKS = dict(zip("✓✗▶◷↻‖≈⊘↶·█░…“”→", '+x>@o|~0<-#.~"">', strict=True))
 
 
@@ -91,7 +103,7 @@ def say(lines: Iterable[str | bytes]) -> bool:
                 sys.stdout.flush()
                 sys.stdout.buffer.write(line + b"\n")
             else:
-                sys.stdout.write(line + "\n")
+                sys.stdout.write(_for_terminal(line) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         reader_left()
@@ -105,8 +117,69 @@ def say(lines: Iterable[str | bytes]) -> bool:
     return True
 
 
-def reader_left() -> None:
-    """Point stdout at nothing, so that Python's flush at exit has nothing to complain about."""
+def say_bytes(data: bytes) -> bool:
+    """Print bytes to stdout as they are, and nothing else; False if nobody is left to read them."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        reader_left()
+        return False
+    return True
+
+
+def warn(text: str) -> None:
+    """Print a message to stderr, with control characters as escapes: it may quote what somebody else has written."""
+    sys.stderr.write(_ANY_CONTROL.sub(_as_escape, text) + "\n")
+
+
+def _for_terminal(line: str) -> str:
+    """A line for stdout. On a terminal, what is no color of ours is no order to it either."""
+    return _CONTROLS.sub(_as_escape, line) if sys.stdout.isatty() else line
+
+
+def _as_escape(found: re.Match[str]) -> str:
+    return found[0] if len(found[0]) > 1 else f"\\x{ord(found[0]):02x}"
+
+
+def reader_left(stream: TextIO | None = None) -> None:
+    """Point stdout, or another stream, at nothing, so that Python's flush at exit has nothing to complain about."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, (stream or sys.stdout).fileno())
     os.close(nowhere)
+
+
+class _Stderr:
+    """Stderr, but a reader who has left (`2>&1 | head`) stops no work: what it comes to is said by the exit code."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            reader_left(self._stream)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            reader_left(self._stream)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def stderr_without_reader() -> Iterator[None]:
+    """In the block, nobody has to read stderr."""
+    stderr = sys.stderr
+    if stderr is not None:
+        sys.stderr = cast("TextIO", _Stderr(stderr))
+    try:
+        yield
+    finally:
+        sys.stderr = stderr

@@ -1,4 +1,4 @@
-"""Knows how to carry out `troth recolor`."""
+"""Carry out `troth recolor`."""
 
 import argparse
 import os
@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from troth.cli.check import words
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
+from troth.cli.options import words
 from troth.cli.pipe import say
-from troth.cli.switches import switch
+from troth.cli.switches import stop_at_bugs, switch
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
-    from troth.analysis.checking import Prepared
+    from troth.analysis.check import Prepared
+    from troth.analysis.crash import Crash
     from troth.analysis.edits.write import Change
     from troth.analysis.findings import Finding
+    from troth.analysis.recolor.decisions import Decisions
     from troth.analysis.recolor.plan import Plan
 
 __all__ = ["COMMAND"]
@@ -41,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cascade",
         choices=("callers", "tests", "all"),
         default="none",
-        help="let callers follow that wait no more (or have to wait now): outside tests, in tests, or all",
+        help="also convert callers that no longer need (or now need) to await: outside tests, in tests, or all",
     )
     add(
         "--boundary",
@@ -50,21 +52,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --to async: plain functions or modules that run the coroutine",
     )
     add("--run-with", choices=("asyncio.run", "bridge.run"), default="asyncio.run", help="what runs it there")
+    add(
+        "--decide",
+        metavar="FILE",
+        type=Path,
+        help="answers to what a plan asks, one `PLACE: recolor|leave|boundary` a line",
+    )
     add("--leave-unknown", action="store_true", help="change all else though some namesakes could not be told apart")
     add("--in", dest="scope", action="append", metavar="PATH", help="change only what lies here (default: the project)")
     add("--verify", metavar="CMD", help="run this afterwards; unless it succeeds, everything is put back")
     add("--coverage", metavar="FILE", type=Path, help="a coverage file: name the calls that no test runs")
     add("--output-format", choices=("text", "json"), default="text", help="how the plan is shown")
     add("--all", action="store_true", help="leave no list of the plan short")
-    add("--allow-dirty", action="store_true", help="work on a git tree that has changes which are not committed")
+    add("--allow-dirty", action="store_true", help="change also files with edits that are not committed")
 
 
 def run(args: argparse.Namespace) -> int:
     """Plan; unless only the plan is wanted, change all files or none."""
-    from troth.analysis.checking import Request, prepare
+    from troth.analysis.check import Request, prepare
     from troth.analysis.edits.write import recover
     from troth.analysis.recolor.recolor import Wish, plan_recolor, plan_surface
+    from troth.cli.crash import incomplete
 
+    stop_at_bugs()
     cwd = Path.cwd()
     prepared = prepare(Request(cwd=cwd, cache=not switch("TROTH_NO_CACHE")))
     root = prepared.root.path
@@ -78,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
         args.run_with,
         None if args.coverage is None else cwd / args.coverage,
         tuple(_inner(one, cwd, root) for one in args.scope or ()),
+        _decisions(args.decide),
         args.needless,
     )
     if args.to is None and not args.needless:
@@ -85,13 +96,18 @@ def run(args: argparse.Namespace) -> int:
 
         found = plan_surface(prepared.scope.project, wish)
         _show(args, surface_lines(found), lambda: surface_as_json(found))
-        return Exit.CLEAN
+        crashes = found.to_async.crashes  # made last, so that it knows of all
+        return incomplete(crashes, prepared) if crashes else Exit.CLEAN
     from troth.analysis.recolor.report import as_json, text_lines
 
     plan = plan_recolor(prepared.scope.project, wish, args.to or "sync")
-    if args.plan:
+    if idle := wish.decisions.idle:
+        sys.stderr.write(f"Decided, but not asked: {', '.join(idle)}\n")
+    if plan.crashes:
         _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
-        return Exit.CLEAN
+        if not args.plan:
+            sys.stderr.write("Nothing was changed, because it is not known whether this is all.\n")
+        return incomplete(plan.crashes, prepared)
     return _carry_out(args, plan, prepared)
 
 
@@ -105,32 +121,78 @@ def _show(args: argparse.Namespace, lines: Iterable[str], document: Callable[[],
 
 
 def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> int:
+    from troth.analysis.crash import kinds
     from troth.analysis.fix.diff import diff
+    from troth.analysis.recolor.check_plan import awaiting_lost, not_in, rewritten
     from troth.analysis.recolor.report import as_json, text_lines
-    from troth.analysis.recolor.rewritten import new_findings, rewritten
     from troth.analysis.recolor.verify import carried_out
+    from troth.cli.crash import incomplete
 
     unknown = [one for one in plan.unknown if one.tree.view.kind in {"code", "notebook"}]
     if not plan.is_clear or (unknown and not args.leave_unknown):
         _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
-        sys.stderr.write("Nothing was changed: what is named above has to be decided first.\n")
+        if not args.plan:
+            sys.stderr.write("Nothing was changed: what is named above has to be decided first.\n")
         return Exit.FOUND
     root = prepared.root.path
     changes = rewritten(root, plan.edits)
-    fresh = new_findings(changes, _look(prepared, plan, changes))
+    crashes: list[tuple[Crash, ...]] = []  # before the change and after it
+    look = _look(prepared, plan, changes, crashes)
+    before, after = look({}), look({change.path: change.after for change in changes})
+    lost: Sequence[Finding] = ()
+    if plan.to == "async":
+        changes, lost = awaiting_lost(plan, changes, before, after)
+        after = look({change.path: change.after for change in changes}) if lost else after
+    fresh = not_in(before, after)
+    if not kinds(crashes[-1]) <= kinds(crashes[0]):
+        sys.stderr.write("Nothing was changed, because the files could not be checked after the change.\n")
+        return incomplete(crashes[-1], prepared)
+    if fresh and args.plan:
+        _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
     if fresh:
         shown = "\n".join(f"  {one.span.path}:{one.span.line}  {one.code} {one.message}" for one in fresh)
         raise MisuseError(
             f"After the change `troth check` would find what it does not find today:\n{shown}\n"
             "Nothing was changed.\nRepair these places first, or recolor what they call too (`--cascade`)."
         )
+    if args.plan:
+        _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
+        return Exit.CLEAN
     if args.diff:
         say(line.removesuffix(b"\n") for change in changes for line in diff(change))
         return Exit.CLEAN
-    _refuse_dirty(root, changes, allow=args.allow_dirty)
+    _refuse_dirty(root, [change.path for change in changes], allow=args.allow_dirty)
     carried_out(root, changes, args.verify, prepared.request.cwd)
-    _show(args, [*text_lines(plan, everything=args.all), *_done(changes, args.verify)], lambda: as_json(plan))
+    told = [*text_lines(plan, everything=args.all), *_awaited(lost), *_done(changes, args.verify)]
+    _show(args, told, lambda: as_json(plan) | {"awaited": [_place(one) for one in lost]})
     return Exit.CLEAN
+
+
+def _decisions(path: Path | None) -> "Decisions":
+    from troth.analysis.recolor.decisions import NOTHING_DECIDED, read_decisions
+
+    if path is None:
+        return NOTHING_DECIDED
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MisuseError(
+            f"The decisions cannot be read: {path}: {error}.\nNothing was changed.\n"
+            "Name a text file with one `PLACE: ANSWER` to a line."
+        ) from error
+    return read_decisions(text, str(path))
+
+
+def _awaited(lost: Sequence["Finding"]) -> list[str]:
+    """The calls that were lost and will now run."""
+    if not lost:
+        return []
+    rows = [f"  {one.span.path}:{one.span.line}  {one.subject}" for one in lost]
+    return [f"{len(lost):,} lost call{'' if len(lost) == 1 else 's'} awaited, and will now run", *rows]
+
+
+def _place(finding: "Finding") -> dict[str, object]:
+    return {"path": finding.span.path, "line": finding.span.line, "text": finding.subject}
 
 
 def _done(changes: Sequence["Change"], verify: str | None) -> list[str]:
@@ -139,14 +201,14 @@ def _done(changes: Sequence["Change"], verify: str | None) -> list[str]:
 
 
 def _look(
-    prepared: "Prepared", plan: "Plan", changes: Sequence["Change"]
+    prepared: "Prepared", plan: "Plan", changes: Sequence["Change"], crashes: "list[tuple[Crash, ...]]"
 ) -> Callable[[Mapping[str, bytes]], Sequence["Finding"]]:
     """Checks the project, wherever in it the command is run, with the given files in place of those on disk.
 
     A call that is plain now can only be missed where its name is said. A call that has to be awaited can be missed
     further up as well, where somebody runs what leads to it: then the whole project is looked at.
     """
-    from troth.analysis.checking import Request, check, prepare
+    from troth.analysis.check import Request, check, prepare
 
     request, root = prepared.request, prepared.root.path
     paths = {*plan.concerned, *(one.path for one in changes if one.path.endswith((".py", ".pyi", ".ipynb")))}
@@ -156,20 +218,22 @@ def _look(
         whole = prepare(Request(cwd=request.cwd, paths=(str(root),), cache=request.cache))
 
     def look(overlay: Mapping[str, bytes]) -> Sequence["Finding"]:
-        return check(whole._replace(overlay={**whole.overlay, **overlay})).findings
+        report = check(whole._replace(overlay={**whole.overlay, **overlay}))
+        crashes.append(report.crashes)
+        return report.findings
 
     return look
 
 
-def _refuse_dirty(root: Path, changes: Sequence["Change"], *, allow: bool) -> None:
+def _refuse_dirty(root: Path, paths: Sequence[str], *, allow: bool) -> None:
     from troth.analysis.fix.worktree import uncommitted
 
-    dirty = [] if allow else uncommitted(root)
+    dirty = [] if allow else uncommitted(root, paths)
     if dirty:
         named = ", ".join(dirty[:3]) + (f" and {len(dirty) - 3} more" if len(dirty) > 3 else "")
         raise MisuseError(
-            f"The git tree has changes that are not committed: {named}.\n"
-            f"Nothing was changed in {len(changes)} files, because your changes and this one could not be told apart.\n"
+            f"Files that would be changed have edits that are not committed: {named}.\n"
+            "Nothing was changed, because your changes and this one could not be told apart.\n"
             "Commit or stash them, or say `--allow-dirty`; `--diff` shows the change without making it."
         )
 
@@ -201,7 +265,7 @@ COMMAND = Command(
         Example("troth recolor --needless src --plan", "what is async in a folder without need"),
         Example(
             "troth recolor shop.orders:OrderStore --to sync --cascade all --verify 'pytest -q'",
-            "and let callers follow",
+            "and convert the callers too",
         ),
         Example(
             "troth recolor shop.db:Db.fetch --to async --cascade callers --boundary shop.cli:main", "the other way"

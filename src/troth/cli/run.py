@@ -1,4 +1,4 @@
-"""Knows how to run a workflow from the command line."""
+"""Run a workflow from the command line."""
 
 import argparse
 import contextlib
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
 from troth.cli.live import watched
-from troth.cli.pipe import kept_for_json, say, say_json
-from troth.cli.stores import add_store, needs_yaml, opened
+from troth.cli.pipe import kept_for_json, say, say_json, warn
+from troth.cli.stores import add_app, add_store, find_value, needs_yaml, opened, options_of
 from troth.cli.terminal import Style
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from troth.runtime.workflows.contracts import Contract
-    from troth.runtime.workflows.report import RunReport
+    from troth.runtime.workflows.document.contracts import Contract
+    from troth.runtime.workflows.record.report import RunReport
 
 __all__ = ["COMMAND", "going_on", "told"]
 
@@ -36,11 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--id", metavar="ID", help="the run's id: an older run of that id goes on, or is shown")
     parser.add_argument("--wait", action="store_true", help="stay until questions for people are answered elsewhere")
     add_store(parser)
+    add_app(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run to the end, or to a question for a person."""
-    from troth.runtime.workflows.ids import new_id
+    from troth.runtime.workflows.execute.run_ids import new_id
 
     with opened(args) as runtime, kept_for_json(args.json):
         linked = runtime.load(_source(args.workflow))
@@ -57,7 +58,7 @@ def going_on(args: argparse.Namespace, run_id: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        where = f"{quote(run_id)} --store {quote(args.store)}" if args.store else quote(run_id)
+        where = quote(run_id) + options_of(args)
         sys.stderr.write(
             f"\nRun {run_id}: interrupted. What is done is recorded.\n"
             f"  troth runs resume {where}\n      go on where it was interrupted\n"
@@ -68,48 +69,40 @@ def going_on(args: argparse.Namespace, run_id: str) -> Iterator[None]:
 
 def told(report: "RunReport", args: argparse.Namespace) -> int:
     """Print what became of a run in as few lines as will do, and answer the exit code."""
-    from troth.runtime.workflows.asjson import as_json
-    from troth.runtime.workflows.picture.summary import explain
-    from troth.runtime.workflows.picture.words import RUN_MARKS
-    from troth.runtime.workflows.report import RunWord
+    from troth.runtime.workflows.record.report import RunWord
+    from troth.runtime.workflows.record.report_json import as_json
+    from troth.runtime.workflows.render.summary import explain
+    from troth.runtime.workflows.render.words import RUN_MARKS
 
     is_well = report.succeeded or report.state is RunWord.WAITING
     if args.json:
-        say_json(as_json(report))
+        say_json(as_json(report, options_of(args)))
     elif report.succeeded:
         paint = Style(sys.stdout)
         say([f"{paint(f'{RUN_MARKS[report.state]} {report.state}', 'green')}  {report.id}"])
         if report.output is not None:
             say_json(report.output, indent=None)
     else:
-        where = f" --store {quote(args.store)}" if args.store else ""
-        whole = f"{explain(report, args.store)}\n  troth runs show {quote(report.id)}{where}"
+        options = options_of(args)
+        whole = f"{explain(report, options)}\n  troth runs show {quote(report.id)}{options}"
         if is_well:
             say([whole])
         else:
-            sys.stderr.write(f"{whole}\n")
+            warn(whole)
     return Exit.CLEAN if is_well else Exit.FOUND
 
 
 def _source(word: str) -> Any:
     """A path; or the workflow that `module:name` or `file.py:name` leads to."""
-    module, colon, name = word.rpartition(":")
-    if not colon or Path(word).exists():
+    if ":" not in word or Path(word).exists():
         needs_yaml()
         return word
-    from troth.runtime.workflows.builder import Workflow
-    from troth.runtime.workflows.functions import NotFound, find_value
+    from troth.runtime.workflows.link.builder import Workflow
 
-    folder, stem = (Path(module).parent, Path(module).stem) if module.endswith(".py") else (Path.cwd(), module)
-    try:
-        found = find_value(stem, name, folder)
-    except NotFound as missing:
-        raise MisuseError(
-            f"{word!r} is neither a file nor a workflow in Python: {missing.what}. {missing.advice}"
-        ) from None
-    if not isinstance(found, Workflow):
-        raise MisuseError(f"`{word}` is a {type(found).__name__}, not a Workflow. Nothing was started.")
-    return found
+    workflow = find_value(word, "workflow")
+    if not isinstance(workflow, Workflow):
+        raise MisuseError(f"`{word}` is a {type(workflow).__name__}, not a Workflow. Nothing was started.")
+    return workflow
 
 
 def _inputs(args: argparse.Namespace, contracts: "Mapping[str, Contract]") -> dict[str, object]:
@@ -161,6 +154,7 @@ COMMAND = Command(
         Example("troth run examples/workflow/order.yaml -i order=A7", "run it with one input"),
         Example("troth run order.yaml --inputs order.json --json", "inputs from a file, the record as JSON"),
         Example("troth run order.yaml -i order=A7 --id order-A7", "the same id again goes on with the same run"),
+        Example("troth run triage.yaml --app shop:runtime", "with the agents and tools of a runtime in Python"),
     ),
     add_arguments=add_arguments,
     run=run,

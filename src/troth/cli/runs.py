@@ -1,9 +1,8 @@
-"""Knows how to look at runs and go on with them: list, show, resume, replay, fork, diff, cancel, approve."""
+"""Look at runs and go on with them: list, show, resume, replay, fork, diff, cancel, approve."""
 
 import argparse
 import getpass
 import json
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,20 +11,21 @@ from typing import TYPE_CHECKING
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
 from troth.cli.live import watched
-from troth.cli.pipe import kept_for_json, say, say_json
+from troth.cli.pipe import kept_for_json, say, say_json, warn
 from troth.cli.run import going_on, told
-from troth.cli.stores import add_run, add_store, existing, find_run
-from troth.cli.terminal import Style
+from troth.cli.stores import add_app, add_run, add_store, existing, find_run, looked_into, options_of
+from troth.cli.terminal import Style, output_width
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
     from troth.runtime.assemble import Runtime
-    from troth.runtime.workflows.diff import Difference
-    from troth.runtime.workflows.report import RunReport
+    from troth.runtime.workflows.record.diff import Difference
+    from troth.runtime.workflows.record.report import RunReport
 
 __all__ = ["COMMAND"]
 
 Verb = Callable[["Runtime", argparse.Namespace], int]
+_LOOKS = ("list", "show", "replay", "diff")  # verbs that write nothing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,11 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", allow_abbrev=False)
         declare(one)
         add_store(one)
+        add_app(one)
 
 
 def run(args: argparse.Namespace) -> int:
     """Do what the verb says, on a store that is there already."""
-    with existing(args) as runtime:
+    with (looked_into if args.verb in _LOOKS else existing)(args) as runtime:
         return _VERBS[args.verb][2](runtime, args)
 
 
@@ -52,10 +53,11 @@ def _declare_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
-    from troth.runtime.workflows.asjson import as_json
-    from troth.runtime.workflows.picture.text import table
-    from troth.runtime.workflows.problems import did_you_mean
-    from troth.runtime.workflows.report import RunWord
+    from troth.runtime.conversations.transcript import PREFIX as CONVERSATIONS
+    from troth.runtime.workflows.document.problems import did_you_mean
+    from troth.runtime.workflows.record.report import RunWord
+    from troth.runtime.workflows.record.report_json import as_json
+    from troth.runtime.workflows.render.text import table
 
     words = [str(word) for word in RunWord]
     if args.state is not None and args.state not in words:
@@ -65,10 +67,15 @@ def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
         raise MisuseError(f"`--limit {args.limit}` would list nothing; give 1 or more.")
     found = runtime.runs(limit=args.limit, state=args.state)
     if args.json:
-        say_json([as_json(one) for one in found])
+        say_json([as_json(one, options_of(args)) for one in found])
     else:
-        say([table(found, width=_width(), paint=Style(sys.stdout))])
-    return Exit.CLEAN
+        say([table(found, width=output_width(), paint=Style(sys.stdout))])
+        if not found and args.state is None and runtime.store.recent_streams(CONVERSATIONS, 1):
+            say([f"There are conversations: `troth conversations list{options_of(args)}` shows them."])
+    damaged = [one for one in found if one.state is RunWord.DAMAGED]
+    for one in damaged:
+        warn(f"{one.id}: {one.error.message if one.error else one.state}")
+    return Exit.FOUND if damaged else Exit.CLEAN
 
 
 def _declare_show(parser: argparse.ArgumentParser) -> None:
@@ -80,31 +87,32 @@ def _declare_show(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
-    from troth.runtime.workflows.asjson import as_json
-    from troth.runtime.workflows.picture.html import page
-    from troth.runtime.workflows.picture.mermaid import mermaid
-    from troth.runtime.workflows.picture.text import draw
+    from troth.runtime.workflows.record.report_json import as_json
+    from troth.runtime.workflows.render.html import page
+    from troth.runtime.workflows.render.mermaid import mermaid
+    from troth.runtime.workflows.render.printable import printable_text
+    from troth.runtime.workflows.render.text import draw
 
     run_id = find_run(runtime, args.run)
     if args.follow:
         for event in runtime.events(run_id):
-            if not (say_json(event.as_json(), indent=None) if args.json else say([str(event)])):
+            if not (say_json(event.as_json(), indent=None) if args.json else say([printable_text(str(event))])):
                 break
         return Exit.CLEAN
-    report = runtime.show(run_id)
+    report = runtime.show(run_id, talks=not args.mermaid)
     if args.json:
-        say_json(as_json(report))
+        say_json(as_json(report, options_of(args)))
     elif args.mermaid:
         say([mermaid(report)])
     elif args.html == "-":
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8")  # as the page itself says
-        say([page(report, args.store)])
+        say([page(report, options_of(args))])
     elif args.html:
-        _write_page(args.html, page(report, args.store))
+        _write_page(args.html, page(report, options_of(args)))
         say([f"wrote {args.html}"])
     else:
-        say([draw(report, width=_width(), paint=Style(sys.stdout), store=args.store)])
+        say([draw(report, width=output_width(), paint=Style(sys.stdout), options=options_of(args))])
     return Exit.CLEAN
 
 
@@ -115,10 +123,6 @@ def _write_page(name: str, text: str) -> None:
         raise MisuseError(
             f"The page cannot be written to {name!r}: {problem.strerror}. Name another file; `--html -` prints it."
         ) from None
-
-
-def _width() -> int:
-    return max(60, min(shutil.get_terminal_size((80, 24)).columns, 160))
 
 
 # ---- going on
@@ -209,7 +213,7 @@ def _declare_diff(parser: argparse.ArgumentParser) -> None:
 
 
 def _diff(runtime: "Runtime", args: argparse.Namespace) -> int:
-    from troth.runtime.workflows.diff import diff, diff_between
+    from troth.runtime.workflows.record.diff import diff, diff_between
 
     one = runtime.show(find_run(runtime, args.run))
     if args.other is None:
@@ -225,7 +229,7 @@ def _diff(runtime: "Runtime", args: argparse.Namespace) -> int:
 
 
 def _told_diff(found: "Sequence[Difference]", one: str, other: str, none: str, args: argparse.Namespace) -> int:
-    from troth.runtime.workflows.picture.words import value
+    from troth.runtime.workflows.render.words import value
 
     if args.json:
         say_json([each.as_json() for each in found])
@@ -235,9 +239,9 @@ def _told_diff(found: "Sequence[Difference]", one: str, other: str, none: str, a
     for each in found:
         say([f"  {each.path}"])
         if each.is_in_one:
-            say([paint(f"    - {value(each.one, _width() - 6)}", "red")])
+            say([paint(f"    - {value(each.one, output_width() - 6)}", "red")])
         if each.is_in_other:
-            say([paint(f"    + {value(each.other, _width() - 6)}", "green")])
+            say([paint(f"    + {value(each.other, output_width() - 6)}", "green")])
     return Exit.FOUND if found else Exit.CLEAN
 
 
@@ -252,16 +256,17 @@ def _declare_cancel(parser: argparse.ArgumentParser) -> None:
 
 
 def _cancel(runtime: "Runtime", args: argparse.Namespace) -> int:
-    from troth.runtime.workflows.report import RunWord
+    from troth.runtime.workflows.record.report import RunWord
 
     run_id = find_run(runtime, args.run)
     before = runtime.show(run_id)
-    if before.is_over and before.state is not RunWord.CANCELLED and not before.can_be_undone:
+    is_left = before.can_be_undone or before.state in (RunWord.CANCELLED, RunWord.ROLLBACK_INCOMPLETE)
+    if before.is_over and not is_left:
         raise MisuseError(f"The run {run_id!r} is {before.state}; there is nothing left to cancel. Nothing was done.")
     with kept_for_json(args.json):
         report = runtime.cancel(run_id, wait=not args.no_wait)
     told(report, args)
-    return Exit.CLEAN if report.state is RunWord.CANCELLED or args.no_wait else Exit.FOUND
+    return Exit.CLEAN if report.state in (RunWord.CANCELLED, RunWord.ROLLED_BACK) or args.no_wait else Exit.FOUND
 
 
 def _declare_approve(parser: argparse.ArgumentParser) -> None:
@@ -275,6 +280,9 @@ def _declare_approve(parser: argparse.ArgumentParser) -> None:
 
 def _approve(runtime: "Runtime", args: argparse.Namespace) -> int:
     run_id = find_run(runtime, args.run)
+    if not args.no_resume:
+        with kept_for_json(args.json):
+            runtime.prepare(run_id)  # an answer is not taken by somebody who then cannot go on
     runtime.approve(run_id, args.step, deny=args.deny, by=args.by or _me(), note=args.note)
     if args.no_resume:
         return told(runtime.show(run_id), args)

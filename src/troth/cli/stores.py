@@ -1,9 +1,11 @@
-"""Knows which store the commands about runs look into, and which run is meant by a word on the command line."""
+"""Find which runtime and store the commands about runs use, and which run a word on the command line means."""
 
 import argparse
 import importlib.util
+import inspect
 import os
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from troth.errors import MisuseError
@@ -11,7 +13,21 @@ from troth.errors import MisuseError
 if TYPE_CHECKING:
     from troth.runtime.assemble import Runtime
 
-__all__ = ["VARIABLE", "add_run", "add_store", "existing", "find_run", "needs_yaml", "opened", "store_path"]
+__all__ = [
+    "VARIABLE",
+    "add_app",
+    "add_run",
+    "add_store",
+    "app_of",
+    "existing",
+    "find_run",
+    "find_value",
+    "looked_into",
+    "needs_yaml",
+    "opened",
+    "options_of",
+    "store_path",
+]
 
 VARIABLE = "TROTH_STORE"
 _DEFAULT = ".troth/runs.db"
@@ -23,6 +39,21 @@ def add_store(parser: argparse.ArgumentParser) -> None:
         "--store", metavar="FILE", help=f"the file that runs are kept in (default: ${VARIABLE}, else {_DEFAULT})"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+
+
+def add_app(parser: argparse.ArgumentParser) -> None:
+    """Declare `--app`."""
+    parser.add_argument(
+        "--app",
+        metavar="MODULE:NAME",
+        help="the runtime to use: a `Runtime`, or a function that makes one, with its agents, tools and store",
+    )
+
+
+def options_of(args: argparse.Namespace) -> str:
+    """What a later command about the same runs has to be given, too."""
+    names = ("store", "app")
+    return "".join(f" --{name} {quote(getattr(args, name))}" for name in names if getattr(args, name, None))
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -37,20 +68,75 @@ def store_path(args: argparse.Namespace) -> Path:
 
 def opened(args: argparse.Namespace) -> "Runtime":
     """A runtime on that file. Runs of others are left alone: a command does what it was asked for."""
+    if getattr(args, "app", None):
+        return app_of(args)
     from troth.runtime.assemble import Runtime
 
-    return Runtime(store_path(args), recover=False)
+    return Runtime(store_path(args), recover=False, in_process=False)
+
+
+def app_of(args: argparse.Namespace) -> "Runtime":
+    """The runtime that `--app` names; it is closed with the command."""
+    from troth.bridge import run
+    from troth.runtime.assemble import Runtime
+
+    app = find_value(args.app, "runtime")
+    if not isinstance(app, Runtime) and callable(app) and not isinstance(app, type):
+        app = app()
+        if inspect.isawaitable(app):
+            app = run(app)
+    if not isinstance(app, Runtime):
+        raise MisuseError(
+            f"`--app {args.app}` leads to a value of type `{type(app).__name__}`. Nothing was done.\n"
+            "Name a `Runtime`, or a function without arguments that returns one."
+        )
+    app.recover = False
+    kept_in = app.store.path
+    if args.store and Path(args.store).absolute() != kept_in:
+        app.close()
+        raise MisuseError(
+            f"`--store {args.store}` is not where the runtime of `--app {args.app}` keeps its runs: that is "
+            f"{str(kept_in)!r}. Nothing was done.\nLeave `--store` out."
+        )
+    return app
+
+
+def find_value(word: str, what: str) -> object:
+    """What `module:name` or `file.py:name` leads to; the module is looked for in the current folder first."""
+    from troth.runtime.workflows.link.function_lookup import NotFound, find_value
+
+    module, colon, name = word.rpartition(":")
+    if not colon:
+        raise MisuseError(f"`{word}` names no {what}. Nothing was done.\nWrite `module:name` or `file.py:name`.")
+    folder, stem = (Path(module).parent, Path(module).stem) if module.endswith(".py") else (Path.cwd(), module)
+    try:
+        return find_value(stem, name, folder, what)
+    except NotFound as missing:
+        raise MisuseError(f"There is no {what} `{word}`: {missing.what}. Nothing was done.\n{missing.advice}") from None
 
 
 def existing(args: argparse.Namespace) -> "Runtime":
     """A runtime on a file that has to be there already."""
     path = store_path(args)
-    if not path.exists():
+    if not getattr(args, "app", None) and not path.exists():
         raise MisuseError(
             f"There is no store {str(path)!r}, so there are no runs to look at.\n"
             f"`troth run WORKFLOW` makes one; `--store FILE` or {VARIABLE} names another."
         )
     return opened(args)
+
+
+def looked_into(args: argparse.Namespace) -> "Runtime":
+    """`existing` for a command that only looks: it may be a file that cannot be written."""
+    from troth.runtime.assemble import Runtime
+    from troth.runtime.store.errors import ReadOnlyStoreError
+
+    try:
+        return existing(args)
+    except ReadOnlyStoreError:
+        if getattr(args, "app", None):
+            raise
+        return Runtime(store_path(args), recover=False, in_process=False, read_only=True)
 
 
 def find_run(runtime: "Runtime", word: str) -> str:

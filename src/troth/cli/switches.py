@@ -1,11 +1,11 @@
-"""Knows how to read an on/off switch from the environment."""
+"""Read an on/off switch from the environment."""
 
 import os
 from collections.abc import Mapping
 
 from troth.errors import MisuseError
 
-__all__ = ["switch"]
+__all__ = ["stop_at_bugs", "switch"]
 
 _ON = frozenset({"1", "yes", "true", "on"})
 _OFF = frozenset({"", "0", "no", "false", "off"})
@@ -26,3 +26,11 @@ def switch(name: str, *, default: bool = False, environ: Mapping[str, str] | Non
         "Nothing was done, so as not to guess.\n"
         "Write 1, yes, true or on to switch it on; 0, no, false or off to switch it off."
     )
+
+
+def stop_at_bugs() -> None:
+    """With `TROTH_DEBUG=1`, let the first exception of our own in an analysis end the command, with its traceback."""
+    if switch("TROTH_DEBUG"):
+        from troth.analysis.crash import raise_at_once
+
+        raise_at_once(is_on=True)

@@ -1,4 +1,4 @@
-"""Knows how to show the answers of `troth check --watch`: a fresh screen for each, or a line of JSON."""
+"""Show the answers of `troth check --watch`: a fresh screen for each, or a line of JSON."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from troth.errors import MisuseError
 if TYPE_CHECKING:
     import argparse
 
-    from troth.analysis.checking import Request
-    from troth.analysis.checking.watch import Answer
+    from troth.analysis.check import Request
+    from troth.analysis.check.watch import Answer
 
 __all__ = ["refuse_what_has_no_next_time", "watch"]
 
@@ -27,6 +27,7 @@ _NAMED = 3  # changed files that are named; a checkout changes hundreds
 def refuse_what_has_no_next_time(args: "argparse.Namespace") -> None:
     """Stop options that mean one run and no more."""
     odd = [("--write-baseline", args.write_baseline), ("--since", args.since), ("--show-files", args.show_files)]
+    odd += [("--add-allow", args.add_allow), ("--show-settings", args.show_settings), ("--exit-zero", args.exit_zero)]
     odd.append(("-", "-" in args.paths or args.stdin_filename is not None))
     for option, given in odd:
         if given:
@@ -36,22 +37,25 @@ def refuse_what_has_no_next_time(args: "argparse.Namespace") -> None:
             )
 
 
-def watch(request: "Request", outputs: Sequence[Output], *, statistics: bool) -> int:
+def watch(request: "Request", outputs: Sequence[Output], *, statistics: bool, quiet: bool = False) -> int:
     """Show answers until Ctrl-C; that is how it ends, so it is no failure."""
-    from troth.analysis.checking.watch import watch as answers
+    from troth.analysis.check.watch import watch as answers
+    from troth.analysis.old_codes import hint
 
     to_stdout = next(one.format for one in outputs if one.file is None)
     try:
-        for answer in answers(request):
-            if not _show(answer, outputs, to_stdout, statistics=statistics):
+        for number, answer in enumerate(answers(request)):
+            if not _show(answer, outputs, to_stdout, statistics=statistics, quiet=quiet):
                 break  # nobody is left to read
+            if number == 0 and not quiet:
+                sys.stderr.write(hint(answer.report.old_codes))
     except KeyboardInterrupt:
         if sys.stderr.isatty():
             sys.stderr.write("\n")
     return Exit.CLEAN
 
 
-def _show(answer: "Answer", outputs: Sequence[Output], to_stdout: str, *, statistics: bool) -> bool:
+def _show(answer: "Answer", outputs: Sequence[Output], to_stdout: str, *, statistics: bool, quiet: bool) -> bool:
     if to_stdout == "json":
         write([one for one in outputs if one.file is not None], answer.report)
         return say([_as_line(answer)])
@@ -60,7 +64,7 @@ def _show(answer: "Answer", outputs: Sequence[Output], to_stdout: str, *, statis
     if answer.problem:
         return say([_head(answer), "", answer.problem])
     say([_head(answer), ""])
-    write(outputs, answer.report, statistics=statistics)
+    write(outputs, answer.report, statistics=statistics, quiet=quiet)
     return say(["", "Watching for changes; Ctrl-C ends" if answer.settled else "Looking at what depends on it"])
 
 
@@ -77,15 +81,18 @@ def _head(answer: "Answer") -> str:
 
 
 def _as_line(answer: "Answer") -> str:
-    from troth.analysis.report.json import as_object
+    from troth.analysis.report.json import VERSION, as_object, crash_as_object
 
     return json.dumps(
         {
+            "version": VERSION,
+            "root": answer.report.root,
             "changed": list(answer.changed),
             "seconds": round(answer.seconds, 4),
             "settled": answer.settled,
             "checked": answer.report.checked,
             "problem": answer.problem or None,
             "findings": [as_object(one) for one in answer.report.findings],
+            "errors": [crash_as_object(one) for one in answer.report.crashes],
         }
     )

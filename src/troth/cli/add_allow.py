@@ -1,0 +1,33 @@
+"""Carry out `troth check --add-allow`."""
+
+from typing import TYPE_CHECKING
+
+from troth.cli.exit import Exit
+from troth.cli.pipe import say
+
+if TYPE_CHECKING:
+    from troth.analysis.check import Prepared
+    from troth.analysis.report.content import Report
+
+__all__ = ["add_allow"]
+
+
+def add_allow(prepared: "Prepared", report: "Report", *, quiet: bool) -> int:
+    """Write the comments into the files, all or none. What no comment can silence is listed, and the exit code is 1."""
+    from troth.analysis.edits.write import begin
+    from troth.analysis.fix.silencing import silencing
+    from troth.analysis.report.concise import render
+    from troth.analysis.report.content import plural
+
+    silenced = silencing(report.findings, report.lines)
+    if silenced.changes:
+        begin(prepared.root.path, silenced.changes).keep()
+    if not quiet:
+        where = plural(len(silenced.changes), "file")
+        say([f"Added {plural(silenced.comments, 'comment')} in {where}; `troth fix --undo` takes them back"])
+    if not silenced.left:
+        return Exit.CLEAN
+    if not quiet:
+        say(["", "No comment can be written for:"])
+    say(render(report._replace(findings=silenced.left), quiet=True))
+    return Exit.FOUND

@@ -1,0 +1,94 @@
+"""Generators and context managers made of them follow to async, with all who loop over them or enter them."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAD = "def load(x):\n    return x\n"
+RUN = 'async def main():\n    return total()\nif __name__ == "__main__":\n    import asyncio\n    print(asyncio.run(main()))\n'
+
+
+def recolor(project, text, *options):
+    project.write({"pyproject.toml": '[project]\nname = "x"\n', "app.py": text})
+    return project.troth("recolor", "app:load", "--to", "async", "--cascade", "all", *options)
+
+
+def output(project):
+    command = [sys.executable, "app.py"]
+    return subprocess.run(command, cwd=project.root, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+ROWS = "def rows(n):\n    for i in range(n):\n        yield load(i)\n"
+
+
+@pytest.mark.parametrize(
+    ("use", "after"),
+    [
+        pytest.param(
+            "    s = 0\n    for row in rows(4):\n        s += row\n    return s\n",
+            "async for row in rows(4)",
+            id="a loop",
+        ),
+        pytest.param("    return list(rows(4))\n", "[item async for item in rows(4)]", id="a list"),
+        pytest.param("    return sum(rows(4))\n", "sum([item async for item in rows(4)])", id="read at once"),
+        pytest.param("    return [r + 1 for r in rows(4)]\n", "[r + 1 async for r in rows(4)]", id="a comprehension"),
+    ],
+)
+def test_a_generator_follows(project, use, after):
+    """The program does what it did."""
+    text = f"{HEAD}{ROWS}def total():\n{use}{RUN}"
+    project.write({"app.py": text})
+    before = output(project)
+    done = recolor(project, text)
+    assert done.code == 0, done.out + done.err
+    changed = (project.root / "app.py").read_text()
+    assert "async def rows(n):" in changed
+    assert after in changed
+    assert output(project) == before
+
+
+def test_a_context_manager_follows(project):
+    """With its decorator, its import and its annotation."""
+    text = (
+        "from collections.abc import Iterator\nfrom contextlib import contextmanager\n"
+        f"{HEAD}@contextmanager\ndef opened(n) -> Iterator[int]:\n    yield load(n)\n"
+        f"def total():\n    with opened(3) as o:\n        return o\n{RUN}"
+    )
+    done = recolor(project, text)
+    assert done.code == 0, done.out + done.err
+    changed = (project.root / "app.py").read_text()
+    assert changed.startswith("from collections.abc import AsyncIterator\nfrom contextlib import asynccontextmanager\n")
+    assert "@asynccontextmanager\nasync def opened(n) -> AsyncIterator[int]:\n" in changed
+    assert "    async with opened(3) as o:" in changed
+    assert output(project) == "3\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "says"),
+    [
+        pytest.param(
+            f"{ROWS}def more(n):\n    x = load(n)\n    yield from rows(x)\ndef total():\n    return list(more(2))\n",
+            "`yield from`",
+            id="yield from",
+        ),
+        pytest.param(
+            "def rows(n):\n    yield load(n)\n    return 1\ndef total():\n    return list(rows(2))\n",
+            "returns a value",
+            id="a returned value",
+        ),
+        pytest.param(f"{ROWS}def total():\n    return next(rows(2))\n", "only `async for` and `async with`", id="next"),
+        pytest.param(
+            f"{ROWS}def total():\n    return dict(zip(rows(2), rows(2)))\n",
+            "only `async for` and `async with`",
+            id="zip",
+        ),
+    ],
+)
+def test_what_no_async_generator_can_do_is_refused(project, rest, says):
+    """Nothing is written, and the place is named."""
+    text = f"{HEAD}{rest}{RUN}"
+    done = recolor(project, text)
+    assert done.code == 1
+    assert says in done.out
+    assert (project.root / "app.py").read_text() == text
