@@ -7,9 +7,11 @@ from troth import __version__
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
+from api import write_api_pages
 from rules import write_rule_pages
 
 write_rule_pages(Path(__file__).parent / "rules")
+write_api_pages(Path(__file__).parent / "api")
 
 project = "Troth"
 author = "The Troth contributors"

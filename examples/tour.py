@@ -59,7 +59,7 @@ def main() -> None:
     print(
         "  troth check PATH            your own project; nothing of it is imported or run\n"
         "  troth check --since main    only what a branch has brought\n"
-        "  troth explain T101          what a rule finds, and why it matters\n"
+        "  troth explain TR101         what a rule finds, and why it matters\n"
         "  docs/index.md               tutorial, how-to pages and reference (`make docs` builds them)"
     )
 

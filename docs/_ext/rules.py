@@ -13,7 +13,7 @@ def write_rule_pages(folder: Path) -> list[Path]:
     A file is only written if it says something else than before, so that a build after no change reads nothing anew.
     """
     pages = rule_pages()
-    texts = {folder / f"{page.name}.md": _page(page) for page in pages.values()}
+    texts = {folder / f"{page.name}.md": _page(page, pages) for page in pages.values()}
     texts[folder / "index.md"] = _index(pages)
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.md"):
@@ -26,19 +26,26 @@ def write_rule_pages(folder: Path) -> list[Path]:
 
 
 def _index(pages: Rulebook) -> str:
-    lines = ["# Rules", "", "What `troth check` finds. A code belongs to a family by its first figure.", ""]
+    lines = ["# Rules", "", "What `troth check` finds. The first digit of a code is its family.", ""]
     for start, family in FAMILIES.items():
         own = [page for page in pages.values() if page.code.startswith(start)]
         if own:
             lines += [f"## {family.capitalize()}", "", "| code | rule | finds |", "|---|---|---|"]
-            lines += [f"| {page.code} | [{page.name}]({page.name}.md) | {_cell(page.title)} |" for page in own]
+            for page in own:
+                off = " (off by default)" if page.code in pages.on_request else ""
+                lines.append(f"| {page.code} | [{page.name}]({page.name}.md) | {_cell(page.title)}{off} |")
             lines.append("")
     names = [page.name for page in pages.values()]
     return "\n".join([*lines, "```{toctree}", ":hidden:", "", *names, "```", ""])
 
 
-def _page(page: RulePage) -> str:
+def _page(page: RulePage, pages: Rulebook) -> str:
     lines = [f"# {page.code} {page.name}", "", f"*{page.title}.* A rule of the family “{page.family}”.", ""]
+    if page.code in pages.on_request:
+        lines += [
+            f"It is off by default: `--extend-select {page.name}`, or `extend-select` in the settings, switches it on.",
+            "",
+        ]
     for heading, text in page.parts:
         lines += [f"## {heading}", ""] if heading else []
         lines += [text, ""]
