@@ -6,12 +6,16 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCK := requirements/dev.lock
 BENCH_LOCK := requirements/bench.lock
-# Compiled, as the wheels are that users get, unless `make develop` was called: then the sources as they are edited.
-COMPILE ?= $(if $(wildcard $(VENV)/.editable),0,1)
-SOURCES := $(if $(filter-out 0,$(COMPILE)),hatch_build.py $(shell find src -name '*.py') $(if $(wildcard $(VENV)/.editable),force))
+# How Troth is installed into $(VENV). Each recipe leaves a stamp that says so, and removes those that are no longer true.
+#   editable   the sources as they are edited: from `make develop` on, until somebody asks for `COMPILE=1`
+#   compiled   as the wheels that users get: what is proven and measured (`make test`, `make bench`, `make soak`)
+#   installed  compiled or plain Python, whichever is there: enough for `make run` and all the rest, and made in seconds
+COMPILE ?= $(if $(wildcard $(VENV)/.editable),0,$(if $(filter test bench soak,$(MAKECMDGOALS)),1,0))
+INSTALL ?= $(if $(filter-out 0,$(COMPILE)),compiled,$(if $(wildcard $(VENV)/.editable),editable,installed))
+SOURCES := pyproject.toml hatch_build.py $(shell find src -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format docs develop bench soak lock clean force
+.PHONY: help setup run test lint same format docs develop bench soak lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -21,34 +25,56 @@ $(BIN)/python:
 	@echo "» making an environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
-# The package alone, as a user has it: enough for `make run`.
-$(VENV)/.package: pyproject.toml $(SOURCES) | $(BIN)/python
-ifeq ($(COMPILE),0)
-	@echo "» installing Troth into $(VENV), as it is edited"
-	@$(PIP) --editable '.[runtime]'
-	@touch $(VENV)/.editable
-else
-	@rm -f $(VENV)/.editable
+# The package alone, as a user has it.
+$(VENV)/.installed: $(SOURCES) | $(BIN)/python
+	@echo "» installing Troth into $(VENV)"
+	@rm -f $(VENV)/.compiled $(VENV)/.editable
+	@$(PIP) '.[runtime,lsp]'
+	@touch $@
+
+$(VENV)/.compiled: $(SOURCES) | $(BIN)/python
 	@echo "» installing Troth into $(VENV), compiled (two minutes; \`make develop\` does without)"
-	@TROTH_COMPILE=$(COMPILE) $(PIP) '.[runtime]'
+	@rm -f $(VENV)/.installed $(VENV)/.editable
+	@TROTH_COMPILE=$(COMPILE) $(PIP) '.[runtime,lsp]'
 	@$(BIN)/python -m troth.analysis.compiled
-endif
+	@touch $(VENV)/.installed $@
+
+$(VENV)/.editable: pyproject.toml | $(BIN)/python
+	@echo "» installing Troth into $(VENV), as it is edited"
+	@rm -f $(VENV)/.installed $(VENV)/.compiled
+	@$(PIP) --editable '.[runtime,lsp]'
 	@touch $@
 
 # What the tests and the linters need, pinned.
-$(VENV)/.ready: $(LOCK) $(VENV)/.package
+$(VENV)/.ready: $(LOCK) | $(VENV)/.$(INSTALL)
 	@echo "» installing the pinned development tools (once; a minute or two)"
 	@$(PIP) -r $(LOCK)
 	@touch $@
 
-setup: $(VENV)/.ready
+setup: $(VENV)/.$(INSTALL) $(VENV)/.ready
 
-run: $(VENV)/.package ## see it work: findings, repair and a workflow on the example service
+run: $(VENV)/.$(INSTALL) ## see it work: findings, repair and a workflow on the example service
 	@$(BIN)/python examples/tour.py
 
-test: lint ## everything that has to hold
-	@echo "» tests"
-	@$(BIN)/python -m pytest -n auto --dist loadgroup
+# Two real editors for tests/lsp, where they can be had without asking; elsewhere those tests are skipped, and say so.
+EDITORS := $(VENV)/.editors
+$(EDITORS): | $(BIN)/python
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! { command -v nvim && command -v emacs; } >/dev/null; then \
+		echo "» installing neovim and emacs for the tests of the language server"; \
+		apt-get install -y -qq neovim emacs-nox elpa-eglot >/dev/null 2>&1 || echo "  not to be had here: their tests are skipped"; \
+	fi
+	@touch $@
+
+# In two halves, so that no process holds all tests and all that they leave in memory. A worker that dies is not replaced:
+# `loadgroup` never ends where the new one finds no test left.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --max-worker-restart 0
+AT_RUN_TIME := tests/bridge tests/guard tests/runtime tests/testing
+
+test: lint $(EDITORS) ## everything that has to hold
+	@echo "» tests of the analysis, the command line and the repository"
+	@$(PYTEST) tests $(AT_RUN_TIME:%=--ignore %); first=$$?; \
+	echo "» tests of the boundary and the runtime"; \
+	$(PYTEST) $(AT_RUN_TIME) && exit $$first
 
 lint: setup ## ruff, mypy --strict, layers, our own check
 	@echo "» ruff"
@@ -60,9 +86,25 @@ lint: setup ## ruff, mypy --strict, layers, our own check
 	@echo "» troth check"
 	@$(BIN)/troth check src tests bench tools examples/*.py examples/workflow
 
-develop: ## from now on run the sources as they are edited, instead of compiling them
-	@rm -f $(VENV)/.package
-	@$(MAKE) --no-print-directory setup COMPILE=0
+# The answers of the sources as they are edited, whatever is installed; of compiled code too with COMPILED=1, and of real
+# projects too with TREES=folder (see tools/same).
+SAME := tools.same compare
+SAME_COMPILED := build/same/compiled
+same: setup $(if $(COMPILED),$(SAME_COMPILED)/.complete) ## every finding as in the golden record (COMPILED=1, TREES=folder: more of them)
+	@PYTHONPATH=src $(BIN)/python -m $(SAME) --flavor plain
+	@$(if $(TREES),PYTHONPATH=src $(BIN)/python -m $(SAME) --flavor plain --trees $(TREES))
+	@$(if $(COMPILED),PYTHONPATH=$(SAME_COMPILED) $(BIN)/python -m $(SAME) --flavor compiled)
+	@$(if $(and $(COMPILED),$(TREES)),PYTHONPATH=$(SAME_COMPILED) $(BIN)/python -m $(SAME) --flavor compiled --trees $(TREES))
+
+# Folders stand among what it is made of because a file that is moved keeps its time.
+$(SAME_COMPILED)/.complete: hatch_build.py $(shell find src -not -path '*__pycache__*') | setup
+	@echo "» compiling (two minutes)"
+	@rm -rf $(SAME_COMPILED) && mkdir -p $(SAME_COMPILED)
+	@$(BIN)/python hatch_build.py $(SAME_COMPILED) > build/same/compiling.log 2>&1 || { tail -n 30 build/same/compiling.log; exit 1; }
+	@touch $@
+
+develop: ## from now on run the sources as they are edited, instead of installing them
+	@$(MAKE) --no-print-directory setup COMPILE=0 INSTALL=editable
 
 format: setup ## let ruff write the code its way
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
@@ -76,7 +118,7 @@ bench: setup ## measure, beside peers where they can be installed
 	@for part in $$(cd bench && ls -d */ | tr -d /); do echo; echo "» bench/$$part"; $(BIN)/python -m bench.$$part || exit 1; done
 
 soak: setup ## the long proofs: fuzzing, load, crash matrix
-	@$(BIN)/python -m pytest -n auto --dist loadgroup -m soak --timeout 1800
+	@$(PYTEST) -m soak --timeout 1800
 
 lock: ## pin the development tools anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-annotate --group dev --all-extras pyproject.toml -o $(LOCK)

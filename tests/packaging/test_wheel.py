@@ -1,30 +1,15 @@
 """The package as users get it: a wheel, installed beside nothing but its own dependencies."""
 
 import subprocess
-import sys
 import venv
 import zipfile
 from email.parser import Parser
-from pathlib import Path
 
 import pytest
 
 from troth import __version__
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT],
-        check=True,
-        capture_output=True,
-        timeout=110,
-    )
-    (made,) = folder.glob("*.whl")
-    return made
+pytestmark = pytest.mark.xdist_group("wheel")  # built once
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel):
