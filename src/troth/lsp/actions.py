@@ -45,22 +45,28 @@ def offers(
     """All offers for a range of a file, of the kinds that are asked for."""
 
     def wants(kind: str) -> bool:
-        return only is None or any(kind == one or kind.startswith(f"{one}.") or not one for one in only)
+        return only is None or any(
+            kind == wanted_kind or kind.startswith(f"{wanted_kind}.") or not wanted_kind for wanted_kind in only
+        )
 
     if wants(_QUICK):
-        here = [one for one in places.look.findings_in(path) if one.span.cell == cell and _touches(places, one, place)]
-        for finding in here:
+        touched = [
+            finding
+            for finding in places.look.findings_in(path)
+            if finding.span.cell == cell and _touches(places, finding, place)
+        ]
+        for finding in touched:
             yield from _for_finding(places, finding)
-        yield from _for_plain_functions(places, path, here)
-    if wants(FIX_ALL) and any(_is_sure(one) for one in places.look.findings_in(path)):
+        yield from _for_plain_functions(places, path, touched)
+    if wants(FIX_ALL) and any(_is_sure(finding) for finding in places.look.findings_in(path)):
         yield Offer("Repair all that is sure in this file (Troth)", FIX_ALL, job={"do": "fix all", "path": path})
     if wants(_REWRITE) and places.has_places(path):
         yield from _recolorings(places, path, place.start.line + 1)
 
 
 def _touches(places: Places, finding: Finding, place: types.Range) -> bool:
-    here = places.positions(finding.span.path, finding.span.cell).range_of(finding.span)
-    first, last = (here.start.line, here.start.character), (here.end.line, here.end.character)
+    shown = places.positions(finding.span.path, finding.span.cell).range_of(finding.span)
+    first, last = (shown.start.line, shown.start.character), (shown.end.line, shown.end.character)
     return (place.start.line, place.start.character) <= last and first <= (place.end.line, place.end.character)
 
 
@@ -84,10 +90,10 @@ def _for_plain_functions(places: Places, path: str, findings: Sequence[Finding])
     """A loss in a plain `def`: the function becomes async with its callers, or the coroutine is run where it is."""
     if not places.has_places(path):
         return
-    lost = [one for one in findings if one.fix is None and one.code.startswith(_LOST)]
+    lost = [finding for finding in findings if finding.fix is None and finding.code.startswith(_LOST)]
     for proposal in proposals(places.look.program, lost):
         function = proposal.function
-        first = next(one for one in lost if one.symbol == function.qualname)
+        first = next(finding for finding in lost if finding.symbol == function.qualname)
         if "<" not in proposal.target:
             job = {"do": "make async", "path": path, "symbol": function.qualname}
             yield Offer(_size(proposal), _QUICK, (), job, first)
@@ -110,7 +116,7 @@ def _recolorings(places: Places, path: str, line: int) -> Iterator[Offer]:
         yield _recoloring(path, function.qualname, to)
     cls = class_on(module, line)
     if cls is not None and "<" not in cls.facts.qualname and cls.facts.outer == -1:
-        colors = {one.is_async for one in _surface(cls)}
+        colors = {method.is_async for method in _surface(cls)}
         for is_async in sorted(colors):
             yield _recoloring(path, cls.name, "sync" if is_async else "async")
 
@@ -127,7 +133,7 @@ def _is_sayable(function: Function) -> bool:
 
 def _surface(cls: Class) -> list[Function]:
     functions = [cls.module.function(index) for indexes in cls.methods.values() for index in indexes]
-    return [one for one in functions if not _is_pythons(one.name)]
+    return [method for method in functions if not _is_pythons(method.name)]
 
 
 def _is_pythons(name: str) -> bool:

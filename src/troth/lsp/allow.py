@@ -25,7 +25,7 @@ def allowing(finding: Finding, text: str) -> Edit | None:
             continue
         edit = _edit(path, lines, line, finding.rule)
         allows = allows_in(path, apply(text, [edit]).encode("utf-8", "replace"))
-        if any(one.names_rule(finding) and one.covers(finding) for one in allows):
+        if any(allow.names_rule(finding) and allow.covers(finding) for allow in allows):
             return edit
     return None
 
@@ -33,8 +33,8 @@ def allowing(finding: Finding, text: str) -> Edit | None:
 def _edit(path: str, lines: list[str], line: int, rule: str) -> Edit:
     start = sum(map(len, lines[: line - 1]))
     body = lines[line - 1].rstrip("\r\n")
-    there = _ALLOW.search(body)
-    if there is not None:
-        return Edit(path, start + there.end(), start + there.end(), f", {rule}")
+    comment = _ALLOW.search(body)
+    if comment is not None:
+        return Edit(path, start + comment.end(), start + comment.end(), f", {rule}")
     end = start + len(body.rstrip())
     return Edit(path, end, start + len(body), f"  # troth: allow {rule}")

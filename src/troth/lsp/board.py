@@ -81,13 +81,13 @@ class Board:
             uri, positions = places.uri_of(finding.span)
             items.setdefault(uri, []).append(diagnostic(finding, telling, positions))
         changed = set()
-        for uri, here in items.items():
+        for uri, diagnostics in items.items():
             before = self.notices.get(uri)
-            if (before.items if before is not None else ()) == tuple(here):
+            if (before.items if before is not None else ()) == tuple(diagnostics):
                 continue
             changed.add(uri)
-            if here:
-                self.notices[uri] = Notice(str(next(_numbers)), tuple(here))
+            if diagnostics:
+                self.notices[uri] = Notice(str(next(_numbers)), tuple(diagnostics))
             else:
                 del self.notices[uri]
         return changed

@@ -24,9 +24,9 @@ def item_at(places: Places, path: str, position: types.Position) -> list[types.C
     if function is not None:
         return [_item(places, function)]
     call = call_at(program, module, line, column)
-    own = [] if call is None else [one for one in targets(call.callee) if places.has_places(one.module.path)]
+    own = [] if call is None else [callee for callee in targets(call.callee) if places.has_places(callee.module.path)]
     if own:
-        return [_item(places, one) for one in own]
+        return [_item(places, callee) for callee in own]
     around = function_around(module, line, column)
     return [_item(places, around)] if around.index else []
 
@@ -45,8 +45,8 @@ def incoming(places: Places, function: Function) -> list[types.CallHierarchyInco
     for call in callers_of(places.look.program, function):
         calls.setdefault(call.caller, []).append(call)
     return [
-        types.CallHierarchyIncomingCall(_item(places, caller), [_range(places, one) for one in here])
-        for caller, here in calls.items()
+        types.CallHierarchyIncomingCall(_item(places, caller), [_range(places, call) for call in callers_calls])
+        for caller, callers_calls in calls.items()
         if places.has_places(caller.module.path)
     ]
 
@@ -59,8 +59,8 @@ def outgoing(places: Places, function: Function) -> list[types.CallHierarchyOutg
             if callee.module.own and places.has_places(callee.module.path):
                 calls.setdefault(callee, []).append(call)
     return [
-        types.CallHierarchyOutgoingCall(_item(places, callee), [_range(places, one) for one in here])
-        for callee, here in calls.items()
+        types.CallHierarchyOutgoingCall(_item(places, callee), [_range(places, call) for call in callee_calls])
+        for callee, callee_calls in calls.items()
     ]
 
 

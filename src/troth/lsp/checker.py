@@ -54,7 +54,7 @@ class Look(NamedTuple):
 
     def findings_in(self, path: str) -> list[Finding]:
         """The findings in a file."""
-        return [one for one in self.report.findings if one.span.path == path]
+        return [finding for finding in self.report.findings if finding.span.path == path]
 
 
 class Checker:
@@ -91,11 +91,11 @@ class Checker:
             check(self._prepared, progress, self.memory, reported=self._question(self._prepared))
         is_quick = hurry and len(files) >= _MANY and self.memory.kept is not None
         report = check(prepared, progress, self.memory, hurry=is_quick, reported=self._question(prepared))
-        kept = self.memory.kept
-        assert kept is not None
+        warm = self.memory.kept
+        assert warm is not None
         is_settled = not is_quick or not self.memory.owed
-        broken = frozenset(path for path, facts in kept.facts.items() if isinstance(facts, Problem))
-        return Look(report, prepared, prepared.overlay, kept.stamps, is_settled, broken)
+        broken = frozenset(path for path, facts in warm.facts.items() if isinstance(facts, Problem))
+        return Look(report, prepared, prepared.overlay, warm.stamps, is_settled, broken)
 
     def try_out(self, look: Look, texts: Mapping[str, bytes]) -> tuple[Finding, ...]:
         """What would be found if these files had these texts; the next look finds what is there again."""
@@ -135,10 +135,10 @@ class Checker:
 
     def _question(self, prepared: Prepared) -> Reported:
         """What is reported; worked out again where the files or the settings are others."""
-        known = self._reported
-        if known is None or known[0].scope is not prepared.scope or known[0].request is not prepared.request:
-            known = self._reported = prepared, Reported(prepared)
-        return known[1]
+        question = self._reported
+        if question is None or question[0].scope is not prepared.scope or question[0].request is not prepared.request:
+            question = self._reported = prepared, Reported(prepared)
+        return question[1]
 
     def tidy(self) -> None:
         """Collect the garbage of the last looks, while nobody waits; what the first one made is never looked at.

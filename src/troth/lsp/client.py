@@ -46,15 +46,15 @@ def client_of(params: types.InitializeParams) -> Client:
         return value
 
     published, pulled = get("text_document.publish_diagnostics"), get("text_document.diagnostic")
-    told = pulled if pulled is not None and pulled.related_information is not None else published
+    diagnostics = pulled if pulled is not None and pulled.related_information is not None else published
     resolved = get("text_document.code_action.resolve_support.properties") or ()
     formats = get("text_document.hover.content_format")
     return Client(
         pulls=pulled is not None,
         refreshes=bool(get("workspace.diagnostics.refresh_support")),
-        has_related=bool(getattr(told, "related_information", False)),
-        has_links=bool(getattr(told, "code_description_support", False)),
-        has_tags=getattr(told, "tag_support", None) is not None,
+        has_related=bool(getattr(diagnostics, "related_information", False)),
+        has_links=bool(getattr(diagnostics, "code_description_support", False)),
+        has_tags=getattr(diagnostics, "tag_support", None) is not None,
         resolves_edits="edit" in resolved and bool(get("text_document.code_action.data_support")),
         has_annotations=get("workspace.workspace_edit.change_annotation_support") is not None,
         has_versions=bool(get("workspace.workspace_edit.document_changes")),

@@ -42,9 +42,9 @@ def diagnostic(finding: Finding, telling: Telling, positions: Positions | None) 
         place = positions.range_of(span)
     elif span.cell is not None:
         message = f"cell {span.cell}, line {span.line}: {message}"
-    related = [one for one in finding.reasons if one.path is not None and one.line is not None]
+    related = [reason for reason in finding.reasons if reason.path is not None and reason.line is not None]
     shown = related if telling.has_related else []
-    message += "".join(f"\nbecause {one.text}" for one in finding.reasons if one not in shown)
+    message += "".join(f"\nbecause {reason.text}" for reason in finding.reasons if reason not in shown)
     if finding.confidence == "likely":
         message += "\n(likely, not certain)"
     return types.Diagnostic(
@@ -55,7 +55,7 @@ def diagnostic(finding: Finding, telling: Telling, positions: Positions | None) 
         code_description=_page(finding, telling) if telling.has_links else None,
         source=SOURCE,
         tags=[types.DiagnosticTag.Unnecessary] if telling.has_tags and _is_needless(finding) else None,
-        related_information=[_related(one, telling) for one in shown] or None,
+        related_information=[_related(reason, telling) for reason in shown] or None,
     )
 
 

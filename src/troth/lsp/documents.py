@@ -76,10 +76,10 @@ class Document:
         # A line beside the change may grow together with it: a carriage return that a line feed follows now.
         begin, end = max(first - 1, 0), min(after + 2, len(lines))
         pieces = [*lines[begin:first], head, text, tail, *lines[after + 1 : end]]
-        made = split("".join(pieces))
-        if end < len(lines) and made[-1] == "":
-            made.pop()
-        lines[begin:end] = made
+        merged = split("".join(pieces))
+        if end < len(lines) and merged[-1] == "":
+            merged.pop()
+        lines[begin:end] = merged
 
     def _column(self, line: int, position: types.Position) -> int:
         text = self.lines[line]
@@ -99,7 +99,7 @@ class Notebook:
 
     def code_cells(self) -> list[str]:
         """The URIs of its code cells, in order: a finding names a cell by its number among these."""
-        return [one.document for one in self.cells if one.kind == types.NotebookCellKind.Code]
+        return [cell.document for cell in self.cells if cell.kind == types.NotebookCellKind.Code]
 
 
 class Documents:
@@ -137,7 +137,7 @@ class Documents:
             for closed in change.structure.did_close or ():
                 self.texts.pop(closed.uri, None)
         for cell in change.data or ():
-            notebook.cells = [cell if one.document == cell.document else one for one in notebook.cells]
+            notebook.cells = [cell if old_cell.document == cell.document else old_cell for old_cell in notebook.cells]
         for edited in change.text_content or ():
             document = self.texts.get(edited.document.uri)
             if document is not None:
@@ -160,11 +160,13 @@ class Documents:
 
     def notebook_of(self, cell: str) -> Notebook | None:
         """The notebook that a cell belongs to."""
-        return next((one for one in self.notebooks.values() if any(c.document == cell for c in one.cells)), None)
+        return next(
+            (notebook for notebook in self.notebooks.values() if any(c.document == cell for c in notebook.cells)), None
+        )
 
     def notebook_at(self, path: Path) -> Notebook | None:
         """The open notebook of a file."""
-        return next((one for one in self.notebooks.values() if one.path == path), None)
+        return next((notebook for notebook in self.notebooks.values() if notebook.path == path), None)
 
     def _as_file(self, notebook: Notebook) -> bytes:
         cells = []

@@ -28,15 +28,15 @@ def hover(
     for finding in places.look.findings_in(path):
         if finding.span.cell != cell:
             continue
-        here = positions.range_of(finding.span)
-        if _is_in(position, here):
+        shown = positions.range_of(finding.span)
+        if _is_in(position, shown):
             parts.append(_of_finding(finding, places))
-            place = place or here
+            place = place or shown
     if places.has_places(path):
-        said = _of_symbol(places, path, position)
-        if said is not None:
-            parts.append(said[0])
-            place = place or said[1]
+        symbol = _of_symbol(places, path, position)
+        if symbol is not None:
+            parts.append(symbol[0])
+            place = place or symbol[1]
     if not parts:
         return None
     text = "\n\n---\n\n".join(parts)
@@ -49,7 +49,7 @@ def _of_finding(finding: Finding, places: Places) -> str:
     name = f"{finding.code} {finding.rule}"
     title = f"**[{name}]({page.url})**" if page is not None else f"**{name}**"
     likely = "" if finding.confidence == "certain" else " *(likely)*"
-    lines = [f"{title}{likely}: {finding.message}", *(_reason(one, places) for one in finding.reasons)]
+    lines = [f"{title}{likely}: {finding.message}", *(_reason(reason, places) for reason in finding.reasons)]
     if finding.fix is not None:
         lines.append(f"- fix: {finding.fix.title}")
     return "\n".join(lines)
@@ -78,7 +78,7 @@ def _of_symbol(places: Places, path: str, position: types.Position) -> tuple[str
 
 def _told(painted: Painted, places: Places) -> str:
     head = f"`{painted.name}` is **{painted.color.value}**: {_MEANS.get(painted.color, '')}"
-    return "\n".join([head, *(_reason(one, places) for one in painted.reasons)])
+    return "\n".join([head, *(_reason(reason, places) for reason in painted.reasons)])
 
 
 def _reason(reason: Reason, places: Places) -> str:
@@ -89,8 +89,8 @@ def _reason(reason: Reason, places: Places) -> str:
 
 
 def _is_in(position: types.Position, place: types.Range) -> bool:
-    here = position.line, position.character
-    return (place.start.line, place.start.character) <= here <= (place.end.line, place.end.character)
+    point = position.line, position.character
+    return (place.start.line, place.start.character) <= point <= (place.end.line, place.end.character)
 
 
 def _plain(text: str) -> str:

@@ -26,7 +26,7 @@ def hints(places: Places, path: str, within: types.Range) -> list[types.InlayHin
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for parameter in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
     }
-    found = []
+    inlays = []
     for function in functions_in(program.module(path)):
         line = function.facts.at[0]
         if not within.start.line <= line - 1 <= within.end.line:
@@ -34,7 +34,7 @@ def hints(places: Places, path: str, within: types.Range) -> list[types.InlayHin
         for name, painted in unannotated_callables(program, function):
             place = names.get((line, name))
             if place is not None:
-                found.append(
+                inlays.append(
                     types.InlayHint(
                         positions.at(*place),
                         f": {painted.color.value}",
@@ -42,4 +42,4 @@ def hints(places: Places, path: str, within: types.Range) -> list[types.InlayHin
                         tooltip=f"as its callers give it, `{name}` is {painted.color.value}",
                     )
                 )
-    return found
+    return inlays

@@ -85,7 +85,7 @@ def _bridge(job: Mapping[str, Any], _checker: Checker, places: Places) -> Outcom
         return Outcome(problem="The file cannot be parsed as it is.")
     whole = Tree(whole_file(path, text), tree)
     start, end = _offset(text, span.line, span.column), _offset(text, span.end_line, span.end_column)
-    call = next((one for one in whole.calls.values() if (whole.start(one), whole.end(one)) == (start, end)), None)
+    call = next((node for node in whole.calls.values() if (whole.start(node), whole.end(node)) == (start, end)), None)
     if call is None:
         return Outcome(problem="The call that makes the coroutine cannot be told from what stands around it.")
     edits = [Edit(path, start, start, "bridge.run("), Edit(path, end, end, ")")]
@@ -108,8 +108,12 @@ def _make_async(job: Mapping[str, Any], checker: Checker, places: Places) -> Out
     if problem := _unclear(plan):
         return Outcome(problem=problem)
     changes = rewritten(look.root, plan.edits, look.overlay)
-    after = checker.try_out(look, {one.path: one.after for one in changes})
-    lost = [one for one in after if one.fix is not None and (one.span.path, one.symbol) == (path, symbol)]
+    after = checker.try_out(look, {change.path: change.after for change in changes})
+    lost = [
+        finding
+        for finding in after
+        if finding.fix is not None and (finding.span.path, finding.symbol) == (path, symbol)
+    ]
     awaits = [
         moved
         for finding in lost
@@ -130,7 +134,9 @@ def _recolor(job: Mapping[str, Any], checker: Checker, places: Places) -> Outcom
     changes = rewritten(look.root, plan.edits, look.overlay)
     fresh = new_findings(changes, lambda texts: checker.try_out(look, texts))
     if fresh:
-        shown = "\n".join(f"{one.span.path}:{one.span.line} {one.code} {one.message}" for one in fresh[:_MOST])
+        shown = "\n".join(
+            f"{finding.span.path}:{finding.span.line} {finding.code} {finding.message}" for finding in fresh[:_MOST]
+        )
         return Outcome(problem=f"After the change Troth would find what it does not find today:\n{shown}")
     return Outcome(_of_plan(places, plan), _summary(plan))
 
@@ -141,7 +147,7 @@ def _plan(places: Places, target: str, to: str) -> Plan:
     color = "async" if to == "async" else "sync"
     wish = Wish((target,), cascade="all" if to == "async" else "none")
     plan = plan_recolor(project, wish, color, look.overlay)  # type: ignore[arg-type]  # one of the two
-    tops = {one.tree.view.name for one in plan.sites if _is_at_import(one)}
+    tops = {site.tree.view.name for site in plan.sites if _is_at_import(site)}
     if to == "async" and tops:  # there, async ends: the module itself runs it
         wish = Wish((target,), cascade="all", boundary=tuple(sorted(tops)))
         plan = plan_recolor(project, wish, "async", look.overlay)
@@ -155,8 +161,8 @@ def _is_at_import(site: Site) -> bool:
 def _unclear(plan: Plan) -> str:
     """What somebody has to decide first."""
     open_questions = [
-        *(f"{one.function.qualname} {one.why}" for one in plan.unable),
-        *(f"{one.path}:{one.line} {one.text}: {one.why}" for one in plan.problems),
+        *(f"{refusal.function.qualname} {refusal.why}" for refusal in plan.unable),
+        *(f"{obstacle.path}:{obstacle.line} {obstacle.text}: {obstacle.why}" for obstacle in plan.problems),
     ]
     if not open_questions:
         return "" if plan.edits else "There is nothing to change."
@@ -166,9 +172,9 @@ def _unclear(plan: Plan) -> str:
 
 
 def _summary(plan: Plan) -> str:
-    files = len({one.path for one in plan.edits})
-    others = len(plan.definitions) + len(plan.followers)
-    functions = "1 function becomes" if others == 1 else f"{others} functions become"
+    files = len({edit.path for edit in plan.edits})
+    count = len(plan.definitions) + len(plan.followers)
+    functions = "1 function becomes" if count == 1 else f"{count} functions become"
     return f"{functions} {plan.to}; {len(plan.edits)} edits in {files} file{'' if files == 1 else 's'}."
 
 
@@ -176,7 +182,9 @@ def _of_plan(places: Places, plan: Plan) -> tuple[Piece, ...]:
     certain = Group(f"Make `{plan.target.partition(':')[2]}` {plan.to}", "Definitions and calls that are certain.")
     text = Group("Text that shows the call", "Docstrings, pages and strings; look at each.", is_to_confirm=True)
     maybe = Group("Calls of a namesake", "It is not known whether this is the function meant.", is_to_confirm=True)
-    in_text = {one for path in {edit.path for edit in plan.edits} for one in _in_strings(path, plan.edits, places)}
+    in_text = {
+        text_edit for path in {edit.path for edit in plan.edits} for text_edit in _in_strings(path, plan.edits, places)
+    }
     namesakes: list[Edit] = []
     for site in plan.unknown if plan.to == "async" else ():
         if isinstance(site.tree.around(site.node), ast.AsyncFunctionDef) and site.tree.view.kind == "code":
@@ -185,8 +193,8 @@ def _of_plan(places: Places, plan: Plan) -> tuple[Piece, ...]:
     return _pieces(
         places,
         {
-            certain: [one for one in plan.edits if one not in in_text],
-            text: [one for one in plan.edits if one in in_text],
+            certain: [edit for edit in plan.edits if edit not in in_text],
+            text: [edit for edit in plan.edits if edit in in_text],
             maybe: namesakes,
         },
     )
@@ -194,9 +202,9 @@ def _of_plan(places: Places, plan: Plan) -> tuple[Piece, ...]:
 
 def _in_strings(path: str, edits: Iterable[Edit], places: Places) -> set[Edit]:
     """The edits of a file that stand in a string, or in a page that is no code."""
-    here = {one for one in edits if one.path == path}
+    own = {edit for edit in edits if edit.path == path}
     if not path.endswith((".py", ".pyi", ".ipynb")):
-        return here
+        return own
     if path.endswith(".ipynb"):
         return set()
     text = places.text(path)
@@ -204,28 +212,34 @@ def _in_strings(path: str, edits: Iterable[Edit], places: Places) -> set[Edit]:
     for line in text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
     try:
-        strings = [one for one in tokenize.generate_tokens(io.StringIO(text).readline) if one.type == tokenize.STRING]
+        strings = [
+            token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.STRING
+        ]
     except (tokenize.TokenError, SyntaxError):
         return set()
-    ranges = [(starts[one.start[0] - 1] + one.start[1], starts[one.end[0] - 1] + one.end[1]) for one in strings]
-    return {one for one in here if any(start < one.start and one.end < end for start, end in ranges)}
+    ranges = [
+        (starts[token.start[0] - 1] + token.start[1], starts[token.end[0] - 1] + token.end[1]) for token in strings
+    ]
+    return {edit for edit in own if any(start < edit.start and edit.end < end for start, end in ranges)}
 
 
 def _pieces(places: Places, groups: Mapping[Group | None, Sequence[Edit]]) -> tuple[Piece, ...]:
     return tuple(Piece(uri, edit, group) for group, edits in groups.items() for uri, edit in places.edits(list(edits)))
 
 
-def _moved_back(edit: Edit, made: Iterable[Edit]) -> Edit | None:
-    """An edit of the text after `made` as one of the text before; None where it touches what they put in."""
+def _moved_back(edit: Edit, applied: Iterable[Edit]) -> Edit | None:
+    """An edit of the text after `applied` as one of the text before; None where it touches what they put in."""
     by = 0
-    for one in sorted((one for one in made if one.path == edit.path), key=lambda one: one.start):
-        begins = one.start + by
-        ends = begins + len(one.text)
+    for earlier in sorted(
+        (earlier for earlier in applied if earlier.path == edit.path), key=lambda earlier: earlier.start
+    ):
+        begins = earlier.start + by
+        ends = begins + len(earlier.text)
         if edit.end <= begins and edit.start < ends:
             break
         if edit.start < ends:
             return None
-        by += len(one.text) - (one.end - one.start)
+        by += len(earlier.text) - (earlier.end - earlier.start)
     return edit._replace(start=edit.start - by, end=edit.end - by)
 
 

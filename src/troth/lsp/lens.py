@@ -22,11 +22,11 @@ def lenses(places: Places, path: str, uri: str, version: int) -> list[types.Code
     positions = places.positions(path)
     return [
         types.CodeLens(
-            positions.line_range(one.facts.at[0]),
-            data={"uri": uri, "line": one.facts.at[0], "version": version},
+            positions.line_range(function.facts.at[0]),
+            data={"uri": uri, "line": function.facts.at[0], "version": version},
         )
-        for one in functions_in(module)
-        if one.is_async
+        for function in functions_in(module)
+        if function.is_async
     ]
 
 
@@ -36,8 +36,12 @@ def title_of(places: Places, path: str, line: int) -> tuple[str, list[types.Loca
     if function is None or not function.is_async:
         return "", []
     calls = list(callers_of(places.look.program, function))
-    lost = {(one.span.path, one.span.line) for one in places.look.report.findings if one.code.startswith(_LOST)}
-    idle = sum((one.caller.module.path, one.at[0]) in lost for one in calls)
+    lost = {
+        (finding.span.path, finding.span.line)
+        for finding in places.look.report.findings
+        if finding.code.startswith(_LOST)
+    }
+    idle = sum((call.caller.module.path, call.at[0]) in lost for call in calls)
     return _words(function, len(calls), idle), _locations(places, calls)
 
 
@@ -51,12 +55,12 @@ def _words(function: Function, calls: int, idle: int) -> str:
 
 
 def _locations(places: Places, calls: Sequence[Any]) -> list[types.Location]:
-    found = []
+    locations = []
     for call in calls:
         path = call.caller.module.path
         if not places.has_places(path):
             continue
         positions = places.positions(path)
         place = types.Range(positions.at(*call.at[:2]), positions.at(*call.at[2:4]))
-        found.append(types.Location(places.uri(path), place))
-    return found
+        locations.append(types.Location(places.uri(path), place))
+    return locations

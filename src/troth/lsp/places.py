@@ -97,30 +97,34 @@ class Places:
         by_path: dict[str, list[Edit]] = {}
         for edit in dict.fromkeys(edits):
             by_path.setdefault(edit.path, []).append(edit)
-        made: list[tuple[str, types.TextEdit]] = []
-        for path, here in by_path.items():
+        text_edits: list[tuple[str, types.TextEdit]] = []
+        for path, file_edits in by_path.items():
             cells = self._cells(path)
             if cells:
-                made += self._edits_of_cells(path, here, cells)
+                text_edits += self._edits_of_cells(path, file_edits, cells)
                 continue
             positions, uri = self.positions(path), self.uri(path)
-            made += [(uri, types.TextEdit(positions.range(one.start, one.end), one.text)) for one in here]
-        return made
+            text_edits += [
+                (uri, types.TextEdit(positions.range(edit.start, edit.end), edit.text)) for edit in file_edits
+            ]
+        return text_edits
 
     def _edits_of_cells(self, path: str, edits: list[Edit], cells: list[str]) -> list[tuple[str, types.TextEdit]]:
         """The edits of an open notebook's JSON as edits of its cells: the part of a cell that comes out otherwise."""
         text = self.text(path)
         before, after = code_cells(text.encode()), code_cells(apply(text, edits).encode())
-        made = []
+        text_edits = []
         for number, (old, new) in enumerate(zip(before, after, strict=True), 1):
             if old == new or number > len(cells):
                 continue
             shorter = min(len(old), len(new))
-            head = next((one for one in range(shorter) if old[one] != new[one]), shorter)
-            tail = next((one for one in range(shorter - head) if old[-1 - one] != new[-1 - one]), shorter - head)
+            head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+            tail = next(
+                (index for index in range(shorter - head) if old[-1 - index] != new[-1 - index]), shorter - head
+            )
             place = self.positions(path, number).range(head, len(old) - tail)
-            made.append((cells[number - 1], types.TextEdit(place, new[head : len(new) - tail])))
-        return made
+            text_edits.append((cells[number - 1], types.TextEdit(place, new[head : len(new) - tail])))
+        return text_edits
 
     def _cells(self, path: str) -> list[str]:
         return self._addresses.cells.get(self.look.root / path, []) if path.endswith(_NOTEBOOK) else []

@@ -40,12 +40,12 @@ class FirstCheck:
             if self._is_over:
                 self._finish()
 
-    def __call__(self, done: int, total: int, _name: str = "") -> None:
+    def __call__(self, count: int, total: int, _name: str = "") -> None:
         """So many of so many files are read."""
-        percent = done * 100 // max(total, 1)
+        percent = count * 100 // max(total, 1)
         if self._loop is not None and not self._is_over and percent >= self._told + _STEP:
             self._told = percent
-            self._loop.call_soon_threadsafe(self._report, percent, f"{done} of {total} files")
+            self._loop.call_soon_threadsafe(self._report, percent, f"{count} of {total} files")
 
     def end(self) -> None:
         """The check is over."""

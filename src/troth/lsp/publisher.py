@@ -139,6 +139,6 @@ class Publisher:
         is_open = uri in server.documents.texts or uri in server.documents.notebooks
         if server.settings.diagnostics == "open" and not is_open:
             return _NOTHING
-        found = server.place(uri)
-        board = self._boards.get(found[0]) if found is not None else None
+        place = server.place(uri)
+        board = self._boards.get(place[0]) if place is not None else None
         return board.notices.get(uri, _NOTHING) if board is not None else _NOTHING

@@ -126,7 +126,7 @@ class Session:
     async def _run(self) -> None:
         if self.progress is not None:
             beginning = asyncio.create_task(self.progress.begin())
-            beginning.add_done_callback(lambda done: done.cancelled() or done.exception())
+            beginning.add_done_callback(lambda task: task.cancelled() or task.exception())
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -143,7 +143,7 @@ class Session:
     async def _check(self, generation: int) -> None:
         for hurry in (True, False):
             buffers = self._buffers()
-            begun, used = time.perf_counter(), time.process_time()
+            began, used = time.perf_counter(), time.process_time()
             look = await self._worker.do(partial(self.checker.look, buffers, hurry=hurry, progress=self.progress))
             is_stale = generation != self._generation
             _log.info(
@@ -151,7 +151,7 @@ class Session:
                 self.folder,
                 len(look.report.findings),
                 look.report.checked,
-                (time.perf_counter() - begun) * 1000,
+                (time.perf_counter() - began) * 1000,
                 (time.process_time() - used) * 1000,
                 "" if look.is_settled else ", dependents to come",
                 ", thrown away: the text has changed" if is_stale else "",

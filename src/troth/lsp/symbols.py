@@ -45,26 +45,26 @@ def functions_in(module: Module) -> Iterator[Function]:
 
 def function_on(module: Module, line: int) -> Function | None:
     """The function whose `def` stands on a line."""
-    return next((one for one in functions_in(module) if one.facts.at[0] == line), None)
+    return next((function for function in functions_in(module) if function.facts.at[0] == line), None)
 
 
 def class_on(module: Module, line: int) -> Class | None:
     """The class whose `class` stands on a line."""
     classes = (module.cls(number) for number in range(len(module.facts.classes)))
-    return next((one for one in classes if one.facts.at[0] == line), None)
+    return next((cls for cls in classes if cls.facts.at[0] == line), None)
 
 
 def function_around(module: Module, line: int, column: int) -> Function:
     """The innermost function around a place; the module itself at its top level."""
-    inside = [one for one in functions_in(module) if _covers(one.facts.at, line, column)]
-    return max(inside, key=lambda one: one.facts.at[:2], default=module.function(0))
+    inside = [function for function in functions_in(module) if _covers(function.facts.at, line, column)]
+    return max(inside, key=lambda function: function.facts.at[:2], default=module.function(0))
 
 
 def call_at(program: Program, module: Module, line: int, column: int) -> Call | None:
     """The innermost call around a place."""
     calls = program.calling.of(function_around(module, line, column))
-    inside = [one for one in calls if _covers(one.at, line, column)]
-    return max(inside, key=lambda one: (one.at[:2], [-end for end in one.at[2:]]), default=None)
+    inside = [call for call in calls if _covers(call.at, line, column)]
+    return max(inside, key=lambda call: (call.at[:2], [-end for end in call.at[2:]]), default=None)
 
 
 def _covers(at: At, line: int, column: int) -> bool:
@@ -82,19 +82,19 @@ def callers_of(program: Program, function: Function) -> Iterator[Call]:
 def targets(value: Value | None) -> list[Function]:
     """The functions of the project that a callee may be."""
     return [
-        one.function
-        for one in members_of(value)
-        if isinstance(one, FunctionValue) and isinstance(one.function, Function)
+        member.function
+        for member in members_of(value)
+        if isinstance(member, FunctionValue) and isinstance(member.function, Function)
     ]
 
 
 def color_of(program: Program, callee: Value | None, text: str) -> Painted:
     """The color of what is called, as far as it is known."""
-    painted = [_one(program, one, text) for one in members_of(callee)]
-    colors = {one.color for one in painted}
+    painted = [_one(program, member, text) for member in members_of(callee)]
+    colors = {part.color for part in painted}
     if len(colors) == 1:
         return painted[0]
-    reasons = tuple(reason for one in painted for reason in one.reasons)
+    reasons = tuple(reason for part in painted for reason in part.reasons)
     return Painted(Color.UNKNOWN if Color.UNKNOWN in colors else Color.EITHER, text, reasons)
 
 
@@ -126,12 +126,12 @@ def _own(program: Program, value: FunctionValue, function: Function) -> Painted:
         return Painted(Color.ASYNC, function.qualname, program.reasons.of_own(value, function))
     if effect == "unknown":
         return Painted(Color.UNKNOWN, function.qualname)
-    given = [_is_promise(one) for one in members_of(program.inferred(function))]
-    if any(given):
-        found = next(one for one in members_of(program.inferred(function)) if _is_promise(one))
-        site = getattr(found, "site", None)
+    awaitable_results = [_is_promise(result) for result in members_of(program.inferred(function))]
+    if any(awaitable_results):
+        awaitable = next(result for result in members_of(program.inferred(function)) if _is_promise(result))
+        site = getattr(awaitable, "site", None)
         reasons = program.reasons.of_returning(function, site, "")
-        return Painted(Color.ASYNC if all(given) else Color.EITHER, function.qualname, reasons)
+        return Painted(Color.ASYNC if all(awaitable_results) else Color.EITHER, function.qualname, reasons)
     return Painted(Color.SYNC, function.qualname, (Reason(f"`{function.qualname}` is a plain `def`", *function.place),))
 
 
@@ -152,14 +152,14 @@ def unannotated_callables(program: Program, function: Function) -> Sequence[tupl
     """The parameters of a function that have no annotation and are called in it, each with the color it has there."""
     plain = {name for name, param in function.params.items() if param[1] is None}
     called = dict.fromkeys(call.text for call in program.calling.of(function) if call.text in plain)
-    found: list[tuple[str, Painted]] = []
+    callables: list[tuple[str, Painted]] = []
     for name in called:
-        given = _given(program, function, name)
-        painted = {color_of(program, value, name).color for value in given}
+        values = _given(program, function, name)
+        painted = {color_of(program, value, name).color for value in values}
         if painted and Color.UNKNOWN not in painted:
             color = painted.pop() if len(painted) == 1 else Color.EITHER
-            found.append((name, Painted(color, name)))
-    return found
+            callables.append((name, Painted(color, name)))
+    return callables
 
 
 def _given(program: Program, function: Function, name: str) -> list[Value | None]:

@@ -71,8 +71,8 @@ class Workspace:
 
     def session_of(self, path: Path) -> Session | None:
         """The session of the innermost folder that a file lies in, or its own."""
-        around = [one for one in self._folders.values() if path.is_relative_to(one.folder)]
-        return max(around, key=lambda one: len(one.folder.parts), default=self._loose.get(path))
+        around = [session for session in self._folders.values() if path.is_relative_to(session.folder)]
+        return max(around, key=lambda session: len(session.folder.parts), default=self._loose.get(path))
 
     def is_told_by(self, session: Session, path: Path) -> bool:
         """Whether what is found in a file is told by this session: a folder may lie in another one."""
@@ -114,7 +114,11 @@ class Workspace:
     def addresses(self) -> Addresses:
         """The URIs of what is open now."""
         opened = {path: uri for path, uri, _ in self._documents.files()}
-        cells = {one.path: one.code_cells() for one in self._documents.notebooks.values() if one.path is not None}
+        cells = {
+            notebook.path: notebook.code_cells()
+            for notebook in self._documents.notebooks.values()
+            if notebook.path is not None
+        }
         return Addresses(opened, cells, dict(self._linked))
 
     def _session(self, folder: Path, request: Request) -> Session:

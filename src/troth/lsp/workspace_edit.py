@@ -36,8 +36,10 @@ def workspace_edit(
     for piece in pieces:
         by_uri.setdefault(piece.uri, []).append(piece)
     if not client.has_versions:
-        return types.WorkspaceEdit(changes={uri: [one.edit for one in here] for uri, here in by_uri.items()})
-    groups = {one.group: f"troth.{number}" for number, one in enumerate(pieces) if one.group is not None}
+        return types.WorkspaceEdit(
+            changes={uri: [piece.edit for piece in file_pieces] for uri, file_pieces in by_uri.items()}
+        )
+    groups = {piece.group: f"troth.{number}" for number, piece in enumerate(pieces) if piece.group is not None}
 
     def edit(piece: Piece) -> types.TextEdit | types.AnnotatedTextEdit | types.SnippetTextEdit:
         if piece.group is None or not client.has_annotations:
@@ -46,9 +48,9 @@ def workspace_edit(
 
     documents: list[types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile] = [
         types.TextDocumentEdit(
-            types.OptionalVersionedTextDocumentIdentifier(uri, version_of(uri)), [edit(one) for one in here]
+            types.OptionalVersionedTextDocumentIdentifier(uri, version_of(uri)), [edit(piece) for piece in file_pieces]
         )
-        for uri, here in by_uri.items()
+        for uri, file_pieces in by_uri.items()
     ]
     annotations = {
         name: types.ChangeAnnotation(group.label, group.is_to_confirm, group.description or None)
