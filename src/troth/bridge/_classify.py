@@ -92,7 +92,7 @@ def _classify_dispatching(function: FunctionType, depth: int) -> Verdict | None:
     registry = vars(function).get("registry")
     if function.__code__ is not _DISPATCHING or not isinstance(registry, MappingProxyType):
         return None
-    colors = {_classify(one, depth + 1).color for one in registry.values()}
+    colors = {_classify(function, depth + 1).color for function in registry.values()}
     if len(colors) == 1:
         color = colors.pop()
         return Verdict(color, f"it is a `singledispatch` of functions that are all {color.value}")
@@ -146,28 +146,28 @@ def _classify_mock(mock: object, mocks: ModuleType, depth: int) -> Verdict:
     if spec is not None:
         if spec is FunctionType or not isinstance(spec, type):
             return Verdict(Color.SYNC, "it is a mock of a plain `def`")
-        made = _classify_call_method(spec, depth + 1)
-        return Verdict(made.color, f"it is a mock of `{spec.__qualname__}`: {made.because}", made.advice)
+        verdict = _classify_call_method(spec, depth + 1)
+        return Verdict(verdict.color, f"it is a mock of `{spec.__qualname__}`: {verdict.because}", verdict.advice)
     parent, name = state.get("_mock_new_parent"), state.get("_mock_new_name")
     parent_spec = vars(parent).get("_spec_class") if isinstance(parent, mocks.NonCallableMock) else None
     if isinstance(parent_spec, type) and isinstance(name, str):
         member = _found_on(parent_spec, name)
         if callable(member) or isinstance(member, staticmethod | classmethod | partialmethod):
-            made = _classify(member, depth + 1)
+            verdict = _classify(member, depth + 1)
             return Verdict(
-                made.color, f"it is a mock of `{parent_spec.__qualname__}.{name}`: {made.because}", made.advice
+                verdict.color, f"it is a mock of `{parent_spec.__qualname__}.{name}`: {verdict.because}", verdict.advice
             )
     effect = state.get("_mock_side_effect")
     if callable(effect) and not isinstance(effect, type):
-        made = _classify(effect, depth + 1)
-        return Verdict(made.color, f"it is a mock with a side effect: {made.because}", made.advice)
-    given = state.get("_mock_return_value", mocks.DEFAULT)
-    if effect is None and given is not mocks.DEFAULT and not issubclass(type(given), mocks.NonCallableMock):
-        color = Color.ASYNC if _is_awaitable(given) else Color.SYNC
-        return Verdict(color, f"it is a mock that returns a value of type `{type(given).__name__}`")
-    if effect is None and given is mocks.DEFAULT and (wrapped := state.get("_mock_wraps")) is not None:
-        made = _classify(wrapped, depth + 1)
-        return Verdict(made.color, f"it is a mock that wraps another callable: {made.because}", made.advice)
+        verdict = _classify(effect, depth + 1)
+        return Verdict(verdict.color, f"it is a mock with a side effect: {verdict.because}", verdict.advice)
+    returned = state.get("_mock_return_value", mocks.DEFAULT)
+    if effect is None and returned is not mocks.DEFAULT and not issubclass(type(returned), mocks.NonCallableMock):
+        color = Color.ASYNC if _is_awaitable(returned) else Color.SYNC
+        return Verdict(color, f"it is a mock that returns a value of type `{type(returned).__name__}`")
+    if effect is None and returned is mocks.DEFAULT and (wrapped := state.get("_mock_wraps")) is not None:
+        verdict = _classify(wrapped, depth + 1)
+        return Verdict(verdict.color, f"it is a mock that wraps another callable: {verdict.because}", verdict.advice)
     return Verdict(
         Color.UNKNOWN,
         "it is a mock without a `spec`, and answers to both colors",
@@ -187,8 +187,8 @@ def _found_on(cls: type, name: str) -> Callable[..., object] | None:
     """Look `name` up on the class as the interpreter does for special methods, running no descriptor."""
     for base in type.mro(cls) if cls is type else cls.__mro__:
         if name in vars(base):
-            found: Callable[..., object] | None = vars(base)[name]
-            return found
+            member: Callable[..., object] | None = vars(base)[name]
+            return member
     return None
 
 

@@ -13,8 +13,8 @@ from troth.bridge._other_loop import note_other_loop
 __all__ = ["drive", "outcome"]
 
 
-def _stop(done: asyncio.Future[Any]) -> None:
-    done.get_loop().stop()
+def _stop(task: asyncio.Future[Any]) -> None:
+    task.get_loop().stop()
 
 
 # anyio finds the task that a loop was started for by this callback, and ends its idle worker threads with it.
@@ -69,15 +69,15 @@ def _end(loop: ThreadLoop, awaited: asyncio.Future[Any], cancel: Callable[[], ob
         awaited.exception()
 
 
-def outcome(done: asyncio.Future[Any]) -> Any:
+def outcome(task: asyncio.Future[Any]) -> Any:
     """Give the result or raise the exception: as itself, with the coroutine's frames below the caller's."""
-    if done.cancelled():
-        return done.result()
-    error = done.exception()
+    if task.cancelled():
+        return task.result()
+    error = task.exception()
     if error is None:
-        return done.result()
+        return task.result()
     note_other_loop(error)
     try:
         raise error
     finally:
-        del error, done  # the traceback holds this frame, and would hold itself through it
+        del error, task  # the traceback holds this frame, and would hold itself through it

@@ -228,8 +228,8 @@ def _future_of_anyio_sender(frame: FrameType | None) -> "asyncio.Future[object] 
     run = getattr(getattr(worker, "run", None), "__code__", None)
     while frame is not None and frame.f_code is not run:
         frame = frame.f_back
-    found = frame.f_locals.get("future") if frame is not None else None
-    return found if isinstance(found, asyncio.Future) else None
+    future = frame.f_locals.get("future") if frame is not None else None
+    return future if isinstance(future, asyncio.Future) else None
 
 
 def _soon(

@@ -22,10 +22,12 @@ def settle(loop: ThreadLoop) -> None:
     promise that silently is not kept, so it is said.
     """
     deadline = time.monotonic() + _ENDING_TIME
-    while (ending := [task for task in loop.spawned if _is_ending(task)]) and (left := deadline - time.monotonic()) > 0:
+    while (ending := [task for task in loop.spawned if _is_ending(task)]) and (
+        remaining := deadline - time.monotonic()
+    ) > 0:
         aside = hide_running_loop()
         try:
-            loop.run_until_complete(asyncio.wait(ending, timeout=left))  # one that ends may let go of the next
+            loop.run_until_complete(asyncio.wait(ending, timeout=remaining))  # one that ends may let go of the next
         finally:
             if aside is not None:
                 aside.put_back()

@@ -45,13 +45,13 @@ class _WatchedSelector(selectors.DefaultSelector):
             vars(self).pop("select", None)
 
     def _select_watched(self, watch: Watch, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        left = max(watch.next_look - time.monotonic(), 0)
-        if timeout is not None and timeout < left:
+        until_look = max(watch.next_look - time.monotonic(), 0)
+        if timeout is not None and timeout < until_look:
             watch.starved_for = 0.0
             return super().select(timeout)
         is_starved = timeout is None and self.is_alone
-        events = super().select(left)
-        watch.starved_for = watch.starved_for + left if is_starved and not events else 0.0
+        events = super().select(until_look)
+        watch.starved_for = watch.starved_for + until_look if is_starved and not events else 0.0
         if not events:
             watch.look()
         return events

@@ -76,21 +76,21 @@ def release(loop: ThreadLoop) -> None:
 def _close(loop: ThreadLoop) -> None:
     """End what was left on the loop, tasks first, generators then, and close it."""
     if not loop.is_closed() and not loop.is_copy:
-        left = (*loop.spawned, *loop.residents)
+        unfinished = (*loop.spawned, *loop.residents)
         # Most have nothing left, and are not run again: at the end of a thread, asyncio would leave a trace in the
         # interpreter's record of it, which nobody clears any more (some 100 bytes a thread).
-        if left or loop.has_open_generators:
-            _end(loop, left)
+        if unfinished or loop.has_open_generators:
+            _end(loop, unfinished)
     loop.close()
 
 
-def _end(loop: ThreadLoop, left: tuple[asyncio.Task[Any], ...]) -> None:
-    for task in left:
+def _end(loop: ThreadLoop, unfinished: tuple[asyncio.Task[Any], ...]) -> None:
+    for task in unfinished:
         task.cancel()
     aside = hide_running_loop()
     try:
-        if left:
-            loop.run_until_complete(asyncio.wait(left, timeout=_CLOSING_TIME))
+        if unfinished:
+            loop.run_until_complete(asyncio.wait(unfinished, timeout=_CLOSING_TIME))
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         if aside is not None:

@@ -59,11 +59,11 @@ class LoopThread:
                 context = {"message": "a task on a bridge.Portal raised it; the portal goes on", "exception": error}
                 loop.call_exception_handler(context)
         try:
-            left = asyncio.all_tasks(loop)
-            for task in left:
+            unfinished = asyncio.all_tasks(loop)
+            for task in unfinished:
                 task.cancel()
-            if left:
-                loop.run_until_complete(asyncio.wait(left, timeout=_CLOSING_TIME))
+            if unfinished:
+                loop.run_until_complete(asyncio.wait(unfinished, timeout=_CLOSING_TIME))
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:
             loop.close()

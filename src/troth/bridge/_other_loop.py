@@ -15,5 +15,5 @@ def note_other_loop(error: BaseException) -> None:
     """Add the sentence to an error that is about two loops; once, however many calls it passes."""
     if not isinstance(error, RuntimeError) or _NOTE in getattr(error, "__notes__", ()):
         return
-    if any(one in str(error) for one in _WORDS):
+    if any(words in str(error) for words in _WORDS):
         error.add_note(_NOTE)

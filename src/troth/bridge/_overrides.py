@@ -64,20 +64,20 @@ def _judge(obj: object, name: str, base: type, depth: int) -> Override:
 
 
 def _through_proxy(obj: object, name: str, base: type, depth: int) -> Override:
-    found = getattr(obj, name, _ABSENT)
-    if found is _ABSENT or _is_mock(found):
+    member = getattr(obj, name, _ABSENT)
+    if member is _ABSENT or _is_mock(member):
         return Override.UNKNOWN
-    return _through_bound(found, obj, name, base, depth)
+    return _through_bound(member, obj, name, base, depth)
 
 
-def _through_bound(found: object, obj: object, name: str, base: type, depth: int) -> Override:
+def _through_bound(member: object, obj: object, name: str, base: type, depth: int) -> Override:
     """Judge what a lookup on the object gave: most often a method bound to it, or to somebody else."""
-    if isinstance(found, MethodType):
-        owner = found.__self__
-        if owner is not obj and not isinstance(owner, type) and found.__func__ is _on_class(type(owner), name):
+    if isinstance(member, MethodType):
+        owner = member.__self__
+        if owner is not obj and not isinstance(owner, type) and member.__func__ is _on_class(type(owner), name):
             return _judge(owner, name, base, depth + 1)
-        return _compare(found.__func__, _on_class(base, name), name)
-    return _compare(found, _on_class(base, name), name)
+        return _compare(member.__func__, _on_class(base, name), name)
+    return _compare(member, _on_class(base, name), name)
 
 
 def _compare(ours: object, theirs: object, name: str) -> Override:
@@ -90,7 +90,7 @@ def _compare(ours: object, theirs: object, name: str) -> Override:
     of_base = list(_layers(theirs))
     outermost = True
     for layer in _layers(ours):
-        if any(_is_same_function(layer, known) for known in of_base):
+        if any(_is_same_function(layer, base_layer) for base_layer in of_base):
             return Override.INHERITED
         if outermost and isinstance(layer, FunctionType) and not _can_reach_what_it_wraps(layer, name):
             return Override.OWN  # `@wraps(Base.method)` for the sake of its docstring
@@ -100,25 +100,28 @@ def _compare(ours: object, theirs: object, name: str) -> Override:
 
 def _layers(method: object) -> list[object]:
     """The method, and what it wraps, outermost first."""
-    found: list[object] = []
-    while method is not None and len(found) < _LONGEST_CHAIN and all(method is not seen for seen in found):
+    layers: list[object] = []
+    while method is not None and len(layers) < _LONGEST_CHAIN and all(method is not layer for layer in layers):
         if isinstance(method, staticmethod | classmethod | MethodType):
             method = method.__func__
         elif isinstance(method, partial | partialmethod):
             method = method.func
         else:
-            found.append(method)
+            layers.append(method)
             method = inspect.getattr_static(method, "__wrapped__", None)
-    return found
+    return layers
 
 
-def _is_same_function(one: object, other: object) -> bool:
-    if one is other:
+def _is_same_function(first: object, second: object) -> bool:
+    if first is second:
         return True
-    if not (isinstance(one, FunctionType) and isinstance(other, FunctionType)) or one.__code__ is not other.__code__:
+    if (
+        not (isinstance(first, FunctionType) and isinstance(second, FunctionType))
+        or first.__code__ is not second.__code__
+    ):
         return False
     # One decorator used twice gives two wrappers of one code; what they close over tells them apart.
-    return _closed_over(one) == _closed_over(other)
+    return _closed_over(first) == _closed_over(second)
 
 
 def _closed_over(function: FunctionType) -> list[int]:
@@ -143,8 +146,8 @@ def _can_reach_what_it_wraps(wrapper: FunctionType, name: str) -> bool:
     held = [*_cell_values(wrapper), *(wrapper.__defaults__ or ()), *(wrapper.__kwdefaults__ or {}).values()]
     if any(value is wrapped or callable(value) for value in held):
         return True
-    named = wrapper.__code__.co_names
-    return name in named or any(wrapper.__globals__.get(word) is wrapped for word in named)
+    names = wrapper.__code__.co_names
+    return name in names or any(wrapper.__globals__.get(word) is wrapped for word in names)
 
 
 def _on_class(cls: type, name: str) -> object:

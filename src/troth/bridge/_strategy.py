@@ -110,8 +110,8 @@ def _is_in_trio() -> bool:
     trio = sys.modules.get("trio")
     if trio is None:
         return False
-    asked = getattr(trio.lowlevel, "in_trio_run", None)
-    if asked is not None:
-        return bool(asked())
+    in_trio_run = getattr(trio.lowlevel, "in_trio_run", None)
+    if in_trio_run is not None:
+        return bool(in_trio_run())
     sniffio = sys.modules.get("sniffio")
     return sniffio is not None and sniffio.thread_local.name == "trio"

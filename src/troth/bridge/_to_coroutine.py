@@ -27,17 +27,17 @@ def to_coroutine(work: object, args: tuple[object, ...], asker: str) -> Coroutin
             )
         return work
     if type(work) is FunctionType and work.__code__.co_flags & inspect.CO_COROUTINE:
-        made: Coroutine[Any, Any, Any] = work(*args)
-        return made
+        coroutine: Coroutine[Any, Any, Any] = work(*args)
+        return coroutine
     if inspect.isawaitable(work) and not (callable(work) and args):
         held: Any = _hold(work)
         held.__qualname__ = type(work).__qualname__
         return cast("Coroutine[Any, Any, Any]", held)
     if not callable(work) or inspect.isasyncgenfunction(work):
         raise _nothing_to_run(work, asker)
-    begun: Any = _begin(work, args, asker)
-    begun.__qualname__ = getattr(work, "__qualname__", None) or type(work).__qualname__  # what reports will call it
-    return cast("Coroutine[Any, Any, Any]", begun)
+    beginning: Any = _begin(work, args, asker)
+    beginning.__qualname__ = getattr(work, "__qualname__", None) or type(work).__qualname__  # what reports will call it
+    return cast("Coroutine[Any, Any, Any]", beginning)
 
 
 def check_seconds(work: object, asker: str, **limits: object) -> None:
@@ -59,10 +59,10 @@ async def _hold(work: Awaitable[object]) -> object:
 
 
 async def _begin(work: Callable[..., object], args: tuple[object, ...], asker: str) -> object:
-    made = work(*args)
-    if not inspect.isawaitable(made):
-        raise _not_a_promise(work, made, asker)
-    return await made
+    returned = work(*args)
+    if not inspect.isawaitable(returned):
+        raise _not_a_promise(work, returned, asker)
+    return await returned
 
 
 def _nothing_to_run(work: object, asker: str) -> NotRunnableError:
@@ -75,15 +75,16 @@ def _nothing_to_run(work: object, asker: str) -> NotRunnableError:
     return NotRunnableError(f"`{asker}` cannot run {work!r}: {advice}.\nNothing ran.")
 
 
-def _not_a_promise(work: object, made: object, asker: str) -> NotRunnableError:
+def _not_a_promise(work: object, returned: object, asker: str) -> NotRunnableError:
     name = getattr(work, "__qualname__", None) or repr(work)
-    if hasattr(type(made), "__aiter__"):
+    if hasattr(type(returned), "__aiter__"):
         advice = f"iterate it: `bridge.iterate({name}(...))`"
-    elif hasattr(type(made), "__aenter__"):
+    elif hasattr(type(returned), "__aenter__"):
         advice = f"enter it: `bridge.enter({name}(...))`"
     else:
         advice = "it is a sync function, and has already run; call it directly"
     return NotRunnableError(
-        f"`{asker}` called `{name}`, which returned {made!r} of type `{type(made).__name__}`: that cannot be awaited.\n"
+        f"`{asker}` called `{name}`, which returned {returned!r} of type `{type(returned).__name__}`: "
+        "that cannot be awaited.\n"
         f"Instead, {advice}."
     )
