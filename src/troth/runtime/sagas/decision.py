@@ -47,7 +47,7 @@ def decide(saga: Saga) -> Generator[Step, Any, SagaOutcome]:
         _state(rollback, was_cancelled=was_cancelled),
         done=tuple(results),
         undone=rollback.undone,
-        kept=rollback.kept,
+        kept=rollback.without_undo,
         failed=failure,
         not_undone=rollback.failed,
         results=results,

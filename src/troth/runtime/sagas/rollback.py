@@ -47,7 +47,7 @@ class Rollback:
     """What came of undoing: the steps undone, those without an undo, and those that resist."""
 
     undone: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
+    without_undo: tuple[str, ...] = ()
     failed: tuple[StepFailed, ...] = ()
     was_cancelled: bool = False
     """Whether the run was asked to end meanwhile: what was undone is undone, and whoever goes on has to end."""
