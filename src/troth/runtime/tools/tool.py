@@ -49,19 +49,20 @@ class Tool:
         """The function itself, unchanged, for code that is no model."""
         return self.function(*args, **kwargs)
 
-    def arguments(self, raw: str | Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, given: str | Mapping[str, Any]) -> dict[str, Any]:
         """Check what a model gave (a JSON text or a mapping) and return keyword arguments for the function."""
         from pydantic import ValidationError
 
-        if isinstance(raw, str):
+        parsed: object = given
+        if isinstance(given, str):
             try:
-                raw = json.loads(raw or "{}")
+                parsed = json.loads(given or "{}")
             except ValueError as problem:
                 raise ToolArgumentsError(f"The arguments of {self.name!r} are not JSON: {problem}") from problem
-        if not isinstance(raw, Mapping):
-            raise ToolArgumentsError(f"The arguments of {self.name!r} are {type(raw).__name__}, not an object.")
+        if not isinstance(parsed, Mapping):
+            raise ToolArgumentsError(f"The arguments of {self.name!r} are {type(parsed).__name__}, not an object.")
         try:
-            checked = self._arguments.model_validate(dict(raw))
+            checked = self._arguments.model_validate(dict(parsed))
         except ValidationError as problem:
             rows = "; ".join(
                 f"{'.'.join(map(str, row['loc'])) or 'arguments'}: {row['msg']}"
