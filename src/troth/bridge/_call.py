@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from typing import TypeVar, TypeVarTuple, cast, overload
 
-from troth.bridge._classify import classify
-from troth.bridge._context import bring_back, take_along
+from troth.bridge._color.classify import classify
+from troth.bridge._crossing.context import bring_back, take_along
+from troth.bridge._crossing.home import SenderHome, working_for
 from troth.bridge._errors import InterpreterExitError, NotRunnableError
-from troth.bridge._home import SenderHome, working_for
-from troth.bridge._workers import at_work, pool
+from troth.bridge._threads.workers import at_work, pool
 from troth.color import Color
 
 __all__ = ["call"]

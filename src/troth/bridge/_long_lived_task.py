@@ -12,12 +12,12 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from troth.bridge._context import bring_back, take_along
+from troth.bridge._crossing.context import bring_back, take_along
+from troth.bridge._crossing.strategy import Choice, Way, choose
 from troth.bridge._errors import WrongThreadError
-from troth.bridge._loop import ThreadLoop
-from troth.bridge._loop_pool import lease, lease_again
+from troth.bridge._loops.loop import ThreadLoop
+from troth.bridge._loops.loop_pool import lease, lease_again
 from troth.bridge._run import go, run_on
-from troth.bridge._strategy import Choice, Way, choose
 
 __all__ = ["LeftEarly", "LongLivedTask"]
 

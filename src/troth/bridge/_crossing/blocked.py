@@ -7,7 +7,7 @@ from types import CoroutineType
 
 from troth.bridge._errors import BlockedLoopWarning, DeadlockError
 from troth.bridge._report import warn_at_caller
-from troth.bridge._waiting_threads import anybody_else_awake
+from troth.bridge._threads.waiting_threads import anybody_else_awake
 from troth.bridge._where import caller, is_machinery
 
 __all__ = ["PATIENCE", "BlockedLoop", "endless", "name_of", "report", "waits_at"]

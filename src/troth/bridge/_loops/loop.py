@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from troth.bridge._errors import InterpreterExitError
-from troth.bridge._waiting_threads import park
-from troth.bridge._workers import at_work
+from troth.bridge._threads.waiting_threads import park
+from troth.bridge._threads.workers import at_work
 
 __all__ = ["ThreadLoop", "Watch", "is_exiting"]
 

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any
 
-from troth.bridge._loop import ThreadLoop
+from troth.bridge._loops.loop import ThreadLoop
 
 __all__ = ["IdleLoop"]
 

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 from enum import Enum
 
-from troth.bridge._home import Home, home_of_this_thread
+from troth.bridge._crossing.home import Home, home_of_this_thread
 
 __all__ = ["Choice", "Explanation", "Way", "choose", "last_choice", "record"]
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from types import CoroutineType, FunctionType
 from typing import Any, cast
 
-from troth.bridge._classify import classify
+from troth.bridge._color.classify import classify
 from troth.bridge._errors import NotRunnableError
 
 __all__ = ["check_seconds", "close_refused", "to_coroutine"]

@@ -5,8 +5,8 @@ import sys
 import time
 
 from troth.bridge._errors import LeftoverTaskWarning
-from troth.bridge._hide_running_loop import hide_running_loop
-from troth.bridge._loop import ThreadLoop
+from troth.bridge._loops.hide_running_loop import hide_running_loop
+from troth.bridge._loops.loop import ThreadLoop
 from troth.bridge._report import warn_at_caller
 
 __all__ = ["settle"]

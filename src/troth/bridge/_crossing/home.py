@@ -12,10 +12,10 @@ from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Protocol, TypeVar
 
+from troth.bridge._crossing.handoff import Handoff
 from troth.bridge._errors import BlockedLoopWarning, DeadlockError, LoopGoneError
-from troth.bridge._handoff import Handoff
-from troth.bridge._limiter import Limiter
 from troth.bridge._report import warn_at_caller
+from troth.bridge._threads.limiter import Limiter
 from troth.bridge._where import caller, doing
 
 __all__ = ["Home", "SenderHome", "home_of_this_thread", "run_at_home", "working_for"]

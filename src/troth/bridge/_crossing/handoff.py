@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Generic, TypeVar
 
-from troth.bridge._context import bring_back, take_along
+from troth.bridge._crossing.context import bring_back, take_along
 from troth.bridge._errors import DeadlockError, RunTimeoutError
-from troth.bridge._loop import ThreadLoop
-from troth.bridge._other_loop import note_other_loop
-from troth.bridge._waiting_threads import park, unpark, waits_for_me
+from troth.bridge._loops.loop import ThreadLoop
+from troth.bridge._loops.other_loop import note_other_loop
+from troth.bridge._threads.waiting_threads import park, unpark, waits_for_me
 from troth.bridge._where import caller, doing
 
 __all__ = ["Handoff", "within"]

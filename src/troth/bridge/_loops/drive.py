@@ -5,10 +5,10 @@ from asyncio import base_events
 from collections.abc import Callable
 from typing import Any
 
-from troth.bridge._hide_running_loop import hide_running_loop
-from troth.bridge._interrupt import catch_interrupts
-from troth.bridge._loop import ThreadLoop, Watch
-from troth.bridge._other_loop import note_other_loop
+from troth.bridge._loops.hide_running_loop import hide_running_loop
+from troth.bridge._loops.interrupt import catch_interrupts
+from troth.bridge._loops.loop import ThreadLoop, Watch
+from troth.bridge._loops.other_loop import note_other_loop
 
 __all__ = ["drive", "outcome"]
 

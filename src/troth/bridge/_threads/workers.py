@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from troth.bridge._limiter import Limiter
-from troth.bridge._waiting_threads import park, unpark
+from troth.bridge._threads.limiter import Limiter
+from troth.bridge._threads.waiting_threads import park, unpark
 
 __all__ = ["LIMIT", "Pool", "at_work", "pool"]
 

@@ -11,8 +11,8 @@ import os
 import threading
 from typing import Any
 
-from troth.bridge._hide_running_loop import hide_running_loop
-from troth.bridge._loop import ThreadLoop
+from troth.bridge._loops.hide_running_loop import hide_running_loop
+from troth.bridge._loops.loop import ThreadLoop
 
 __all__ = ["lease", "lease_again", "release"]
 

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from troth.bridge._idle_loop import IdleLoop
-from troth.bridge._waiting_threads import parks_when
+from troth.bridge._loops.idle_loop import IdleLoop
+from troth.bridge._threads.waiting_threads import parks_when
 
 __all__ = ["LoopThread"]
 
