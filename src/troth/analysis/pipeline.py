@@ -99,24 +99,24 @@ def _analyse(
     is_kept: bool = True,
 ) -> Analysis:
     packages, allowed, self_run, oldest, context = surroundings(project, python, [rule.code for rule in rules])
-    kept = memory.last_look(context) if memory is not None and is_kept else None
-    if kept is None and cache is not None and is_kept:
-        kept = store.load(cache, context)
+    earlier = memory.last_look(context) if memory is not None and is_kept else None
+    if earlier is None and cache is not None and is_kept:
+        earlier = store.load(cache, context)
     # Only who looks again has to tell one unsaved text from the next.
     of_text = store.stamp_of if memory is not None else _no_stamp
     stamps = {
         path: of_text(overlay[path]) if path in overlay else store.stamp(f"{project.root}/{path}")
         for path in project.files
     }
-    old = kept.facts if kept is not None else {}
-    known = {
+    old = earlier.facts if earlier is not None else {}
+    unchanged = {
         p: old[p]
         for p in project.files
-        if p in old and kept is not None and kept.stamps[p] == stamps[p] and not is_unopened(old[p])
+        if p in old and earlier is not None and earlier.stamps[p] == stamps[p] and not is_unopened(old[p])
     }
     read = gather(
         project.root,
-        [p for p in project.files if p not in known],
+        [p for p in project.files if p not in unchanged],
         overlay=overlay,
         jobs=jobs,
         progress=progress,
@@ -124,98 +124,98 @@ def _analyse(
     )
     _read_newer(read, project.root, overlay, python, memory.whole if memory is not None else ())
     before = memory.facts if memory is not None else AllFacts({})
-    said: dict[str, FileFacts | bytes] = {}
+    readable: dict[str, FileFacts | bytes] = {}
     problems: dict[str, Problem] = {}
     for path in project.files:
-        found = known[path] if path in known else read[path]
-        if isinstance(found, Problem):
-            problems[path] = found
+        content = unchanged[path] if path in unchanged else read[path]
+        if isinstance(content, Problem):
+            problems[path] = content
         else:
-            said[path] = before.known(path) if path in known and path in before else found
-    facts = AllFacts(said)
+            readable[path] = before.known(path) if path in unchanged and path in before else content
+    facts = AllFacts(readable)
     typing = {
         path: before.known(path) for path in problems if memory is not None and path in before and path in memory.whole
     }
     texts = {**overlay, **{path: memory.whole[path] for path in typing}} if memory is not None else overlay
-    linked = AllFacts({**said, **typing}) if typing else facts
+    linked = AllFacts({**readable, **typing}) if typing else facts
     judged = linked if memory is not None and memory.judges_broken else facts
     changed = set(read) | (set(old) - set(project.files))
     unread = frozenset(path for path, p in problems.items() if p.newer_syntax)
     # Rules on request may ask about all files at once; and nothing is certain of what depends on an unread file.
-    trace = None if unread or not all(rule.is_default for rule in rules) else _trace(kept, project.files, changed)
+    trace = None if unread or not all(rule.is_default for rule in rules) else _trace(earlier, project.files, changed)
     installed = memory.installed(packages) if memory is not None else Installed(packages)
     reads = (cache is not None or memory is not None) and all(rule.is_default for rule in rules)
 
-    tables = _tables(kept, trace, changed, linked, memory)
+    tables = _tables(earlier, trace, changed, linked, memory)
 
     def make() -> Program:
-        made = _link(project, linked, texts, installed, Reads() if reads else None, tables)
-        made.take_over(memory.program if memory is not None else None)
-        made.unread = unread
-        made.allowed = allowed
-        made.self_running = self_run
-        made.oldest_python = oldest
-        return made
+        linked_program = _link(project, linked, texts, installed, Reads() if reads else None, tables)
+        linked_program.take_over(memory.program if memory is not None else None)
+        linked_program.unread = unread
+        linked_program.allowed = allowed
+        linked_program.self_running = self_run
+        linked_program.oldest_python = oldest
+        return linked_program
 
-    is_same = memory is not None and memory.program is not None and kept is not None and not changed
+    is_same = memory is not None and memory.program is not None and earlier is not None and not changed
     program = memory.program if is_same and memory is not None and memory.program is not None else make()
-    asked: set[str] | None = None
+    to_walk: set[str] | None = None
     again: set[str] = set()
-    if trace is not None and kept is not None:
+    if trace is not None and earlier is not None:
         if hurry and memory is not None:
-            asked = changed
+            to_walk = changed
             memory.owed.update({path: before.get(path) for path in changed if path not in memory.owed})
         else:
-            asked, again = _outdated(kept, trace, changed, linked, program, memory)
-    is_settled = trace is not None and asked is not None and not asked and not again
+            to_walk, again = _outdated(earlier, trace, changed, linked, program, memory)
+    is_settled = trace is not None and to_walk is not None and not to_walk and not again
     fresh: list[Finding] = []
     crashes: list[Crash] = []
     found_out: Trace | None = trace
     walked: list[str] = []
     while not is_settled:
-        walked = [p for p in project.files if p in judged and (asked is None or p in asked)]
+        walked = [p for p in project.files if p in judged and (to_walk is None or p in to_walk)]
         if trace is not None:
             trace.hand_over(program, walked, again)
             for question in again:
                 program.names_found(question)
         fresh, crashes, found_out = _walk(program, walked, jobs, rules, trace)
-        if trace is None or asked is None or found_out is None or hurry:
+        if trace is None or to_walk is None or found_out is None or hurry:
             break
         mask = trace.reading(trace.differing(found_out, walked))
-        if trace.files(mask) <= asked and trace.questions(mask) <= again:
+        if trace.files(mask) <= to_walk and trace.questions(mask) <= again:
             break
-        asked |= trace.files(mask)
+        to_walk |= trace.files(mask)
         again |= trace.questions(mask)
         program = make()
-    crashes += [*program.crashes, *(one.crash for one in problems.values() if one.crash is not None)]
-    if crashes and kept is not None:  # what has changed for other files cannot be told any more
+    crashes += [*program.crashes, *(problem.crash for problem in problems.values() if problem.crash is not None)]
+    if crashes and earlier is not None:  # what has changed for other files cannot be told any more
         return _analyse(project, python, jobs, cache, overlay, progress, rules, memory, hurry=hurry, is_kept=False)
     disk = lines.Lines(project.root, overlay)
     fresh = in_notebooks(fresh, lambda path: texts[path] if path in texts else disk.data(path) or b"")
-    findings = [] if asked is None or kept is None else kept.findings_beyond(asked, judged)
+    findings = [] if to_walk is None or earlier is None else earlier.findings_beyond(to_walk, judged)
     findings = _once([*findings, *_doubted(fresh, program, linked)])
     if trace is not None and found_out is not None and not is_settled:
         found_out = trace.updated(found_out, walked)
     if crashes:  # an answer that lacks something is not kept
         return told(findings, problems, len(project.files), tuple(walked), program, tuple(dict.fromkeys(crashes)))
-    left = store.Kept(
+    outcome = store.Kept(
         stamps,
         {path: problems.get(path) or facts.raw(path) for path in project.files},
         tuple(findings),
         None if found_out is None or unread else found_out,
-        None if kept is None or trace is None else kept.base,
-        () if kept is None or trace is None else {*kept.since, *changed},
+        None if earlier is None or trace is None else earlier.base,
+        () if earlier is None or trace is None else {*earlier.since, *changed},
     )
     is_first = memory is None or memory.kept is None
     if memory is None and program.reads is not None:
         program.reads.forget()
-    if cache is not None and not overlay and is_first and (read or kept is None or len(old) != len(project.files)):
-        _save(cache, context, left, program)
+    if cache is not None and not overlay and is_first and (read or earlier is None or len(old) != len(project.files)):
+        _save(cache, context, outcome, program)
     if memory is not None:
         anew = project.files if is_first else read
         if trace is None:
-            left = left._replace(base=memory.base_of(linked, program))
-        memory.keep(context, left, linked, program, {path: overlay.get(path, project.root / path) for path in anew})
+            outcome = outcome._replace(base=memory.base_of(linked, program))
+        memory.keep(context, outcome, linked, program, {path: overlay.get(path, project.root / path) for path in anew})
         if not hurry:
             memory.owed.clear()
         if memory.judges_broken and typing:
@@ -228,22 +228,22 @@ def _no_stamp(_data: bytes) -> store.Stamp:
     return (0, 0)
 
 
-def _save(cache: Path, context: str, left: store.Kept, program: Program) -> None:
+def _save(cache: Path, context: str, outcome: store.Kept, program: Program) -> None:
     """Keep what was found out: on top of what the last full run left, or anew where this was one."""
-    trace = left.trace
+    trace = outcome.trace
     if not isinstance(trace, Trace):
-        store.save(cache, context, left, ())
-    elif left.base is not None:
-        store.save(cache, context, left._replace(trace=trace.packed()), None)
+        store.save(cache, context, outcome, ())
+    elif outcome.base is not None:
+        store.save(cache, context, outcome._replace(trace=trace.packed()), None)
     else:
         groups = in_groups(trace.readers.later)
         packed = replace(trace, readers=Readers(_nothing, {})).packed()
-        store.save(cache, context, left._replace(trace=packed), [*program.tables_made(), *groups.items()])
+        store.save(cache, context, outcome._replace(trace=packed), [*program.tables_made(), *groups.items()])
 
 
 def _look_up(read: Gathered) -> None:
     """Read what is known of the packages that files import: it will be asked for, and kept, in any case."""
-    imports = {one.module for facts in read.values() if isinstance(facts, FileFacts) for one in facts.imports}
+    imports = {imported.module for facts in read.values() if isinstance(facts, FileFacts) for imported in facts.imports}
     for top in {module.partition(".")[0] for module in imports}:
         library.async_names(top)
         library.coroutine_names(top)
@@ -259,8 +259,8 @@ def _read_newer(
     """
     refused = [
         path
-        for path, found in read.items()
-        if isinstance(found, Problem) and found.is_syntax and (found.newer_syntax or path not in whole)
+        for path, content in read.items()
+        if isinstance(content, Problem) and content.is_syntax and (content.newer_syntax or path not in whole)
     ]
     if not refused:
         return
@@ -317,19 +317,19 @@ def _decoded(path: str, data: bytes) -> str:
         return lines.decode(data)
 
 
-def _trace(kept: store.Kept | None, files: Sequence[str], changed: Collection[str]) -> Trace | None:
+def _trace(earlier: store.Kept | None, files: Sequence[str], changed: Collection[str]) -> Trace | None:
     """What earlier runs read, if they had the same files: one more may be what an old import means.
 
     Where much has changed since all files were looked at, that is done again.
     """
-    if kept is None or kept.trace is None or len({*kept.since, *changed}) > _MANY:
+    if earlier is None or earlier.trace is None or len({*earlier.since, *changed}) > _MANY:
         return None
-    if isinstance(kept.trace, Trace):
-        trace = kept.trace
+    if isinstance(earlier.trace, Trace):
+        trace = earlier.trace
     else:
-        paths, later, *rest = store.unpacked(kept.trace)
-        trace = Trace(paths, Readers(_nothing if kept.base is None else kept.base.get, later), *rest)
-    is_too_much = len(trace.readers.later) > _MANY_READ and kept.base is not None
+        paths, later, *more = store.unpacked(earlier.trace)
+        trace = Trace(paths, Readers(_nothing if earlier.base is None else earlier.base.get, later), *more)
+    is_too_much = len(trace.readers.later) > _MANY_READ and earlier.base is not None
     return trace if trace.paths == tuple(files) and not is_too_much else None
 
 
@@ -338,31 +338,31 @@ def _nothing(_piece: str) -> None:
 
 
 def _tables(
-    kept: store.Kept | None,
+    earlier: store.Kept | None,
     trace: Trace | None,
     changed: Collection[str],
     facts: Mapping[str, FileFacts],
     memory: Memory | None,
 ) -> Tables | None:
     """The tables of an earlier run, if it had the same files and left any."""
-    if kept is None or trace is None or kept.base is None or not kept.base.pieces:
+    if earlier is None or trace is None or earlier.base is None or not earlier.base.pieces:
         return None
     places = {path: number for number, path in enumerate(trace.paths)}
-    then = kept.base.facts
+    then = earlier.base.facts
     since = {
         places[path]: (FileFacts.unpack(then[path]) if path in then else None, facts.get(path))
-        for path in {*kept.since, *changed}
+        for path in {*earlier.since, *changed}
     }
-    lately = {places[path]: (_before(kept, path, memory), facts.get(path)) for path in changed}
+    lately = {places[path]: (_before(earlier, path, memory), facts.get(path)) for path in changed}
 
     def packed() -> Iterator[tuple[int, bytes]]:
         return ((number, then[path]) for path, number in places.items() if number not in since and path in then)
 
-    return Tables(kept.base.get, since, trace.sets, lately, packed)
+    return Tables(earlier.base.get, since, trace.sets, lately, packed)
 
 
 def _outdated(
-    kept: store.Kept,
+    earlier: store.Kept,
     trace: Trace,
     changed: set[str],
     facts: Mapping[str, FileFacts],
@@ -376,7 +376,7 @@ def _outdated(
         return set(), set()
     tokens: set[Token] = set()
     for path in moved:
-        before = owed[path] if path in owed else _before(kept, path, memory)
+        before = owed[path] if path in owed else _before(earlier, path, memory)
         tokens |= facts_diff.changed(path, before, facts.get(path))
     if len(tokens) > len(moved):  # more than the texts
         program.prepare()
@@ -384,28 +384,28 @@ def _outdated(
     mask = trace.reading(tokens)
     outdated = changed | trace.files(mask)
     # A finding elsewhere may point at a line that has moved.
-    outdated |= {f.span.path for f in kept.findings if not moved.isdisjoint(f.paths)}
+    outdated |= {f.span.path for f in earlier.findings if not moved.isdisjoint(f.paths)}
     # What was looked at in a hurry is up to date, unless something came since.
     return (outdated if changed else outdated - owed.keys()), trace.questions(mask)
 
 
-def _before(kept: store.Kept, path: str, memory: Memory | None) -> FileFacts | None:
+def _before(earlier: store.Kept, path: str, memory: Memory | None) -> FileFacts | None:
     """What a file said at the earlier run."""
     if memory is not None and path in memory.facts:
         return memory.facts[path]
-    found = kept.facts.get(path)
-    if found is None or isinstance(found, Problem):
+    content = earlier.facts.get(path)
+    if content is None or isinstance(content, Problem):
         return None
-    return found if isinstance(found, FileFacts) else FileFacts.unpack(found)
+    return content if isinstance(content, FileFacts) else FileFacts.unpack(content)
 
 
 def _walk(
-    program: Program, paths: list[str], jobs: int, rules: Sequence[Rule], known: Trace | None
+    program: Program, paths: list[str], jobs: int, rules: Sequence[Rule], earlier: Trace | None
 ) -> tuple[list[Finding], list[Crash], Trace | None]:
     """What the rules find in `paths`, with the work spread over processes where that pays; and what was read for it."""
     if not paths:
         program.asked = ()
-        return [], [], None if program.reads is None else traced(program, paths, known)
+        return [], [], None if program.reads is None else traced(program, paths, earlier)
     program.prepare()
     functions = sum(len(program.module(path).facts.functions) for path in paths)
     count = max(1, min(jobs, functions // _WORTH_A_PROCESS))
@@ -414,31 +414,31 @@ def _walk(
     def piece(share: list[str]) -> Callable[[], _Piece]:
         def work() -> _Piece:
             returning, walked = program.walk(share)
-            found, failed = _found(program, share, rules)
+            share_findings, failed = _found(program, share, rules)
             read = None
             if program.reads is not None and not failed and not program.crashes:  # else nothing is kept
-                read = traced(program, share, known)
-            return _Piece(found, [*failed, *program.crashes], returning, walked, read)
+                read = traced(program, share, earlier)
+            return _Piece(share_findings, [*failed, *program.crashes], returning, walked, read)
 
         return work
 
-    told = in_processes([piece(share) for share in shares])
-    findings = [f for one in told for f in one.findings]
-    crashes = [crash for one in told for crash in one.crashes]
-    returning = {name for one in told for name in one.returning}
+    parts = in_processes([piece(share) for share in shares])
+    findings = [f for part in parts for f in part.findings]
+    crashes = [crash for part in parts for crash in part.crashes]
+    returning = {name for part in parts for name in part.returning}
     trace: Trace | None = None
-    for one in told:
-        trace = one.read if trace is None or one.read is None else trace.joined(one.read)
-    if any(one.returning != returning for one in told):  # one share may call what another found to return promises
+    for part in parts:
+        trace = part.read if trace is None or part.read is None else trace.joined(part.read)
+    if any(part.returning != returning for part in parts):  # one share may call what another found to return promises
         program.learn(returning)
-        beyond = {path: done for one in told for path, done in one.walked.items()}
-        known_to_all = set.intersection(*(one.returning for one in told))
+        beyond = {path: numbers for part in parts for path, numbers in part.walked.items()}
+        known_to_all = set.intersection(*(part.returning for part in parts))
         _, late = program.walk(paths, beyond=beyond, calling=returning - known_to_all)
-        found, failed = _found(program, list(late), rules)
-        findings += found
+        late_findings, failed = _found(program, list(late), rules)
+        findings += late_findings
         crashes += failed
         if trace is not None and not crashes:
-            trace = trace.joined(traced(program, list(late), known))
+            trace = trace.joined(traced(program, list(late), earlier))
     own = frozenset(program.paths)
     # What is wrong inside a library is not ours to tell.
     return _once(f for f in findings if f.span.path in own), crashes, trace
@@ -464,25 +464,25 @@ def _found(program: Program, paths: Sequence[str], rules: Sequence[Rule]) -> tup
     if program.reads is None:
         failing: list[Rule] = []
         for rule in rules:
-            found = _asked(rule, program, "", f"{rule.code} had to be asked about each file by itself")
-            if isinstance(found, Crash):
+            answer = _asked(rule, program, "", f"{rule.code} had to be asked about each file by itself")
+            if isinstance(answer, Crash):
                 failing.append(rule)
-                crashes.append(found)
+                crashes.append(answer)
             else:
-                findings += found
+                findings += answer
         rules = failing
-    asked = program.asked
+    asked_before = program.asked
     for path in paths if rules else ():
         with program.ask_about(path):
             for rule in rules:
-                found = _asked(rule, program, path, f"{rule.code} was skipped in this file")
-                if isinstance(found, Crash):
-                    crashes.append(found)
+                answer = _asked(rule, program, path, f"{rule.code} was skipped in this file")
+                if isinstance(answer, Crash):
+                    crashes.append(answer)
                 else:
-                    findings += found
-    program.asked = asked
-    by_file = {one.rule for one in crashes if one.path}
-    return findings, [one for one in crashes if one.path or one.rule not in by_file]
+                    findings += answer
+    program.asked = asked_before
+    by_file = {crash.rule for crash in crashes if crash.path}
+    return findings, [crash for crash in crashes if crash.path or crash.rule not in by_file]
 
 
 def _asked(rule: Rule, program: Program, path: str, cost: str) -> list[Finding] | Crash:
