@@ -16,22 +16,22 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from troth import __version__
-from troth.lsp.actions import KINDS, Offer, offers
-from troth.lsp.call_hierarchy import function_named, incoming, item_at, outgoing
-from troth.lsp.checker import Look
-from troth.lsp.client import Client, client_of
-from troth.lsp.documents import Documents, file_of
-from troth.lsp.hover import hover
-from troth.lsp.inlay import hints
-from troth.lsp.jobs import Outcome, carry_out
-from troth.lsp.lens import lenses, title_of
-from troth.lsp.places import Places
-from troth.lsp.progress import FirstCheck
-from troth.lsp.publisher import Publisher
-from troth.lsp.session import Session, UnavailableError
-from troth.lsp.settings import EditorSettings, parse
-from troth.lsp.workspace import Workspace
-from troth.lsp.workspace_edit import Piece, workspace_edit
+from troth.lsp.features.actions import KINDS, Offer, offers
+from troth.lsp.features.call_hierarchy import function_named, incoming, item_at, outgoing
+from troth.lsp.features.hover import hover
+from troth.lsp.features.inlay import hints
+from troth.lsp.features.jobs import Outcome, carry_out
+from troth.lsp.features.lens import lenses, title_of
+from troth.lsp.protocol.client import Client, client_of
+from troth.lsp.protocol.settings import EditorSettings, parse
+from troth.lsp.protocol.workspace_edit import Piece, workspace_edit
+from troth.lsp.sessions.checker import Look
+from troth.lsp.sessions.documents import Documents, file_of
+from troth.lsp.sessions.places import Places
+from troth.lsp.sessions.progress import FirstCheck
+from troth.lsp.sessions.publisher import Publisher
+from troth.lsp.sessions.session import Session, UnavailableError
+from troth.lsp.sessions.workspace import Workspace
 
 __all__ = ["TrothServer", "serve"]
 

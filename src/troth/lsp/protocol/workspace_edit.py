@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lsprotocol import types
 
-from troth.lsp.client import Client
+from troth.lsp.protocol.client import Client
 
 __all__ = ["Group", "Piece", "workspace_edit"]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from pygls.uris import to_fs_path
 
 from troth.analysis.check import Request
-from troth.lsp.checker import Checker
-from troth.lsp.documents import Documents
-from troth.lsp.places import Addresses
-from troth.lsp.progress import FirstCheck
-from troth.lsp.session import Session
-from troth.lsp.settings import EditorSettings
-from troth.lsp.worker import Worker
+from troth.lsp.protocol.settings import EditorSettings
+from troth.lsp.sessions.checker import Checker
+from troth.lsp.sessions.documents import Documents
+from troth.lsp.sessions.places import Addresses
+from troth.lsp.sessions.progress import FirstCheck
+from troth.lsp.sessions.session import Session
+from troth.lsp.sessions.worker import Worker
 
 __all__ = ["Workspace"]
 

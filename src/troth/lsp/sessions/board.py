@@ -9,10 +9,10 @@ from lsprotocol import types
 
 from troth.analysis.facts.store import Stamp
 from troth.analysis.findings import Finding
-from troth.lsp.checker import Look
-from troth.lsp.client import Client
-from troth.lsp.diagnostics import Telling, diagnostic
-from troth.lsp.places import Places
+from troth.lsp.protocol.client import Client
+from troth.lsp.protocol.diagnostics import Telling, diagnostic
+from troth.lsp.sessions.checker import Look
+from troth.lsp.sessions.places import Places
 
 __all__ = ["Board", "Notice"]
 

@@ -17,9 +17,9 @@ from typing import NamedTuple, TypeVar
 
 from troth.analysis.gc_pause import uncollected
 from troth.errors import MisuseError
-from troth.lsp.checker import Checker, Look
-from troth.lsp.progress import FirstCheck
-from troth.lsp.worker import Worker
+from troth.lsp.sessions.checker import Checker, Look
+from troth.lsp.sessions.progress import FirstCheck
+from troth.lsp.sessions.worker import Worker
 
 __all__ = ["Answer", "OutdatedError", "Session", "UnavailableError"]
 

@@ -7,7 +7,7 @@ import re
 from troth.analysis.edits.apply import apply
 from troth.analysis.findings import Edit, Finding
 from troth.analysis.source.allow import allows_in
-from troth.lsp.positions import split
+from troth.lsp.protocol.positions import split
 
 __all__ = ["allowing"]
 

@@ -19,9 +19,9 @@ from troth.analysis.recolor.recolor import Wish, plan_recolor
 from troth.analysis.recolor.rewrite.rewrite_async import import_added, site_awaited
 from troth.analysis.source.tree import tree_of
 from troth.errors import MisuseError
-from troth.lsp.checker import Checker
-from troth.lsp.places import Places
-from troth.lsp.workspace_edit import Group, Piece
+from troth.lsp.protocol.workspace_edit import Group, Piece
+from troth.lsp.sessions.checker import Checker
+from troth.lsp.sessions.places import Places
 
 __all__ = ["Outcome", "carry_out"]
 
@@ -61,7 +61,7 @@ def _differing(path: str, places: Places, after: bytes) -> list[Edit]:
     from difflib import SequenceMatcher
 
     from troth.analysis.source.lines import decode
-    from troth.lsp.positions import split
+    from troth.lsp.protocol.positions import split
 
     before = places.text(path)
     old, new = split(before), split(decode(after))
@@ -96,7 +96,7 @@ def _bridge(job: Mapping[str, Any], _checker: Checker, places: Places) -> Outcom
 
 
 def _offset(text: str, line: int, column: int) -> int:
-    from troth.lsp.positions import split
+    from troth.lsp.protocol.positions import split
 
     return sum(map(len, split(text)[: line - 1])) + column - 1
 

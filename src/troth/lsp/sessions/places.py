@@ -12,8 +12,8 @@ from troth.analysis.edits.apply import apply
 from troth.analysis.findings import Edit, Span
 from troth.analysis.source.lines import decode
 from troth.analysis.source.notebook import code_cells
-from troth.lsp.checker import Look
-from troth.lsp.positions import Positions, split
+from troth.lsp.protocol.positions import Positions, split
+from troth.lsp.sessions.checker import Look
 
 __all__ = ["Addresses", "Places"]
 

@@ -8,8 +8,8 @@ from typing import Any
 from lsprotocol import types
 
 from troth.analysis.semantics.symbols import Function
-from troth.lsp.places import Places
-from troth.lsp.symbols import callers_of, function_on, functions_in
+from troth.lsp.features.symbols import callers_of, function_on, functions_in
+from troth.lsp.sessions.places import Places
 
 __all__ = ["lenses", "title_of"]
 

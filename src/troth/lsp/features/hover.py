@@ -6,8 +6,8 @@ from lsprotocol import types
 
 from troth.analysis.findings import Finding, Reason
 from troth.color import Color
-from troth.lsp.places import Places
-from troth.lsp.symbols import Painted, call_at, color_of, color_of_function, function_on
+from troth.lsp.features.symbols import Painted, call_at, color_of, color_of_function, function_on
+from troth.lsp.sessions.places import Places
 
 __all__ = ["hover"]
 

@@ -13,9 +13,9 @@ from lsprotocol import types
 from troth.analysis.findings import Edit, Finding
 from troth.analysis.fix.proposal import Proposal, proposals
 from troth.analysis.semantics.symbols import Class, Function
-from troth.lsp.allow import allowing
-from troth.lsp.places import Places
-from troth.lsp.symbols import class_on, function_on
+from troth.lsp.features.allow import allowing
+from troth.lsp.features.symbols import class_on, function_on
+from troth.lsp.sessions.places import Places
 
 __all__ = ["FIX_ALL", "KINDS", "Offer", "offers"]
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from troth.lsp.positions import Positions, characters, split
+from troth.lsp.protocol.positions import Positions, characters, split
 
 __all__ = ["Document", "Documents", "Notebook", "file_of"]
 

@@ -7,8 +7,8 @@ import ast
 from lsprotocol import types
 
 from troth.analysis.source.tree import tree_of
-from troth.lsp.places import Places
-from troth.lsp.symbols import functions_in, unannotated_callables
+from troth.lsp.features.symbols import functions_in, unannotated_callables
+from troth.lsp.sessions.places import Places
 
 __all__ = ["hints"]
 

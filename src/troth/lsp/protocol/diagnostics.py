@@ -9,7 +9,7 @@ from lsprotocol import types
 
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.report.rulebook import RulePage
-from troth.lsp.positions import Positions
+from troth.lsp.protocol.positions import Positions
 
 __all__ = ["SOURCE", "Telling", "diagnostic"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from troth.lsp.board import Board, Notice
-from troth.lsp.documents import file_of
-from troth.lsp.session import Session, UnavailableError
+from troth.lsp.sessions.board import Board, Notice
+from troth.lsp.sessions.documents import file_of
+from troth.lsp.sessions.session import Session, UnavailableError
 
 if TYPE_CHECKING:
     from troth.lsp.server import TrothServer
