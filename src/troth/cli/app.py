@@ -65,15 +65,15 @@ class _Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
         """Read the arguments; where other linters have the options that are left over, say what to write instead."""
-        found, rest = self.parse_known_args(args, namespace)
-        if rest:
+        parsed, unknown_words = self.parse_known_args(args, namespace)
+        if unknown_words:
             from troth.cli.foreign_options import hint_for
 
             is_linter = self.prog in ("troth check", "troth fix")
-            advice = (hint_for(rest) if is_linter else "") or f"`{self.prog} --help` shows how it is used."
-            unknown = " ".join(rest)
+            advice = (hint_for(unknown_words) if is_linter else "") or f"`{self.prog} --help` shows how it is used."
+            unknown = " ".join(unknown_words)
             raise MisuseError(f"{self.prog}: unrecognized arguments: {unknown}\nNothing was done.\n{advice}")
-        return found
+        return parsed
 
     def error(self, message: str) -> NoReturn:
         raise MisuseError(f"{self.prog}: {message}\nNothing was done.\n`{self.prog} --help` shows how it is used.")
@@ -150,10 +150,10 @@ def _dispatch(argv: Sequence[str]) -> int:
     if not argv:
         sys.stderr.write(overview())
         return Exit.MISUSE
-    name, *rest = argv
+    name, *words = argv
     if name in ("-h", "--help", "help"):
-        if rest and rest[0] in COMMANDS:
-            return _dispatch([rest[0], "--help"])
+        if words and words[0] in COMMANDS:
+            return _dispatch([words[0], "--help"])
         sys.stdout.write(overview())
         return Exit.CLEAN
     if name in ("-V", "--version"):
@@ -163,7 +163,7 @@ def _dispatch(argv: Sequence[str]) -> int:
         raise MisuseError(_unknown(name))
     command = load(name)
     parser = parser_of(name, command)
-    args = parser.parse_args([*words_from_environment(parser, (*command.variables, "--color"), rest), *rest])
+    args = parser.parse_args([*words_from_environment(parser, (*command.variables, "--color"), words), *words])
     choose_color(args.color)
     return command.run(args)
 
@@ -173,8 +173,8 @@ def _unknown(name: str) -> str:
 
     near = get_close_matches(name, COMMANDS, n=1, cutoff=0.7)
     advice = f"Did you mean `troth {near[0]}`?" if near else "`troth --help` lists the commands."
-    what = f"There is no option `{name}` here." if name.startswith("-") else f"There is no command {name!r}."
-    return f"{what}\nNothing was done.\n{advice}"
+    problem = f"There is no option `{name}` here." if name.startswith("-") else f"There is no command {name!r}."
+    return f"{problem}\nNothing was done.\n{advice}"
 
 
 def _fail(problem: Exception, code: Exit) -> int:

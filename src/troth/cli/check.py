@@ -97,13 +97,13 @@ def run(args: argparse.Namespace) -> int:
 
     total = len(prepared.scope.project.files)
     with uncollected(), Progress("reading", total=total, quiet=args.quiet) as shown:
-        report = check(prepared, shown.reading, wants_program=any(one.format == "agent" for one in outputs))
+        report = check(prepared, shown.reading, wants_program=any(output.format == "agent" for output in outputs))
     if report.old_codes and not args.quiet:
         sys.stderr.write(hint(report.old_codes))
     if args.write_baseline and report.crashes:
         sys.stderr.write("The baseline was not written, because the check is not complete.\n")
     elif args.write_baseline:
-        write([one for one in outputs if one.file is not None or args.output_format], report)
+        write([output for output in outputs if output.file is not None or args.output_format], report)
         count = f"{len(report.findings):,} finding" + ("" if len(report.findings) == 1 else "s")
         next_time = f"`troth check --baseline {report.baseline}` reports only new ones"
         if prepared.baseline == prepare(request._replace(baseline=None)).baseline:
@@ -115,7 +115,9 @@ def run(args: argparse.Namespace) -> int:
 
         return add_allow(prepared, report, quiet=args.quiet)
     write(outputs, report, statistics=args.statistics, quiet=args.quiet)
-    if not args.quiet and not any(one.format in ("text", "concise", "agent") and one.file is None for one in outputs):
+    if not args.quiet and not any(
+        output.format in ("text", "concise", "agent") and output.file is None for output in outputs
+    ):
         _say_beside(report)
     if report.crashes:
         from troth.cli.crash import keep_traces

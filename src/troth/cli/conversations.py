@@ -50,23 +50,23 @@ def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
 
     if args.limit < 1:
         raise MisuseError(f"`--limit {args.limit}` would list nothing; give 1 or more.")
-    found = recent_conversations(runtime.store, args.limit)
-    sound = [one for one in found if isinstance(one, Transcript)]
+    recent = recent_conversations(runtime.store, args.limit)
+    sound = [talk for talk in recent if isinstance(talk, Transcript)]
     if args.json:
-        say_json([_as_json(one, whole=False) for one in sound])
-    elif not found:
+        say_json([_as_json(talk, whole=False) for talk in sound])
+    elif not recent:
         say(["no conversations yet"])
     else:
         paint = Style(sys.stdout)
-        left = max((len(one.id) for one in sound), default=0)
+        wide = max((len(talk.id) for talk in sound), default=0)
         say(
-            f"{one.id:<{left}}  {_state(one, paint, 11)}  {at(one.last_at)}  {_counts(one)}  {one.agent}".rstrip()
-            for one in sound
+            f"{talk.id:<{wide}}  {_state(talk, paint, 11)}  {at(talk.last_at)}  {_counts(talk)}  {talk.agent}".rstrip()
+            for talk in sound
         )
-    for damage in found:
+    for damage in recent:
         if not isinstance(damage, Transcript):
             warn(str(damage))
-    return Exit.CLEAN if len(sound) == len(found) else Exit.FOUND
+    return Exit.CLEAN if len(sound) == len(recent) else Exit.FOUND
 
 
 def _declare_show(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +105,7 @@ def _find(runtime: "Runtime", word: str) -> "Transcript":
     if talk is not None:
         return talk
     ids = [stream.removeprefix(PREFIX) for stream in store.recent_streams(PREFIX, 1 if word == "last" else _MANY)]
-    begins = ids if word == "last" else [one for one in ids if one.startswith(word)]
+    begins = ids if word == "last" else [talk_id for talk_id in ids if talk_id.startswith(word)]
     if len(begins) > 1:
         raise MisuseError(
             f"{word!r} is the beginning of {len(begins)} conversations: {', '.join(begins[:5])} … Write more of it."

@@ -46,16 +46,16 @@ def incomplete(crashes: "Sequence[Crash]", prepared: "Prepared") -> int:
     from troth.analysis.report.place import shown_from
 
     shown = shown_from(prepared.request.cwd, prepared.root.path)
-    sys.stderr.write("".join(f"{line_of(one, shown)}\n" for one in crashes))
+    sys.stderr.write("".join(f"{line_of(crash, shown)}\n" for crash in crashes))
     sys.stderr.write(keep_traces(crashes))
     return Exit.INCOMPLETE
 
 
 def keep_traces(crashes: "Sequence[Crash]") -> str:
     """Write the tracebacks of exceptions that were contained to a file, and return the line for stderr."""
-    traces = "\n".join(f"{one.path}:{one.line}: {one.cost}\n{one.trace}" for one in crashes)
-    kept = _kept(f"{_facts()}\n\n{traces}")
-    return f"{kept}; please attach it to a report, as `troth explain TR000` says\n"
+    traces = "\n".join(f"{crash.path}:{crash.line}: {crash.cost}\n{crash.trace}" for crash in crashes)
+    notice = _kept(f"{_facts()}\n\n{traces}")
+    return f"{notice}; please attach it to a report, as `troth explain TR000` says\n"
 
 
 def _facts() -> str:

@@ -50,10 +50,10 @@ def run(args: argparse.Namespace) -> int:
     if args.rule is None:
         say([_as_json(pages, pages)] if args.output_format == "json" else _list(pages))
         return Exit.CLEAN
-    wanted = current(args.rule.upper())
-    if wanted != args.rule.upper():
+    rule = current(args.rule.upper())
+    if rule != args.rule.upper():
         sys.stderr.write(hint([OldCode(args.rule.upper(), "`troth explain`")]))
-    code = next((code for code, name in pages.names.items() if wanted in (code, name.upper())), None)
+    code = next((code for code, name in pages.names.items() if rule in (code, name.upper())), None)
     page = None if code is None else pages[code]
     if page is None:
         from troth.analysis.selection import nearest_rule
@@ -100,7 +100,7 @@ def _tell(page: "RulePage", *, is_off: bool) -> "Iterator[str]":
         for line in (f"{heading}: {text}" if heading else text).splitlines():
             yield from wrapped(line, width)
     for heading, is_bad in (("Reported", True), ("Left alone", False)):
-        for example in [one for one in page.examples if one.is_bad is is_bad][:2]:
+        for example in [candidate for candidate in page.examples if candidate.is_bad is is_bad][:2]:
             yield f"\n{heading}: {example.title}"
             yield from (f"    {line}".rstrip() for line in example.code.rstrip().splitlines())
             if example.fixed:
@@ -121,8 +121,8 @@ def _trace(name: str, *, as_json: bool) -> int:
     from troth.cli.switches import switch
 
     text = _read(name)
-    found = mentions(text.splitlines())
-    if not found and not as_json:
+    mentioned = mentions(text.splitlines())
+    if not mentioned and not as_json:
         say([f"{name} mentions no lost call ({plural(len(text.splitlines()), 'line')} read)"])
         return Exit.CLEAN
     cwd = Path.cwd()
@@ -136,41 +136,45 @@ def _trace(name: str, *, as_json: bool) -> int:
     result = analyse(project, python=prepared.python(), cache=prepared.cache())
     lines = Lines(root)
     shown = shown_from(cwd, root)
-    located = [locate(one, result.findings, project.files, lines) for one in found]
+    located = [locate(mention, result.findings, project.files, lines) for mention in mentioned]
     if as_json:
         from troth.analysis.report.explain_json import render_lost_calls
 
         say([render_lost_calls(located, root)])
     else:
-        say(line for one in located for line in _site(one, shown, lambda site: lines.at(site.path, site.line).strip()))
+        say(
+            line
+            for lost_call in located
+            for line in _site(lost_call, shown, lambda site: lines.at(site.path, site.line).strip())
+        )
     if result.crashes:
         from troth.analysis.crash import grouped
         from troth.cli.crash import incomplete
 
         return incomplete(grouped(result.crashes), prepared)
-    lost = [one for one in located if not (one.born or one.findings or one.calls)]
+    lost = [lost_call for lost_call in located if not (lost_call.born or lost_call.findings or lost_call.calls)]
     return Exit.FOUND if lost else Exit.CLEAN
 
 
-def _site(found: "Located", shown: "Callable[[str], str]", text: "Callable[[Site], str]") -> "Iterator[str]":
+def _site(lost_call: "Located", shown: "Callable[[str], str]", text: "Callable[[Site], str]") -> "Iterator[str]":
     """What is known about one lost call; `text` gives the line of code at a place."""
-    mention = found.mention
+    mention = lost_call.mention
     times = f" ({mention.times:,} times)" if mention.times > 1 else ""
     yield f"`{mention.name}` {_WHAT_HAPPENED[mention.kind]}{times}"
-    for site in found.definitions[:3]:
+    for site in lost_call.definitions[:3]:
         yield f"  defined  {shown(site.path)}:{site.line}"
-    if found.born is not None:
-        yield f"  made at  {shown(found.born.path)}:{found.born.line}  {text(found.born)}"
-    for finding in found.findings:
+    if lost_call.born is not None:
+        yield f"  made at  {shown(lost_call.born.path)}:{lost_call.born.line}  {text(lost_call.born)}"
+    for finding in lost_call.findings:
         span = finding.span
         place = f"{shown(span.path)}:{span.line}:{span.column}"
         yield f"  lost at  {place}  {finding.code} {finding.rule}: {finding.message}"
-    for site in found.calls[:20] if found.born is None else ():
+    for site in lost_call.calls[:20] if lost_call.born is None else ():
         where = f" in {site.symbol}" if site.symbol else ""
         yield f"  called   {shown(site.path)}:{site.line}{where} ({site.use})  {text(site)}"
-    if len(found.calls) > 20 and found.born is None:
-        yield f"  … and {len(found.calls) - 20:,} more places that call something of this name"
-    if not (found.born or found.findings or found.calls):
+    if len(lost_call.calls) > 20 and lost_call.born is None:
+        yield f"  … and {len(lost_call.calls) - 20:,} more places that call something of this name"
+    if not (lost_call.born or lost_call.findings or lost_call.calls):
         yield "  not found: nothing in this project calls something of that name; it may come from a package it uses"
     yield ""
 

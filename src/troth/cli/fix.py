@@ -141,15 +141,15 @@ def _with_recolored(
     whole = prepare(prepared.request._replace(paths=(str(prepared.root.path),)))
 
     def look(texts: Mapping[str, bytes]) -> Sequence["Finding"]:
-        found = check(whole._replace(overlay={**whole.overlay, **texts}))
-        crashes.append(found.crashes)
-        return found.findings
+        outcome = check(whole._replace(overlay={**whole.overlay, **texts}))
+        crashes.append(outcome.crashes)
+        return outcome.findings
 
-    made = recolor_lost(prepared.scope.project, report.program, report.findings, look, base, runner)
-    before = {one.path: one.before for one in (*made.changes, *settled.changes)}
-    after = base | {one.path: one.after for one in made.changes}
+    recolored = recolor_lost(prepared.scope.project, report.program, report.findings, look, base, runner)
+    before = {change.path: change.before for change in (*recolored.changes, *settled.changes)}
+    after = base | {change.path: change.after for change in recolored.changes}
     changes = tuple(Change(path, before[path], text) for path, text in sorted(after.items()))
-    return replace(settled, applied=(*settled.applied, *made.awaited), changes=changes)
+    return replace(settled, applied=(*settled.applied, *recolored.awaited), changes=changes)
 
 
 def _is_wanted(finding: "Finding", *, levels: Collection[str], only: Mapping[str, bytes]) -> bool:
@@ -180,10 +180,10 @@ def _to_stdout(settled: "Settled", source: bytes, prepared: "Prepared", *, quiet
 
     after = next((change.after for change in settled.changes), source)
     overlay = dict.fromkeys(prepared.overlay, after)
-    left = check(prepared._replace(overlay=overlay))
-    sys.stderr.write("".join(f"{line}\n" for line in render(left, quiet=quiet)))
+    remaining = check(prepared._replace(overlay=overlay))
+    sys.stderr.write("".join(f"{line}\n" for line in render(remaining, quiet=quiet)))
     say_bytes(after)
-    return Exit.FOUND if left.findings else Exit.CLEAN
+    return Exit.FOUND if remaining.findings else Exit.CLEAN
 
 
 def _refuse_dirty(root: Path, settled: "Settled", args: argparse.Namespace) -> None:
@@ -191,9 +191,9 @@ def _refuse_dirty(root: Path, settled: "Settled", args: argparse.Namespace) -> N
 
     dirty = [] if args.allow_dirty else uncommitted(root, [change.path for change in settled.changes])
     if dirty:
-        named = ", ".join(dirty[:3]) + (f" and {len(dirty) - 3} more" if len(dirty) > 3 else "")
+        names = ", ".join(dirty[:3]) + (f" and {len(dirty) - 3} more" if len(dirty) > 3 else "")
         raise MisuseError(
-            f"Files that would be repaired have edits that are not committed: {named}.\n"
+            f"Files that would be repaired have edits that are not committed: {names}.\n"
             "Nothing was repaired, because your edits and the repair could not be told apart afterwards.\n"
             "Commit or stash them, or say `--allow-dirty`; `--diff` shows the repair without making it."
         )
@@ -218,80 +218,86 @@ def _tell(settled: "Settled", prepared: "Prepared", *, levels: Collection[str], 
     place = shown_from(prepared.request.cwd, prepared.root.path)
     style, width = Style(sys.stdout), width_of(sys.stdout)
     lines = [
-        f"{place(one.span.path)}:{one.span.line}:{one.span.column}  {style('fixed', 'green')}  {one.code} {one.rule}: "
-        f"{one.fix.title if one.fix else ''}"
-        for one in settled.applied
+        f"{place(finding.span.path)}:{finding.span.line}:{finding.span.column}  {style('fixed', 'green')}  "
+        f"{finding.code} {finding.rule}: {finding.fix.title if finding.fix else ''}"
+        for finding in settled.applied
     ]
     for finding, problem in settled.refused:
         sys.stderr.write(f"{finding.code} at {finding.span.path}:{finding.span.line} was left alone: {problem}\n")
     from troth.analysis.check import check
 
-    left = check(prepared)  # the files as they now are
+    remaining = check(prepared)  # the files as they now are
     if quiet:
-        say(render(left, paint=style, quiet=True, width=width))
-        return _left_over(left)
+        say(render(remaining, paint=style, quiet=True, width=width))
+        return _left_over(remaining)
     if lines:
         files = plural(len(settled.changes), "file")
         lines += ["", f"Repaired {plural(len(settled.applied), 'problem')} in {files}", ""]
-    lines += _aftermath(settled, left, place)
-    lines += render(left, paint=style, width=width)
-    further = _proposed(left, prepared, place)
+    lines += _aftermath(settled, remaining, place)
+    lines += render(remaining, paint=style, width=width)
+    further = _proposed(remaining, prepared, place)
     for level, flag in (("likely", "--all"), ("guess", "--guesses")):
-        more = sum(one.fix is not None and one.fix.safety == level for one in left.findings)
+        more = sum(finding.fix is not None and finding.fix.safety == level for finding in remaining.findings)
         if more and level not in levels:
             further.append(
                 f"{more:,} of these can be repaired with `troth fix {flag}`; look at `troth fix {flag} --diff` first"
             )
     say([*lines, *(line for text in further for line in wrapped(text, width, rest="  "))])
-    return _left_over(left)
+    return _left_over(remaining)
 
 
-def _left_over(left: "Report") -> int:
+def _left_over(remaining: "Report") -> int:
     """What the files as they now are come to."""
-    if left.crashes:
+    if remaining.crashes:
         from troth.cli.crash import keep_traces
 
-        sys.stderr.write(keep_traces(left.crashes))
+        sys.stderr.write(keep_traces(remaining.crashes))
         return Exit.INCOMPLETE
-    return Exit.FOUND if left.findings else Exit.CLEAN
+    return Exit.FOUND if remaining.findings else Exit.CLEAN
 
 
-def _aftermath(settled: "Settled", left: "Report", place: Callable[[str], str]) -> list[str]:
+def _aftermath(settled: "Settled", remaining: "Report", place: Callable[[str], str]) -> list[str]:
     """What nobody could see before the repair: the call runs now, and its result is not what was expected."""
-    if not settled.applied or left.program is None:
+    if not settled.applied or remaining.program is None:
         return []
     from troth.analysis.fix.after_await import mistaken
 
     new = settled.aftermath
-    rows = [f"  {place(one.span.path)}:{one.span.line}  {one.code} {one.rule}: {one.message}" for one in new]
-    rows += [f"  {place(one.path)}:{one.line}  {one.words()}" for one in mistaken(left.program, settled.applied)]
+    rows = [
+        f"  {place(finding.span.path)}:{finding.span.line}  {finding.code} {finding.rule}: {finding.message}"
+        for finding in new
+    ]
+    rows += [
+        f"  {place(mistake.path)}:{mistake.line}  {mistake.words()}"
+        for mistake in mistaken(remaining.program, settled.applied)
+    ]
     return ["The repair brought to light, to be looked at by you:", *rows, ""] if rows else []
 
 
-def _proposed(left: "Report", prepared: "Prepared", place: Callable[[str], str]) -> list[str]:
+def _proposed(remaining: "Report", prepared: "Prepared", place: Callable[[str], str]) -> list[str]:
     """The changes of color that would repair what no fix can: where the caller is a plain `def`."""
-    if left.program is None or not left.findings:
+    if remaining.program is None or not remaining.findings:
         return []
     from troth.analysis.fix.recolor_lost import ways
 
-    changes, others = [], []
-    for one in ways(prepared.scope.project, left.program, left.findings, prepared.overlay):
-        proposal = one.proposal
+    changes, open_questions = [], []
+    for way in ways(prepared.scope.project, remaining.program, remaining.findings, prepared.overlay):
+        proposal = way.proposal
         path, line = proposal.function.place
         where = f"{place(path)}:{line}  `{proposal.function.qualname}` is a plain `def` and loses {proposal.lost}"
-        command = one.command
-        if not one.obstacle:
+        command = way.command
+        if not way.obstacle:
             changes.append(f"{where}: {f'`{command}`' if command else '`troth fix --recolor`'} {proposal.words()}")
-        elif one.is_slot:
-            others.append(
+        elif way.is_slot:
+            open_questions.append(
                 f"{where}: Python itself calls it, so it cannot be async; run the call with `bridge.run(…)` "
                 "(`troth fix --recolor --run-with bridge.run`), or make the object in an async function"
             )
         else:
-            others.append(f"{where}: {one.obstacle}" + (f" (`{command} --plan` shows all)" if command else ""))
+            open_questions.append(f"{where}: {way.obstacle}" + (f" (`{command} --plan` shows all)" if command else ""))
     lines = ["", "What a change of color would repair:", *changes] if changes else []
     lines += ["`troth fix --recolor` makes these changes"] if changes else []
-    return lines + (["", "What has to be decided first:", *others] if others else [])
+    return lines + (["", "What has to be decided first:", *open_questions] if open_questions else [])
 
 
 COMMAND = Command(

@@ -70,10 +70,10 @@ def run(args: argparse.Namespace) -> int:
 
     folder = Path(args.folder)
     texts = {"workflow.yaml": _WORKFLOW, "steps.py": _STEPS, f"{FOLDER}/{FILE}": published()}
-    there = [name for name in ("workflow.yaml", "steps.py") if (folder / name).exists()]
-    if there:
+    existing = [name for name in ("workflow.yaml", "steps.py") if (folder / name).exists()]
+    if existing:
         raise MisuseError(
-            f"{' and '.join(str(folder / name) for name in there)} would be overwritten. Nothing was written.\n"
+            f"{' and '.join(str(folder / name) for name in existing)} would be overwritten. Nothing was written.\n"
             "Name another folder: `troth init FOLDER`."
         )
     for name, text in texts.items():

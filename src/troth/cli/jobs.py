@@ -94,16 +94,16 @@ def _read(runtime: "Runtime", args: argparse.Namespace) -> int:
         output = runtime.jobs.read(args.job, args.after, limit=args.limit or _PIECE)
         say_json({**asdict(output), "note": output.note})
         return Exit.CLEAN
-    after, left = args.after, args.limit
-    while left is None or left > 0:
-        output = runtime.jobs.read(args.job, after, limit=_PIECE if left is None else min(left, _PIECE))
+    after, remaining = args.after, args.limit
+    while remaining is None or remaining > 0:
+        output = runtime.jobs.read(args.job, after, limit=_PIECE if remaining is None else min(remaining, _PIECE))
         if output.end == after or not say_bytes(output.text.encode(sys.stdout.encoding or "utf-8", "replace")):
             break
-        left = None if left is None else left - (output.end - after)
+        remaining = None if remaining is None else remaining - (output.end - after)
         after = output.end
-    rest = runtime.jobs.get(args.job).output_bytes - after
-    if rest > 0:
-        sys.stderr.write(f"{rest} bytes follow: `--after {after}`\n")
+    unread = runtime.jobs.get(args.job).output_bytes - after
+    if unread > 0:
+        sys.stderr.write(f"{unread} bytes follow: `--after {after}`\n")
     return Exit.CLEAN
 
 

@@ -42,14 +42,14 @@ def _look(runtime: "Runtime", run_id: str, steps: int, over: threading.Event) ->
         if over.wait(0.05):
             return
     at_work: dict[str, str] = {}
-    done = 0
-    seen = 0
+    finished = 0
+    cursor = 0
     with Progress(run_id, total=steps) as line:
         while not over.wait(_LOOK_EVERY):  # whoever carried it out may leave at any moment, and is not to wait for us
-            for event in runtime.events(run_id, after=seen, timeout=0):
-                seen = event.seq
-                done += _count(event, at_work)
-            line.at(min(done, steps), ", ".join(f"{place} {word}".strip() for place, word in at_work.items()))
+            for event in runtime.events(run_id, after=cursor, timeout=0):
+                cursor = event.seq
+                finished += _count(event, at_work)
+            line.at(min(finished, steps), ", ".join(f"{place} {word}".strip() for place, word in at_work.items()))
 
 
 def _count(event: "RunEvent", at_work: dict[str, str]) -> int:

@@ -57,8 +57,8 @@ def _log_to(file: Path | None) -> None:
     ours.addHandler(handler)
     ours.setLevel(logging.WARNING if file is None else logging.INFO)
     ours.propagate = False
-    others = logging.getLogger("pygls")
-    others.setLevel(logging.CRITICAL)  # it would write whole messages, source text and all
+    pygls = logging.getLogger("pygls")
+    pygls.setLevel(logging.CRITICAL)  # it would write whole messages, source text and all
 
 
 COMMAND = Command(

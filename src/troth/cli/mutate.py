@@ -118,8 +118,8 @@ def run(args: argparse.Namespace) -> int:
     judge = _judge(args, plan)
     identity = identity_of(plan, judge.by, judge.label, args.kind)
     results = read_record(args.json, identity) if args.resume and args.json.exists() else {}
-    left = [mutant for mutant in plan.mutants if mutant.key not in results]
-    interrupted = bool(left) and _collect(args, plan, identity, judge.score(left), results)
+    unscored = [mutant for mutant in plan.mutants if mutant.key not in results]
+    interrupted = bool(unscored) and _collect(args, plan, identity, judge.score(unscored), results)
     say([render(plan, results, by=judge.by, label=judge.label).removesuffix("\n")])
     if interrupted:
         sys.stderr.write("Interrupted.\n")
@@ -191,15 +191,15 @@ def _coverage(args: argparse.Namespace, plan: Plan) -> Coverage | None:
     root = plan.layout.root
     if args.coverage:
         return read_coverage(args.coverage, root)
-    found = root / ".coverage"
-    if not found.is_file():
+    data_file = root / ".coverage"
+    if not data_file.is_file():
         return None
     newest = max(((root / path).stat().st_mtime for path in plan.layout.chosen), default=0.0)
-    if found.stat().st_mtime <= newest:
+    if data_file.stat().st_mtime <= newest:
         _notice("The .coverage file is older than the code, so it is not used; `--coverage .coverage` insists on it.")
         return None
     _notice("Using the project's .coverage file to tell which tests reach which mutants.")
-    return read_coverage(found, root)
+    return read_coverage(data_file, root)
 
 
 def _notice(text: str) -> None:
@@ -214,16 +214,16 @@ def _collect(
     results: dict[str, Result],
 ) -> bool:
     """Gather results into `results`, keeping the file of `--json` up to date; says whether Ctrl-C came between."""
-    kept = time.monotonic()
+    written_at = time.monotonic()
     try:
         with closing(coming), Progress("mutants", total=len(plan.mutants)) as progress:
             progress.at(len(results), "running on the untouched copy")
             for result in coming:
                 results[result.key] = result
                 progress.at(len(results))
-                if args.json and time.monotonic() - kept > _BETWEEN_WRITES:
+                if args.json and time.monotonic() - written_at > _BETWEEN_WRITES:
                     write_record(args.json, plan, identity, results)
-                    kept = time.monotonic()
+                    written_at = time.monotonic()
     except KeyboardInterrupt:
         return True
     finally:
@@ -256,9 +256,9 @@ def _refuse(args: argparse.Namespace) -> None:
         raise MisuseError("`--resume` needs the file of the run.\nNothing was done.\nGive it with `--json FILE`.")
     if args.json and not args.json.resolve().parent.is_dir():
         raise MisuseError(f"There is no directory for {str(args.json)!r}.\nNothing was done.\nMake it first.")
-    for option, others in (("pattern", "--checker"), ("kind", "--checker"), ("coverage", "--tests")):
-        if getattr(args, option) and not getattr(args, others[2:]):
-            raise MisuseError(f"`--{option}` means something only with `{others}`.\nNothing was done.\nLeave it out.")
+    for option, needed in (("pattern", "--checker"), ("kind", "--checker"), ("coverage", "--tests")):
+        if getattr(args, option) and not getattr(args, needed[2:]):
+            raise MisuseError(f"`--{option}` means something only with `{needed}`.\nNothing was done.\nLeave it out.")
     for name, least in (("n", 1), ("batch_size", 1), ("jobs", 1), ("limit", 0.1)):
         value = getattr(args, name)
         if value is not None and value < least:

@@ -66,7 +66,9 @@ def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
             {"number": incident.number, "kind": incident.kind, "at": incident.at, **incident.details}
             for incident in runtime.outbox.incidents()
         ]
-        say_json({"deliveries": [_as_json(one) for one in records], "counts": counts._asdict(), "incidents": incidents})
+        say_json(
+            {"deliveries": [_as_json(record) for record in records], "counts": counts._asdict(), "incidents": incidents}
+        )
         return Exit.CLEAN
     say([_line(record) for record in records] or ["Nothing is owed."])
     ends = f"{counts.delivered} delivered + {counts.stored} stored + {counts.expired} expired + {counts.dead} dead"

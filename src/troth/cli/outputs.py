@@ -30,7 +30,7 @@ def parse_outputs(specs: Sequence[str], output_format: str | None, cwd: Path) ->
     outputs = [_parse(spec, cwd) for spec in specs]
     if output_format is not None:
         outputs.insert(0, Output(output_format, None))
-    to_stdout = [one.format for one in outputs if one.file is None]
+    to_stdout = [output.format for output in outputs if output.file is None]
     if len(to_stdout) > 1:
         raise MisuseError(
             f"Both {to_stdout[0]} and {to_stdout[1]} are sent to stdout, where they would be mixed up.\n"
@@ -44,7 +44,7 @@ def write(outputs: Iterable[Output], report: "Report", *, statistics: bool = Fal
 
     `quiet` leaves findings alone in the formats for people.
     """
-    for output in sorted(outputs, key=lambda one: one.file is None):
+    for output in sorted(outputs, key=lambda destination: destination.file is None):
         lines = _render(output, report, statistics=statistics, quiet=quiet)
         if output.file is None:
             say(lines)
@@ -130,7 +130,7 @@ def _parse(spec: str, cwd: Path) -> Output:
     return Output(name, file)
 
 
-def _refused(what: str) -> MisuseError:
+def _refused(problem: str) -> MisuseError:
     return MisuseError(
-        f"{what}\nNothing was checked.\nWrite `-o FORMAT:FILE`, with one of {', '.join(FORMATS)}; `-` is stdout."
+        f"{problem}\nNothing was checked.\nWrite `-o FORMAT:FILE`, with one of {', '.join(FORMATS)}; `-` is stdout."
     )

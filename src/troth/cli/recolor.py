@@ -81,22 +81,22 @@ def run(args: argparse.Namespace) -> int:
     if put_back := recover(root):
         sys.stderr.write(f"An earlier change was cut short; put back as they were: {', '.join(put_back)}\n")
     wish = Wish(
-        tuple((_inner if args.needless else _target)(one, cwd, root) for one in args.targets),
+        tuple((_inner if args.needless else _target)(target, cwd, root) for target in args.targets),
         words(args.methods or []),
         args.cascade,
-        tuple(_target(one, cwd, root) for one in args.boundary or ()),
+        tuple(_target(target, cwd, root) for target in args.boundary or ()),
         args.run_with,
         None if args.coverage is None else cwd / args.coverage,
-        tuple(_inner(one, cwd, root) for one in args.scope or ()),
+        tuple(_inner(path, cwd, root) for path in args.scope or ()),
         _decisions(args.decide),
         args.needless,
     )
     if args.to is None and not args.needless:
         from troth.analysis.recolor.report import surface_as_json, surface_lines
 
-        found = plan_surface(prepared.scope.project, wish)
-        _show(args, surface_lines(found), lambda: surface_as_json(found))
-        crashes = found.to_async.crashes  # made last, so that it knows of all
+        surface = plan_surface(prepared.scope.project, wish)
+        _show(args, surface_lines(surface), lambda: surface_as_json(surface))
+        crashes = surface.to_async.crashes  # made last, so that it knows of all
         return incomplete(crashes, prepared) if crashes else Exit.CLEAN
     from troth.analysis.recolor.report import as_json, text_lines
 
@@ -128,7 +128,7 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
     from troth.analysis.recolor.verify import carried_out
     from troth.cli.crash import incomplete
 
-    unknown = [one for one in plan.unknown if one.tree.view.kind in {"code", "notebook"}]
+    unknown = [site for site in plan.unknown if site.tree.view.kind in {"code", "notebook"}]
     if not plan.is_clear or (unknown and not args.leave_unknown):
         _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
         if not args.plan:
@@ -150,7 +150,9 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
     if fresh and args.plan:
         _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
     if fresh:
-        shown = "\n".join(f"  {one.span.path}:{one.span.line}  {one.code} {one.message}" for one in fresh)
+        shown = "\n".join(
+            f"  {finding.span.path}:{finding.span.line}  {finding.code} {finding.message}" for finding in fresh
+        )
         raise MisuseError(
             f"After the change `troth check` would find what it does not find today:\n{shown}\n"
             "Nothing was changed.\nRepair these places first, or recolor what they call too (`--cascade`)."
@@ -163,8 +165,8 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
         return Exit.CLEAN
     _refuse_dirty(root, [change.path for change in changes], allow=args.allow_dirty)
     carried_out(root, changes, args.verify, prepared.request.cwd)
-    told = [*text_lines(plan, everything=args.all), *_awaited(lost), *_done(changes, args.verify)]
-    _show(args, told, lambda: as_json(plan) | {"awaited": [_place(one) for one in lost]})
+    lines = [*text_lines(plan, everything=args.all), *_awaited(lost), *_done(changes, args.verify)]
+    _show(args, lines, lambda: as_json(plan) | {"awaited": [_place(finding) for finding in lost]})
     return Exit.CLEAN
 
 
@@ -187,7 +189,7 @@ def _awaited(lost: Sequence["Finding"]) -> list[str]:
     """The calls that were lost and will now run."""
     if not lost:
         return []
-    rows = [f"  {one.span.path}:{one.span.line}  {one.subject}" for one in lost]
+    rows = [f"  {finding.span.path}:{finding.span.line}  {finding.subject}" for finding in lost]
     return [f"{len(lost):,} lost call{'' if len(lost) == 1 else 's'} awaited, and will now run", *rows]
 
 
@@ -211,9 +213,11 @@ def _look(
     from troth.analysis.check import Request, check, prepare
 
     request, root = prepared.request, prepared.root.path
-    paths = {*plan.concerned, *(one.path for one in changes if one.path.endswith((".py", ".pyi", ".ipynb")))}
-    named = (str(root),) if plan.to == "async" or not paths else tuple(str(root / one) for one in sorted(paths))
-    whole = prepare(Request(cwd=request.cwd, paths=named, cache=request.cache))
+    paths = {*plan.concerned, *(change.path for change in changes if change.path.endswith((".py", ".pyi", ".ipynb")))}
+    checked_paths = (
+        (str(root),) if plan.to == "async" or not paths else tuple(str(root / path) for path in sorted(paths))
+    )
+    whole = prepare(Request(cwd=request.cwd, paths=checked_paths, cache=request.cache))
     if whole.root.path != root:  # these files alone would be taken for a project of their own
         whole = prepare(Request(cwd=request.cwd, paths=(str(root),), cache=request.cache))
 
@@ -230,9 +234,9 @@ def _refuse_dirty(root: Path, paths: Sequence[str], *, allow: bool) -> None:
 
     dirty = [] if allow else uncommitted(root, paths)
     if dirty:
-        named = ", ".join(dirty[:3]) + (f" and {len(dirty) - 3} more" if len(dirty) > 3 else "")
+        names = ", ".join(dirty[:3]) + (f" and {len(dirty) - 3} more" if len(dirty) > 3 else "")
         raise MisuseError(
-            f"Files that would be changed have edits that are not committed: {named}.\n"
+            f"Files that would be changed have edits that are not committed: {names}.\n"
             "Nothing was changed, because your changes and this one could not be told apart.\n"
             "Commit or stash them, or say `--allow-dirty`; `--diff` shows the change without making it."
         )
@@ -240,10 +244,10 @@ def _refuse_dirty(root: Path, paths: Sequence[str], *, allow: bool) -> None:
 
 def _target(text: str, cwd: Path, root: Path) -> str:
     """A target whose module is given as a path is named from the root of the project."""
-    where, colon, what = text.partition(":")
+    where, colon, symbol = text.partition(":")
     if where.endswith((".py", ".pyi")):
         where = _inner(where, cwd, root)
-    return f"{where}{colon}{what}"
+    return f"{where}{colon}{symbol}"
 
 
 def _inner(path: str, cwd: Path, root: Path) -> str:

@@ -45,10 +45,10 @@ def run(args: argparse.Namespace) -> int:
 
     with opened(args) as runtime, kept_for_json(args.json):
         linked = runtime.load(_source(args.workflow))
-        given = _inputs(args, linked.spec.inputs)
+        inputs = _inputs(args, linked.spec.inputs)
         run_id = args.id or new_id(linked.spec.name)
         with watched(runtime, run_id, sum(1 for _ in linked.spec.all_steps())), going_on(args, run_id):
-            report = runtime.run(linked, given, run_id=run_id, check=False, wait=args.wait)
+            report = runtime.run(linked, inputs, run_id=run_id, check=False, wait=args.wait)
     return told(report, args)
 
 
@@ -106,21 +106,21 @@ def _source(word: str) -> Any:
 
 
 def _inputs(args: argparse.Namespace, contracts: "Mapping[str, Contract]") -> dict[str, object]:
-    given: dict[str, object] = {}
+    inputs: dict[str, object] = {}
     if args.inputs:
-        given = _read(args.inputs)
+        inputs = _read(args.inputs)
     for pair in args.input:
         name, equals, text = pair.partition("=")
         if not equals:
             raise MisuseError(f"`-i {pair}` has no value; write `-i {pair}=VALUE`.")
-        given[name] = _typed(text, contracts.get(name))
-    return given
+        inputs[name] = _typed(text, contracts.get(name))
+    return inputs
 
 
 def _read(name: str) -> dict[str, object]:
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8-sig")
-        given = json.loads(text)
+        inputs = json.loads(text)
     except OSError as problem:
         raise MisuseError(f"`--inputs {name}` cannot be read: {problem.strerror}. Nothing was started.") from None
     except UnicodeDecodeError as broken:
@@ -129,9 +129,9 @@ def _read(name: str) -> dict[str, object]:
         raise MisuseError(f"{name}:{broken.lineno}:{broken.colno}: this is not JSON: {broken.msg}") from None
     except RecursionError:
         raise MisuseError(f"{name}: this is nested too deeply.") from None
-    if not isinstance(given, dict):
+    if not isinstance(inputs, dict):
         raise MisuseError(f"{name} has to hold a JSON object: names and values.")
-    return given
+    return inputs
 
 
 def _typed(text: str, contract: "Contract | None") -> object:

@@ -32,10 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs of `troth runs`, each with its own arguments."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, (says, declare, _) in _VERBS.items():
-        one = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", allow_abbrev=False)
-        declare(one)
-        add_store(one)
-        add_app(one)
+        verb = verbs.add_parser(name, help=says, description=f"{says[0].upper()}{says[1:]}.", allow_abbrev=False)
+        declare(verb)
+        add_store(verb)
+        add_app(verb)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,16 +65,16 @@ def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
         raise MisuseError(f"There is no state {args.state!r} that a run can be in. {advice}")
     if args.limit < 1:
         raise MisuseError(f"`--limit {args.limit}` would list nothing; give 1 or more.")
-    found = runtime.runs(limit=args.limit, state=args.state)
+    reports = runtime.runs(limit=args.limit, state=args.state)
     if args.json:
-        say_json([as_json(one, options_of(args)) for one in found])
+        say_json([as_json(report, options_of(args)) for report in reports])
     else:
-        say([table(found, width=output_width(), paint=Style(sys.stdout))])
-        if not found and args.state is None and runtime.store.recent_streams(CONVERSATIONS, 1):
+        say([table(reports, width=output_width(), paint=Style(sys.stdout))])
+        if not reports and args.state is None and runtime.store.recent_streams(CONVERSATIONS, 1):
             say([f"There are conversations: `troth conversations list{options_of(args)}` shows them."])
-    damaged = [one for one in found if one.state is RunWord.DAMAGED]
-    for one in damaged:
-        warn(f"{one.id}: {one.error.message if one.error else one.state}")
+    damaged = [report for report in reports if report.state is RunWord.DAMAGED]
+    for report in damaged:
+        warn(f"{report.id}: {report.error.message if report.error else report.state}")
     return Exit.FOUND if damaged else Exit.CLEAN
 
 
@@ -147,7 +147,7 @@ def _declare_resume(parser: argparse.ArgumentParser) -> None:
 
 def _resume(runtime: "Runtime", args: argparse.Namespace) -> int:
     run_id = find_run(runtime, args.run)
-    steps = sum(1 for one in runtime.show(run_id).steps if not one.is_undo)
+    steps = sum(1 for step in runtime.show(run_id).steps if not step.is_undo)
     with watched(runtime, run_id, steps), going_on(args, run_id), kept_for_json(args.json):
         report = _resumed(runtime, run_id, args)
     return told(report, args)
@@ -179,13 +179,13 @@ def _limit(pair: str) -> tuple[str, object]:
 
 def _replay(runtime: "Runtime", args: argparse.Namespace) -> int:
     with kept_for_json(args.json):
-        found = runtime.replay(find_run(runtime, args.run))
+        replay = runtime.replay(find_run(runtime, args.run))
     if args.json:
-        whole = {"steps": found.steps, "ending": found.ending, "output": found.output, "differs": found.differs}
+        whole = {"steps": replay.steps, "ending": replay.ending, "output": replay.output, "differs": replay.differs}
         say_json(whole)
     else:
-        say([found.differs or f"workflow and record agree: {found.steps} recorded answers, {found.ending}"])
-    return Exit.FOUND if found.differs else Exit.CLEAN
+        say([replay.differs or f"workflow and record agree: {replay.steps} recorded answers, {replay.ending}"])
+    return Exit.FOUND if replay.differs else Exit.CLEAN
 
 
 def _declare_fork(parser: argparse.ArgumentParser) -> None:
@@ -215,34 +215,36 @@ def _declare_diff(parser: argparse.ArgumentParser) -> None:
 def _diff(runtime: "Runtime", args: argparse.Namespace) -> int:
     from troth.runtime.workflows.record.diff import diff, diff_between
 
-    one = runtime.show(find_run(runtime, args.run))
+    report = runtime.show(find_run(runtime, args.run))
     if args.other is None:
-        found = diff_between(one, args.since, args.until)
-        head = (f"{one.id} after {args.since or 'nothing'}", f"{one.id} after {args.until or 'all so far'}")
-        return _told_diff(found, *head, "no difference", args)
+        differences = diff_between(report, args.since, args.until)
+        head = (f"{report.id} after {args.since or 'nothing'}", f"{report.id} after {args.until or 'all so far'}")
+        return _told_diff(differences, *head, "no difference", args)
     if args.since or args.until:
         raise MisuseError(
             "`--from` and `--to` name two moments of one run, so they do not go with a second run.\nNothing was done."
         )
-    other = runtime.show(find_run(runtime, args.other))
-    return _told_diff(diff(one, other), one.id, other.id, "no difference but the times", args)
+    second = runtime.show(find_run(runtime, args.other))
+    return _told_diff(diff(report, second), report.id, second.id, "no difference but the times", args)
 
 
-def _told_diff(found: "Sequence[Difference]", one: str, other: str, none: str, args: argparse.Namespace) -> int:
+def _told_diff(
+    differences: "Sequence[Difference]", first_title: str, second_title: str, none: str, args: argparse.Namespace
+) -> int:
     from troth.runtime.workflows.render.words import value
 
     if args.json:
-        say_json([each.as_json() for each in found])
-        return Exit.FOUND if found else Exit.CLEAN
+        say_json([each.as_json() for each in differences])
+        return Exit.FOUND if differences else Exit.CLEAN
     paint = Style(sys.stdout)
-    say([f"- {one}\n+ {other}" if found else none])
-    for each in found:
+    say([f"- {first_title}\n+ {second_title}" if differences else none])
+    for each in differences:
         say([f"  {each.path}"])
         if each.is_in_one:
             say([paint(f"    - {value(each.one, output_width() - 6)}", "red")])
         if each.is_in_other:
             say([paint(f"    + {value(each.other, output_width() - 6)}", "green")])
-    return Exit.FOUND if found else Exit.CLEAN
+    return Exit.FOUND if differences else Exit.CLEAN
 
 
 # ---- ending, answering

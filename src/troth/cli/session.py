@@ -65,8 +65,8 @@ def _list(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
     else:
         say(
             [
-                f"{one.id}  {one.state.value:<11}  {len(one.present)} present  created by {one.creator}"
-                for one in sessions
+                f"{session.id}  {session.state.value:<11}  {len(session.present)} present  created by {session.creator}"
+                for session in sessions
             ]
         )
     return Exit.CLEAN
@@ -93,8 +93,11 @@ def _show(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
     lines = [f"session {session.id}: {session.state.value}, created by {session.creator}"]
     if session.reason:
         lines.append(f"  because {session.reason}")
-    lines += [f"  left: {one}" for one in session.left]
-    lines += [f"  {one.agent}  {one.state}  ring {int(one.ring)}  score {one.score:g}" for one in session.members]
+    lines += [f"  left: {reason}" for reason in session.left]
+    lines += [
+        f"  {member.agent}  {member.state}  ring {int(member.ring)}  score {member.score:g}"
+        for member in session.members
+    ]
     say(lines)
     return Exit.CLEAN
 
@@ -119,7 +122,7 @@ def _kill(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
             f"{kill.agent} {'is terminated' if kill.terminated else 'is NOT terminated; its membership is revoked'}"
         ]
         for name in ("stopped", "undone", "handed_over", "left"):
-            lines += [f"  {name.replace('_', ' ')}: {one}" for one in getattr(kill, name)]
+            lines += [f"  {name.replace('_', ' ')}: {entry}" for entry in getattr(kill, name)]
         say(lines)
     return Exit.CLEAN if kill.terminated else Exit.FOUND
 
@@ -195,9 +198,9 @@ def _try(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
         say_json(rehearsal.to_json())
     else:
         lines = [
-            f"entry {one.entry}: {one.request.agent} {one.request.action} {json.dumps(dict(one.request.arguments))}: "
-            f"{one.answer.word}{f' ({one.answer.reason})' if one.answer.reason else ''}"
-            for one in rehearsal.differing
+            f"entry {act.entry}: {act.request.agent} {act.request.action} {json.dumps(dict(act.request.arguments))}: "
+            f"{act.answer.word}{f' ({act.answer.reason})' if act.answer.reason else ''}"
+            for act in rehearsal.differing
         ]
         say([*lines, f"{len(rehearsal.differing)} of {rehearsal.total} recorded acts would not have been allowed."])
     return Exit.FOUND if rehearsal.differing else Exit.CLEAN

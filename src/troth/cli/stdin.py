@@ -17,26 +17,26 @@ def source_on_stdin(command: str, paths: Sequence[str], filename: str | None) ->
 
     `filename` is what the user says it stands for.
     """
-    asked = [path for path in paths if path in _STDIN or _is_pipe(path)]
-    done = {"check": "checked", "fix": "repaired"}[command]
-    if not asked:
+    sources = [path for path in paths if path in _STDIN or _is_pipe(path)]
+    verb = {"check": "checked", "fix": "repaired"}[command]
+    if not sources:
         if filename is not None:
             raise MisuseError(
                 "`--stdin-filename` says what the source on stdin is, but stdin is not asked for.\n"
-                f"Nothing was {done}.\nWrite `troth {command} - --stdin-filename {filename}`."
+                f"Nothing was {verb}.\nWrite `troth {command} - --stdin-filename {filename}`."
             )
         return None
     if len(paths) > 1:
         raise MisuseError(
-            f"`{asked[0]}` stands for the source of one file, and other paths are named beside it.\n"
-            f"Nothing was {done}.\nName them in a run of their own."
+            f"`{sources[0]}` stands for the source of one file, and other paths are named beside it.\n"
+            f"Nothing was {verb}.\nName them in a run of their own."
         )
-    if asked[0] not in _STDIN:
-        return Path(asked[0]).read_bytes()
+    if sources[0] not in _STDIN:
+        return Path(sources[0]).read_bytes()
     if sys.stdin is None or sys.stdin.isatty():
         raise MisuseError(
-            f"`{asked[0]}` reads source from stdin, and stdin is a terminal.\n"
-            f"Nothing was {done}.\nSend a file to it: `troth {command} - --stdin-filename app.py < app.py`."
+            f"`{sources[0]}` reads source from stdin, and stdin is a terminal.\n"
+            f"Nothing was {verb}.\nSend a file to it: `troth {command} - --stdin-filename app.py < app.py`."
         )
     return sys.stdin.buffer.read()
 

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from troth.runtime.workflows.document.problems import InvalidWorkflowError
     from troth.runtime.workflows.link.load import WorkflowNotFoundError
 
-    found: list[dict[str, object]] = []
+    problems: list[dict[str, object]] = []
     lines: list[str] = []
     verdict = "valid; the functions it names were not looked at" if args.no_import else "ready to run"
     with kept_for_json(args.json), _reader(args) as read:
@@ -48,18 +48,20 @@ def run(args: argparse.Namespace) -> int:
                 count = sum(1 for _ in spec.all_steps())
                 lines.append(f"{name}: {spec.name}, {count} step{'s' if count > 1 else ''}, {verdict}")
             except InvalidWorkflowError as invalid:
-                found += [problem.as_json() for problem in invalid.problems]
+                problems += [problem.as_json() for problem in invalid.problems]
                 lines += [str(problem) for problem in invalid.problems]
             except WorkflowNotFoundError as missing:
-                found.append({"file": name, "line": 0, "column": 0, "what": str(missing).splitlines()[0], "advice": ""})
+                problems.append(
+                    {"file": name, "line": 0, "column": 0, "what": str(missing).splitlines()[0], "advice": ""}
+                )
                 lines.append(str(missing))
     if args.json:
-        say_json({"valid": not found, "problems": found})
+        say_json({"valid": not problems, "problems": problems})
     else:
         say(["\n".join(lines)])
-        if found:
-            say([f"{len(found)} problem{'s' if len(found) > 1 else ''}. Nothing was run."])
-    return Exit.MISUSE if found else Exit.CLEAN
+        if problems:
+            say([f"{len(problems)} problem{'s' if len(problems) > 1 else ''}. Nothing was run."])
+    return Exit.MISUSE if problems else Exit.CLEAN
 
 
 @contextlib.contextmanager

@@ -29,8 +29,8 @@ def refuse_what_has_no_next_time(args: "argparse.Namespace") -> None:
     odd = [("--write-baseline", args.write_baseline), ("--since", args.since), ("--show-files", args.show_files)]
     odd += [("--add-allow", args.add_allow), ("--show-settings", args.show_settings), ("--exit-zero", args.exit_zero)]
     odd.append(("-", "-" in args.paths or args.stdin_filename is not None))
-    for option, given in odd:
-        if given:
+    for option, is_used in odd:
+        if is_used:
             raise MisuseError(
                 f"`--watch` checks again and again, and `{option}` is made for one run.\n"
                 f"Nothing was checked.\nLeave one of them out."
@@ -42,7 +42,7 @@ def watch(request: "Request", outputs: Sequence[Output], *, statistics: bool, qu
     from troth.analysis.check.watch import watch as answers
     from troth.analysis.old_codes import hint
 
-    to_stdout = next(one.format for one in outputs if one.file is None)
+    to_stdout = next(output.format for output in outputs if output.file is None)
     try:
         for number, answer in enumerate(answers(request)):
             if not _show(answer, outputs, to_stdout, statistics=statistics, quiet=quiet):
@@ -57,7 +57,7 @@ def watch(request: "Request", outputs: Sequence[Output], *, statistics: bool, qu
 
 def _show(answer: "Answer", outputs: Sequence[Output], to_stdout: str, *, statistics: bool, quiet: bool) -> bool:
     if to_stdout == "json":
-        write([one for one in outputs if one.file is not None], answer.report)
+        write([output for output in outputs if output.file is not None], answer.report)
         return say([_as_line(answer)])
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         sys.stdout.write(_CLEAR)
@@ -75,9 +75,9 @@ def _head(answer: "Answer") -> str:
         from troth.analysis.report.content import plural
 
         return f"{clock}  {plural(answer.report.checked, 'file')} checked in {took}"
-    named = ", ".join(answer.changed[:_NAMED])
+    names = ", ".join(answer.changed[:_NAMED])
     more = len(answer.changed) - _NAMED
-    return f"{clock}  {named}{f' and {more} more' if more > 0 else ''} changed; answered in {took}"
+    return f"{clock}  {names}{f' and {more} more' if more > 0 else ''} changed; answered in {took}"
 
 
 def _as_line(answer: "Answer") -> str:
@@ -92,7 +92,7 @@ def _as_line(answer: "Answer") -> str:
             "settled": answer.settled,
             "checked": answer.report.checked,
             "problem": answer.problem or None,
-            "findings": [as_object(one) for one in answer.report.findings],
-            "errors": [crash_as_object(one) for one in answer.report.crashes],
+            "findings": [as_object(finding) for finding in answer.report.findings],
+            "errors": [crash_as_object(crash) for crash in answer.report.crashes],
         }
     )

@@ -68,16 +68,16 @@ def _stopping() -> Iterator[_Stop]:
 
     def first(number: int, frame: object) -> None:
         stop(number, frame)
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
 
     if threading.current_thread() is threading.main_thread():
-        before = {one: signal.signal(one, first) for one in (signal.SIGTERM, signal.SIGINT)}
+        before = {signum: signal.signal(signum, first) for signum in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield stop
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
 
 
 def _work(runtime: "Runtime", args: argparse.Namespace, stop: _Stop) -> None:
@@ -89,8 +89,8 @@ def _work(runtime: "Runtime", args: argparse.Namespace, stop: _Stop) -> None:
     while not stop.event.is_set():
         news = worker.look(take=is_first or not args.once)
         is_first = False
-        for one in news:
-            _tell(runtime, one, args)
+        for entry in news:
+            _tell(runtime, entry, args)
         is_idle = (args.once or args.idle is not None) and worker.is_idle
         now = time.monotonic()
         if news or not is_idle:

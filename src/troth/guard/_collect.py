@@ -25,7 +25,9 @@ def collect(hub: Hub) -> None:
     if not census:
         return
     # Python says nothing when an async generator dies, so each one is described beforehand.
-    doomed = [(weakref.ref(found), generator_incident(found, "it died in a cycle")) for found in census.generators]
+    doomed = [
+        (weakref.ref(generator), generator_incident(generator, "it died in a cycle")) for generator in census.generators
+    ]
     del census  # it would keep alive the very things the collector is asked about
     gc.collect()
     for reference, incident in doomed:

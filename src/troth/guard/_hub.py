@@ -62,7 +62,7 @@ class Hub:
     def leave(self, watcher: Watcher) -> None:
         """Let it go; the last one to leave takes the hooks out."""
         with self._lock:
-            self._watchers = tuple(other for other in self._watchers if other is not watcher)
+            self._watchers = tuple(remaining for remaining in self._watchers if remaining is not watcher)
             self._settle()
 
     def refresh(self) -> None:
@@ -86,8 +86,8 @@ class Hub:
             self._told.clear()
 
     def _settle_watchdog(self) -> None:
-        wanted = [watcher.blocked for watcher in self._watchers if watcher.blocked is not None]
-        threshold = min(wanted, default=None)
+        thresholds = [watcher.blocked for watcher in self._watchers if watcher.blocked is not None]
+        threshold = min(thresholds, default=None)
         if self._watchdog is not None and self._watchdog.threshold != threshold:
             self._watchdog.stop()
             self._watchdog = None
@@ -102,15 +102,15 @@ class Hub:
         self._telling.now = True
         try:
             add_event(incident, context)
-            said = [watcher.notice(incident) for watcher in self._watchers if _concerns(watcher, incident)]
+            answers = [watcher.notice(incident) for watcher in self._watchers if _concerns(watcher, incident)]
         finally:
             self._telling.now = False
-        return any(said)
+        return any(answers)
 
     def has_been_told(self, promise: object) -> bool:
         """Whether this very promise has been reported already; asking forgets it, for it is asked as the thing dies."""
-        known = self._told.get(id(promise))
-        if known is None or known[0] is not _origin_of(promise) or known[1] is not _code_of(promise):
+        reported = self._told.get(id(promise))
+        if reported is None or reported[0] is not _origin_of(promise) or reported[1] is not _code_of(promise):
             return False
         del self._told[id(promise)]
         return True

@@ -37,8 +37,8 @@ class NewAwaitables:
 
     def forget(self) -> None:
         """Make all that was found by the last look count as old."""
-        known = self._old | self._found
-        self._old = {at: reference for at, reference in known.items() if reference() is not None}
+        references = self._old | self._found
+        self._old = {at: reference for at, reference in references.items() if reference() is not None}
         self._found = {}
 
     def settle(self) -> list[Any]:
@@ -73,8 +73,8 @@ class NewAwaitables:
             self._look()
 
 
-def _has(known: dict[int, weakref.ref[Any]], thing: object) -> bool:
-    reference = known.get(id(thing))
+def _has(references: dict[int, weakref.ref[Any]], thing: object) -> bool:
+    reference = references.get(id(thing))
     return reference is not None and reference() is thing
 
 

@@ -50,8 +50,8 @@ class TaskHooks:
         hear = self._hear
 
         def call_exception_handler(loop: object, context: dict[str, Any]) -> object:
-            if found := _incident(context):
-                hear(found, context.get("task") or context.get("future"))
+            if incident := _incident(context):
+                hear(incident, context.get("task") or context.get("future"))
             return theirs(loop, context)
 
         self._taken[loop_class] = (call_exception_handler, theirs, _METHOD in loop_class.__dict__)

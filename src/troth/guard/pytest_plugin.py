@@ -184,10 +184,10 @@ class _Guard:
 
     def _note_setup(self) -> None:
         """Keep apart what was made in the setup: a fixture of a wider scope may await it in a later test."""
-        made = self._births.settle()
-        for thing in made:
+        new = self._births.settle()
+        for thing in new:
             self._remember(thing)
-        self._from_setup = [weakref.ref(thing) for thing in made]
+        self._from_setup = [weakref.ref(thing) for thing in new]
 
     def _settle(self) -> list[Any]:
         """What the call has made and somebody still holds."""
@@ -230,8 +230,8 @@ class _Guard:
         self._needs_failure = self._needs_failure or not has_failed
 
     def _text(self, lost: "Sequence[Incident]", who: str) -> str:
-        others = "" if len(lost) == 1 else f" (and {len(lost) - 1} more)"
-        lines = [f"troth: lost '{lost[0].name}' at {self._short(_where(lost[0]))}{others} in {who}"]
+        more = "" if len(lost) == 1 else f" (and {len(lost) - 1} more)"
+        lines = [f"troth: lost '{lost[0].name}' at {self._short(_where(lost[0]))}{more} in {who}"]
         for incident in lost:
             lines.append(f"  {self._short(_where(incident))}: {self._short(str(incident))}")
             if (source := _source_line(incident)) is not None:
@@ -264,10 +264,10 @@ class _Guard:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        told = getattr(node, "workeroutput", {}).get("troth")
-        if told:
-            self._losses.extend((nodeid, text) for nodeid, text in told["losses"])
-            self._needs_failure = self._needs_failure or told["needs_failure"]
+        worker_report = getattr(node, "workeroutput", {}).get("troth")
+        if worker_report:
+            self._losses.extend((nodeid, text) for nodeid, text in worker_report["losses"])
+            self._needs_failure = self._needs_failure or worker_report["needs_failure"]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._losses:

@@ -16,22 +16,22 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from troth import __version__
-from troth.lsp.actions import KINDS, Offer, offers
-from troth.lsp.call_hierarchy import function_named, incoming, item_at, outgoing
-from troth.lsp.checker import Look
-from troth.lsp.client import Client, client_of
-from troth.lsp.documents import Documents, file_of
-from troth.lsp.hover import hover
-from troth.lsp.inlay import hints
-from troth.lsp.jobs import Outcome, carry_out
-from troth.lsp.lens import lenses, title_of
-from troth.lsp.places import Places
-from troth.lsp.progress import FirstCheck
-from troth.lsp.publisher import Publisher
-from troth.lsp.session import Session, UnavailableError
-from troth.lsp.settings import EditorSettings, parse
-from troth.lsp.workspace import Workspace
-from troth.lsp.workspace_edit import Piece, workspace_edit
+from troth.lsp.features.actions import KINDS, Offer, offers
+from troth.lsp.features.call_hierarchy import function_named, incoming, item_at, outgoing
+from troth.lsp.features.hover import hover
+from troth.lsp.features.inlay import hints
+from troth.lsp.features.jobs import Outcome, carry_out
+from troth.lsp.features.lens import lenses, title_of
+from troth.lsp.protocol.client import Client, client_of
+from troth.lsp.protocol.settings import EditorSettings, parse
+from troth.lsp.protocol.workspace_edit import Piece, workspace_edit
+from troth.lsp.sessions.checker import Look
+from troth.lsp.sessions.documents import Documents, file_of
+from troth.lsp.sessions.places import Places
+from troth.lsp.sessions.progress import FirstCheck
+from troth.lsp.sessions.publisher import Publisher
+from troth.lsp.sessions.session import Session, UnavailableError
+from troth.lsp.sessions.workspace import Workspace
 
 __all__ = ["TrothServer", "serve"]
 
@@ -115,10 +115,10 @@ class TrothServer(LanguageServer):
         self, uri: str, question: Callable[[Places, str, int | None], T], nothing: T, *, settled: bool = False
     ) -> T:
         """The answer to a question about a file, or an error if its text changes meanwhile."""
-        found = self.place(uri)
-        if found is None:
+        place = self.place(uri)
+        if place is None:
             return nothing
-        session, path, cell = found
+        session, path, cell = place
         before = self.documents_as_they_are()
 
         def work(look: Look) -> T:
@@ -155,7 +155,7 @@ def _server() -> TrothServer:
         encoding = server.protocol.workspace.position_encoding
         server.documents.encoding = str(getattr(encoding, "value", encoding))
         server.settings, problems = parse(_section(params.initialization_options))
-        folders = [one.uri for one in params.workspace_folders or ()]
+        folders = [folder.uri for folder in params.workspace_folders or ()]
         if not folders and params.root_uri:
             folders = [params.root_uri]
         name = params.client_info.name if params.client_info else "a client without a name"
@@ -226,7 +226,7 @@ def _server() -> TrothServer:
 
     @feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def notebook_did_close(params: types.DidCloseNotebookDocumentParams) -> None:
-        server.documents.close_notebook(params.notebook_document.uri, [one.uri for one in params.cell_text_documents])
+        server.documents.close_notebook(params.notebook_document.uri, [cell.uri for cell in params.cell_text_documents])
         for cell in params.cell_text_documents:
             server.publisher.forget(cell.uri)
         server.workspace_of_folders.closed(file_of(params.notebook_document.uri))
@@ -277,18 +277,20 @@ def _server() -> TrothServer:
     )
     async def on_code_action(params: types.CodeActionParams) -> list[types.CodeAction | types.Command]:
         uri, only = params.text_document.uri, params.context.only
-        kinds = None if only is None else [str(getattr(one, "value", one)) for one in only]
+        kinds = None if only is None else [str(getattr(kind, "value", kind)) for kind in only]
 
-        def found(places: Places, path: str, cell: int | None) -> list[tuple[Offer, list[Piece]]]:
+        def find_offers(places: Places, path: str, cell: int | None) -> list[tuple[Offer, list[Piece]]]:
             every = list(offers(places, path, cell, params.range, kinds))
-            return [(one, [Piece(*edit) for edit in places.edits(list(one.edits))]) for one in every]
+            return [(offer, [Piece(*edit) for edit in places.edits(list(offer.edits))]) for offer in every]
 
         none: list[tuple[Offer, list[Piece]]] = []
-        made = await server.asked(uri, found, none)
-        told: dict[tuple[object, int], types.Diagnostic] = {
-            (one.code, one.range.start.line): one for one in params.context.diagnostics if one.source == "troth"
+        offered = await server.asked(uri, find_offers, none)
+        shown: dict[tuple[object, int], types.Diagnostic] = {
+            (diagnostic.code, diagnostic.range.start.line): diagnostic
+            for diagnostic in params.context.diagnostics
+            if diagnostic.source == "troth"
         }
-        return [_action(server, uri, offer, pieces, told) for offer, pieces in made]
+        return [_action(server, uri, offer, pieces, shown) for offer, pieces in offered]
 
     @feature(types.CODE_ACTION_RESOLVE)
     async def on_resolve(action: types.CodeAction) -> types.CodeAction:
@@ -338,19 +340,19 @@ def _server() -> TrothServer:
 
     @feature(types.CALL_HIERARCHY_INCOMING_CALLS)
     async def on_incoming(params: types.CallHierarchyIncomingCallsParams) -> list[types.CallHierarchyIncomingCall]:
-        def found(places: Places, _path: str, _cell: int | None) -> list[types.CallHierarchyIncomingCall]:
+        def find_incoming(places: Places, _path: str, _cell: int | None) -> list[types.CallHierarchyIncomingCall]:
             function = function_named(places, params.item.data or {})
             return [] if function is None else incoming(places, function)
 
-        return await server.asked(params.item.uri, found, [])
+        return await server.asked(params.item.uri, find_incoming, [])
 
     @feature(types.CALL_HIERARCHY_OUTGOING_CALLS)
     async def on_outgoing(params: types.CallHierarchyOutgoingCallsParams) -> list[types.CallHierarchyOutgoingCall]:
-        def found(places: Places, _path: str, _cell: int | None) -> list[types.CallHierarchyOutgoingCall]:
+        def find_outgoing(places: Places, _path: str, _cell: int | None) -> list[types.CallHierarchyOutgoingCall]:
             function = function_named(places, params.item.data or {})
             return [] if function is None else outgoing(places, function)
 
-        return await server.asked(params.item.uri, found, [])
+        return await server.asked(params.item.uri, find_outgoing, [])
 
     @feature(types.TEXT_DOCUMENT_INLAY_HINT)
     async def on_inlay(params: types.InlayHintParams) -> list[types.InlayHint]:
@@ -374,11 +376,11 @@ def _serve_pulls(server: TrothServer) -> None:
     )
     async def on_pull(params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
         uri = params.text_document.uri
-        found = server.place(uri)
+        place = server.place(uri)
         before = server.version_of(uri)
-        if found is not None:
+        if place is not None:
             with contextlib.suppress(UnavailableError):
-                await server.publisher.current(found[0], uri)
+                await server.publisher.current(place[0], uri)
         if server.version_of(uri) != before:
             data = types.DiagnosticServerCancellationData(retrigger_request=True)
             raise JsonRpcException(
@@ -388,7 +390,7 @@ def _serve_pulls(server: TrothServer) -> None:
 
     @server.feature(types.WORKSPACE_DIAGNOSTIC)
     async def on_workspace_pull(params: types.WorkspaceDiagnosticParams) -> types.WorkspaceDiagnosticReport:
-        before = {one.uri: one.value for one in params.previous_result_ids}
+        before = {previous.uri: previous.value for previous in params.previous_result_ids}
         return types.WorkspaceDiagnosticReport(await server.publisher.workspace_report(before))
 
 
@@ -438,7 +440,7 @@ def _take_settings(server: TrothServer, section: object) -> None:
 
 async def _register(server: TrothServer) -> None:
     """Ask to be told of files that change on disk, and of settings."""
-    watchers: list[types.FileSystemWatcher] = [types.FileSystemWatcher(one) for one in _WATCHED]
+    watchers: list[types.FileSystemWatcher] = [types.FileSystemWatcher(pattern) for pattern in _WATCHED]
     registrations = []
     if server.client.watches:
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
@@ -470,11 +472,11 @@ def _action(
     uri: str,
     offer: Offer,
     pieces: list[Piece],
-    told: Mapping[tuple[object, int], types.Diagnostic],
+    shown: Mapping[tuple[object, int], types.Diagnostic],
 ) -> types.CodeAction:
     client = server.client
     action = types.CodeAction(offer.title, kind=offer.kind)
-    if offer.finding is not None and (match := told.get((offer.finding.code, offer.finding.span.line - 1))):
+    if offer.finding is not None and (match := shown.get((offer.finding.code, offer.finding.span.line - 1))):
         action.diagnostics = [match]
     if offer.is_preferred and client.has_preferred:
         action.is_preferred = True
@@ -494,10 +496,10 @@ def _action(
 async def _carried_out(server: TrothServer, data: Mapping[str, Any]) -> Outcome:
     uri = data["uri"]
     _refuse_other(server, uri, data["version"])
-    found = server.place(uri)
-    if found is None:
+    place = server.place(uri)
+    if place is None:
         return Outcome(problem="The file is not in a folder that is open.")
-    session, job = found[0], data["job"]
+    session, job = place[0], data["job"]
     return await server.asked(
         uri, lambda places, _path, _cell: carry_out(job, session.checker, places), Outcome(), settled=True
     )

@@ -41,13 +41,13 @@ class Comments:
             stamp = store.stamp(f"{root}/{path}")  # before it is read: a change meanwhile is seen by the next run
             if self._silent.get(path) == stamp:
                 continue
-            known = self._found.get(path)
-            if known is None or known[0] != stamp:
-                known = self._found[path] = stamp, allows_in(path, lines.data(path) or b"")
-                if not known[1]:
+            stamped = self._found.get(path)
+            if stamped is None or stamped[0] != stamp:
+                stamped = self._found[path] = stamp, allows_in(path, lines.data(path) or b"")
+                if not stamped[1]:
                     self._silent[path] = stamp
                     is_news = True
-            every += known[1]
+            every += stamped[1]
         if is_news and self._folder is not None:
             store.replaced(self._folder, _FILE, [sealed(marshal.dumps((_key(root), self._silent)))])
         return every

@@ -22,11 +22,11 @@ _OF_ONE_CAUSE = frozenset({"TR404", "TR408"})
 def without_crowds(findings: Sequence[Finding]) -> list[Finding]:
     """The findings, none of which is certain if it is one of a crowd."""
     counted = Counter(cause for finding in findings for cause in _causes(finding))
-    told: list[Finding] = []
+    result: list[Finding] = []
     for finding in findings:
         crowd = max((counted[cause] for cause in _causes(finding)), default=0)
-        told.append(_doubted(finding, crowd) if crowd >= _CROWD else finding)
-    return told
+        result.append(_doubted(finding, crowd) if crowd >= _CROWD else finding)
+    return result
 
 
 def _causes(finding: Finding) -> list[tuple[object, ...]]:
@@ -36,7 +36,7 @@ def _causes(finding: Finding) -> list[tuple[object, ...]]:
     causes: list[tuple[object, ...]] = [(finding.code, finding.span.path)]
     if finding.code in _OF_ONE_CAUSE:
         causes.append((finding.code,))
-    causes += [(one.path, one.line) for one in finding.reasons if one.path is not None]
+    causes += [(reason.path, reason.line) for reason in finding.reasons if reason.path is not None]
     if finding.reasons and finding.reasons[-1].path is None:
         causes.append(("", finding.reasons[-1].text))
     return causes

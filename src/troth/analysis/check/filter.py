@@ -31,7 +31,9 @@ class Reported:
         folders = {path.rpartition("/")[0] for path in files}
         chosen = [self._of(f"{folder}/x" if folder else "x")[1] for folder in folders]
         rules = self._prepared.rules
-        return tuple(code for code in rules.on_request if any(one.takes(code, rules.names[code]) for one in chosen))
+        return tuple(
+            code for code in rules.on_request if any(choice.takes(code, rules.names[code]) for choice in chosen)
+        )
 
     def __call__(self, finding: Finding) -> bool:
         """Whether `finding` is reported."""

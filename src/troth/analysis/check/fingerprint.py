@@ -52,37 +52,37 @@ def fingerprints(findings: Sequence[Finding]) -> list[str]:
     """A short text for each finding that stays the same while the code around it moves, also to another file."""
     from hashlib import sha256
 
-    seen: Counter[Hashable] = Counter()
+    occurrences: Counter[Hashable] = Counter()
     prints = []
     for finding in findings:
         key = (lasting(finding.code), finding.symbol, finding.subject)
-        seen[finding.span.path, *key] += 1
-        whole = "\0".join((*key, str(seen[finding.span.path, *key])))
+        occurrences[finding.span.path, *key] += 1
+        whole = "\0".join((*key, str(occurrences[finding.span.path, *key])))
         prints.append(sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32])
     return prints
 
 
-def settle(known: Iterable[Mark], today: Sequence[Mark], stays: Callable[[Mark], bool]) -> Settled:
+def settle(earlier: Iterable[Mark], today: Sequence[Mark], stays: Callable[[Mark], bool]) -> Settled:
     """Give each remembered finding at most one of today's; what is left over on either side is gone or new.
 
     Pairs are made from the most alike to the least. Beyond its own file and function a remembered finding is only
     looked for if its function is no longer where it was (`stays` is False): a file or function that was renamed or
     moved takes its findings along, while a bug repaired here does not excuse one made elsewhere.
     """
-    remembered = list(known)
-    left = dict.fromkeys(range(len(remembered)))
+    remembered = list(earlier)
+    unmatched = dict.fromkeys(range(len(remembered)))
     unexplained = dict.fromkeys(range(len(today)))
     for alike, must_have_moved in _PASSES:
         waiting: dict[Hashable, list[int]] = {}
-        for old in reversed(left):  # so that the first is taken first
+        for old in reversed(unmatched):  # so that the first is taken first
             if not (must_have_moved and stays(remembered[old])):
                 waiting.setdefault(alike(remembered[old]), []).append(old)
         for index in list(unexplained) if waiting else ():
             candidates = waiting.get(alike(today[index]))
             if candidates:
-                del left[candidates.pop()]
+                del unmatched[candidates.pop()]
                 del unexplained[index]
-    return Settled(new=tuple(unexplained), gone=tuple(remembered[old] for old in left))
+    return Settled(new=tuple(unexplained), gone=tuple(remembered[old] for old in unmatched))
 
 
 def still_defines(lines: Lines) -> Callable[[Mark], bool]:
@@ -93,23 +93,25 @@ def still_defines(lines: Lines) -> Callable[[Mark], bool]:
         data = lines.data(path)
         return () if data is None or path.endswith(".ipynb") else definitions_in(data)
 
-    def stays(one: Mark) -> bool:
-        names = names_in(one.path)
+    def stays(remembered: Mark) -> bool:
+        names = names_in(remembered.path)
         if names is None:
             return True  # it does not parse, so nobody knows: what it holds is not looked for elsewhere
-        if not one.function.isidentifier():  # module level, or a lambda: as long as the file is there, so is its place
-            return lines.data(one.path) is not None
-        symbol = one.symbol.replace(".<locals>", "")
+        if (
+            not remembered.function.isidentifier()
+        ):  # module level, or a lambda: as long as the file is there, so is its place
+            return lines.data(remembered.path) is not None
+        symbol = remembered.symbol.replace(".<locals>", "")
         return any(symbol == name or symbol.endswith(f".{name}") for name in names)
 
     return stays
 
 
 _PASSES: tuple[tuple[Callable[[Mark], Hashable], bool], ...] = (
-    (lambda one: one, False),
-    (lambda one: (one.path, one.symbol, one.code, one.subject), False),
-    (lambda one: (one.symbol, one.code, one.subject, one.text), True),
-    (lambda one: (one.symbol, one.code, one.subject), True),
-    (lambda one: (one.function, one.code, one.subject), True),
-    (lambda one: (one.path, one.code, one.subject, one.text), True),
+    (lambda mark: mark, False),
+    (lambda mark: (mark.path, mark.symbol, mark.code, mark.subject), False),
+    (lambda mark: (mark.symbol, mark.code, mark.subject, mark.text), True),
+    (lambda mark: (mark.symbol, mark.code, mark.subject), True),
+    (lambda mark: (mark.function, mark.code, mark.subject), True),
+    (lambda mark: (mark.path, mark.code, mark.subject, mark.text), True),
 )

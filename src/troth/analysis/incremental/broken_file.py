@@ -46,7 +46,7 @@ def outside_of_broken(findings: Iterable[Finding], broken: Mapping[str, tuple[by
         for path, (whole, now) in broken.items()
         if now is not None and not path.endswith(".ipynb")
     }
-    return [moved for one in findings if (moved := _placed(one, moves, broken)) is not None]
+    return [moved for finding in findings if (moved := _placed(finding, moves, broken)) is not None]
 
 
 def _moved(whole: str, now: str) -> _Move:
@@ -72,7 +72,7 @@ def _placed(finding: Finding, moves: Mapping[str, _Move], broken: Mapping[str, o
         span = span._replace(line=span.line + by, end_line=span.end_line + by)
     elif span.path in broken:
         return None
-    reasons = tuple(_reason(one, moves) for one in finding.reasons)
+    reasons = tuple(_reason(reason, moves) for reason in finding.reasons)
     return finding._replace(span=span, reasons=reasons, fix=_fix(finding.fix, moves, broken))
 
 

@@ -43,15 +43,15 @@ class Readers:
     def get(self, token: Token) -> int:
         """The bits of those that read it."""
         group = group_of(token)
-        known = self._groups.get(group)
-        if known is None:
-            known = self._groups[group] = self._load(group) or {}
-        return known.get(token, 0) | self.later.get(token, 0)
+        masks = self._groups.get(group)
+        if masks is None:
+            masks = self._groups[group] = self._load(group) or {}
+        return masks.get(token, 0) | self.later.get(token, 0)
 
-    def with_more(self, found: Mapping[Token, int]) -> Readers:
+    def with_more(self, masks: Mapping[Token, int]) -> Readers:
         """The same, and what was read now."""
         later = dict(self.later)
-        for token, mask in found.items():
+        for token, mask in masks.items():
             later[token] = later.get(token, 0) | mask
         more = Readers(self._load, later)
         more._groups = self._groups
@@ -98,27 +98,29 @@ class Trace:
 
     def questions(self, mask: int) -> set[str]:
         """The questions about the whole project among the bits."""
-        return {one for number, one in enumerate(sorted(QUESTIONS), len(self.paths)) if mask >> number & 1}
+        return {question for number, question in enumerate(sorted(QUESTIONS), len(self.paths)) if mask >> number & 1}
 
     def hand_over(self, program: Program, outdated: Collection[str], asked_again: Collection[str]) -> None:
         """Tell a program what need not be found out again; files that are `outdated` are looked at anew."""
-        program.shared.update({one: names for one, names in self.shared.items() if one not in asked_again})
+        program.shared.update(
+            {question: names for question, names in self.shared.items() if question not in asked_again}
+        )
         program.picked.update({path: names for path, names in self.picked.items() if path not in outdated})
-        known = {path: names for path, names in self.returning.items() if path not in outdated}
-        program.learn({name for names in known.values() for name in names})
+        returning = {path: names for path, names in self.returning.items() if path not in outdated}
+        program.learn({name for names in returning.values() for name in names})
 
-    def differing(self, found: Trace, looked_at: Collection[str]) -> set[Token]:
+    def differing(self, fresh: Trace, looked_at: Collection[str]) -> set[Token]:
         """What came out otherwise than before, of what is found out by looking at files."""
         changed: set[Token] = set()
-        for question, names in found.shared.items():
+        for question, names in fresh.shared.items():
             if question in self.shared:
                 changed |= {(question, name) for name in names ^ self.shared[question]}
         for path in looked_at:
-            for name in self.picked.get(path, frozenset()) ^ found.picked.get(path, frozenset()):
+            for name in self.picked.get(path, frozenset()) ^ fresh.picked.get(path, frozenset()):
                 changed.add(("picked", name))
         old = {name for names in self.returning.values() for name in names}
         new = {name for path, names in self.returning.items() if path not in looked_at for name in names}
-        new |= {name for names in found.returning.values() for name in names}
+        new |= {name for names in fresh.returning.values() for name in names}
         for name in old ^ new:
             changed |= {("suspicion names", name), ("suspicion returners", name)}
         return changed
@@ -133,31 +135,31 @@ class Trace:
                 changed.add((f"suspicion {kind}",))
         return changed
 
-    def updated(self, found: Trace, looked_at: Collection[str]) -> Trace:
+    def updated(self, fresh: Trace, looked_at: Collection[str]) -> Trace:
         """The same, with what a look at some files and questions found instead."""
-        seen = set(looked_at)
+        walked = set(looked_at)
         return Trace(
             self.paths,
-            self.readers.with_more(found.readers.later),
-            found.sets or self.sets,
-            {**self.shared, **found.shared},
-            {**{path: names for path, names in self.picked.items() if path not in seen}, **found.picked},
-            {**{path: names for path, names in self.returning.items() if path not in seen}, **found.returning},
+            self.readers.with_more(fresh.readers.later),
+            fresh.sets or self.sets,
+            {**self.shared, **fresh.shared},
+            {**{path: names for path, names in self.picked.items() if path not in walked}, **fresh.picked},
+            {**{path: names for path, names in self.returning.items() if path not in walked}, **fresh.returning},
         )
 
     def packed(self) -> tuple[object, ...]:
         """The same as plain data, but for the readers that the last full run left."""
         return (self.paths, dict(self.readers.later), self.sets, self.shared, self.picked, self.returning)
 
-    def joined(self, other: Trace) -> Trace:
+    def joined(self, second: Trace) -> Trace:
         """Both what this process and what another process found out."""
-        returning = {path: self.returning.get(path, frozenset()) | names for path, names in other.returning.items()}
+        returning = {path: self.returning.get(path, frozenset()) | names for path, names in second.returning.items()}
         return Trace(
             self.paths,
-            self.readers.with_more(other.readers.later),
-            {**self.sets, **other.sets},
-            {**self.shared, **other.shared},
-            {**self.picked, **other.picked},
+            self.readers.with_more(second.readers.later),
+            {**self.sets, **second.sets},
+            {**self.shared, **second.shared},
+            {**self.picked, **second.picked},
             {**self.returning, **returning},
         )
 
@@ -168,16 +170,16 @@ def _nothing(_group: str) -> None:
 
 def bits_of(paths: Sequence[str]) -> dict[str, int]:
     """A bit for each file and, after these, for each question about the whole project."""
-    return {one: 1 << number for number, one in enumerate((*paths, *sorted(QUESTIONS)))}
+    return {reader: 1 << number for number, reader in enumerate((*paths, *sorted(QUESTIONS)))}
 
 
-def traced(program: Program, looked_at: Sequence[str], known: Trace | None) -> Trace:
-    """What a program, in this process, has read and found out; `known` is what it was told before."""
+def traced(program: Program, looked_at: Sequence[str], earlier: Trace | None) -> Trace:
+    """What a program, in this process, has read and found out; `earlier` is what it was told before."""
     assert program.reads is not None
     bits = bits_of(program.paths)
-    before = {} if known is None else known.shared
-    told = frozenset() if known is None else known.picked.keys()
-    if program.picking is not None or told:
+    before = {} if earlier is None else earlier.shared
+    earlier_paths = frozenset() if earlier is None else earlier.picked.keys()
+    if program.picking is not None or earlier_paths:
         for path in looked_at:
             picked_in(program, path)
     mine = set(looked_at)
@@ -185,7 +187,11 @@ def traced(program: Program, looked_at: Sequence[str], known: Trace | None) -> T
         program.paths,
         Readers(_nothing, tokens(program.reads.readers(bits), bits)),
         program.suspected,
-        {one: names for one, names in program.shared.items() if one in program.reads.of_file or one not in before},
-        {path: names for path, names in program.picked.items() if path in mine or path not in told},
+        {
+            question: names
+            for question, names in program.shared.items()
+            if question in program.reads.of_file or question not in before
+        },
+        {path: names for path, names in program.picked.items() if path in mine or path not in earlier_paths},
         {path: frozenset(names) for path, names in program.returning.items() if path in mine},
     )

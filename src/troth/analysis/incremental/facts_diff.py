@@ -31,17 +31,17 @@ _EMPTY = FileFacts((), (), (), (), None)
 def changed(path: str, before: FileFacts | None, after: FileFacts | None) -> set[Token]:
     """All that may be read from a file, or from all files together, and is not the same any more."""
     old, new = before or _EMPTY, after or _EMPTY
-    found: set[Token] = {("text", path)}
-    one, other = _readable(path, old), _readable(path, new)
-    found |= _differing(one, other)
-    found |= _differing(said(old), said(new))
+    tokens: set[Token] = {("text", path)}
+    readable_then, readable_now = _readable(path, old), _readable(path, new)
+    tokens |= _differing(readable_then, readable_now)
+    tokens |= _differing(said(old), said(new))
     then, now = (compared(counted(path, file.functions).holders()) for file in (old, new))
-    found |= _differing(then, now)
-    found |= {(kind,) for kind, part in PARTS.items() if part(old) != part(new)}
-    found |= _bodies(path, old, new)
-    if len(found) > 1:
-        found |= {("file", path), EVERYTHING}
-    return found
+    tokens |= _differing(then, now)
+    tokens |= {(kind,) for kind, part in PARTS.items() if part(old) != part(new)}
+    tokens |= _bodies(path, old, new)
+    if len(tokens) > 1:
+        tokens |= {("file", path), EVERYTHING}
+    return tokens
 
 
 def _differing(old: Mapping[Any, object], new: Mapping[Any, object]) -> set[Token]:
@@ -53,7 +53,7 @@ def _readable(path: str, file: FileFacts) -> dict[Token, object]:
     functions, classes = function_keys(file), class_keys(file)
     names: dict[str, list[str]] = {}
     scopes: list[str] = []
-    found: dict[Token, object] = {}
+    readable: dict[Token, object] = {}
 
     def function(index: int) -> str:
         return functions[index] if index >= 0 else ""
@@ -63,7 +63,7 @@ def _readable(path: str, file: FileFacts) -> dict[Token, object]:
 
     for key, f in zip(functions, file.functions, strict=True):
         words = without_places((f.name, function(f.parent), cls(f.owner), f.flags, *f[6:-1]))
-        found["function", path, key] = words
+        readable["function", path, key] = words
         if f.owner == -1:
             if f.parent > 0:
                 scopes.append(words)
@@ -71,27 +71,27 @@ def _readable(path: str, file: FileFacts) -> dict[Token, object]:
                 names.setdefault(f.name, []).append(words)
     for key, c in zip(classes, file.classes, strict=True):
         methods = [(name, [function(index) for index in indexes]) for name, indexes in c.methods]
-        attributes = [(name, function(index), *rest) for name, index, *rest in c.self_attributes]
+        attributes = [(name, function(index), *value) for name, index, *value in c.self_attributes]
         words = without_places((c[:2], function(c.parent), cls(c.outer), c[5:7], methods, c[8:10], attributes))
-        found["class", path, key] = words
+        readable["class", path, key] = words
         if c.outer == -1:
             if c.parent > 0:
                 scopes.append(words)
             else:
                 names.setdefault(c.name, []).append(words)
-    for one in file.imports:
-        if one.scope:
-            scopes.append(repr((function(one.scope), one[1:])))
-        elif one.local and one.name != "*":
-            names.setdefault(one.local, []).append(repr(one))
+    for imported in file.imports:
+        if imported.scope:
+            scopes.append(repr((function(imported.scope), imported[1:])))
+        elif imported.local and imported.name != "*":
+            names.setdefault(imported.local, []).append(repr(imported))
     for name, annotation, value in file.variables:
         names.setdefault(name, []).append(without_places((annotation, value)))
     for name, words_of in names.items():
-        found["name", path, name] = words_of
-    found["name", path, ""] = scopes
-    found["name", path, "*"] = ([i for i in file.imports if i.name == "*" and i.scope == 0], file.exports)
-    found["name", path, "."] = {i.module.partition(".")[0] for i in file.imports if not i.level and i.module}
-    return found
+        readable["name", path, name] = words_of
+    readable["name", path, ""] = scopes
+    readable["name", path, "*"] = ([i for i in file.imports if i.name == "*" and i.scope == 0], file.exports)
+    readable["name", path, "."] = {i.module.partition(".")[0] for i in file.imports if not i.level and i.module}
+    return readable
 
 
 def _bodies(path: str, old: FileFacts, new: FileFacts) -> set[Token]:
@@ -102,28 +102,28 @@ def _bodies(path: str, old: FileFacts, new: FileFacts) -> set[Token]:
     }
 
 
-def _is_same(one: FunctionFacts | None, other: FunctionFacts | None) -> bool:
-    if one is None or other is None or len(one.body) != len(other.body):
+def _is_same(first: FunctionFacts | None, second: FunctionFacts | None) -> bool:
+    if first is None or second is None or len(first.body) != len(second.body):
         return False  # a number has the same length, whichever line it is
-    return one.body == other.body or without_places(body_of(one)) == without_places(body_of(other))
+    return first.body == second.body or without_places(body_of(first)) == without_places(body_of(second))
 
 
 def tokens(readers: Mapping[object, int], bits: Mapping[str, int]) -> dict[Token, int]:
     """What was read, by names that outlast a program, with the files that came to it but for the file itself."""
-    found: dict[Token, int] = {}
-    named = _Named()
-    for one, mask in readers.items():
-        what = one.what if type(one) is Note else one
-        if type(what) is tuple and type(what[0]) is str and what[0] not in _OF_ONE_FILE:
-            found[what] = found.get(what, 0) | mask  # what all files together say: nobody's own
+    masks: dict[Token, int] = {}
+    names = _Named()
+    for read, mask in readers.items():
+        entity = read.what if type(read) is Note else read
+        if type(entity) is tuple and type(entity[0]) is str and entity[0] not in _OF_ONE_FILE:
+            masks[entity] = masks.get(entity, 0) | mask  # what all files together say: nobody's own
             continue
-        token = named.token(what)
+        token = names.token(entity)
         if token is None:
             continue
         own = bits.get(token[1], 0)
         if mask != own:  # most is read by nobody else
-            found[token] = found.get(token, 0) | mask & ~own
-    return {token: mask for token, mask in found.items() if mask}
+            masks[token] = masks.get(token, 0) | mask & ~own
+    return {token: mask for token, mask in masks.items() if mask}
 
 
 _OF_ONE_FILE = frozenset({"text", "body"})
@@ -136,31 +136,31 @@ class _Named:
         self._functions: dict[Module, list[str]] = {}
         self._classes: dict[Module, list[str]] = {}
 
-    def token(self, one: Any) -> Token | None:
+    def token(self, entity: Any) -> Token | None:
         """The name of something read of one file; None where that is a library's."""
-        if type(one) is Function:
-            return self._function("function", one)
-        if type(one) is Class:
-            module = one.module
+        if type(entity) is Function:
+            return self._function("function", entity)
+        if type(entity) is Class:
+            module = entity.module
             if not module.own:
                 return None
             if module not in self._classes:
                 self._classes[module] = class_keys(module._facts)
-            return ("class", module.path, self._classes[module][one.index])
-        if type(one) is Module:
-            return ("file", one.path) if one.own else None
-        first, second = one
+            return ("class", module.path, self._classes[module][entity.index])
+        if type(entity) is Module:
+            return ("file", entity.path) if entity.own else None
+        first, second = entity
         if type(first) is Module:
             return ("name", first.path, second) if first.own else None
-        return self._function("body", second) if first == "body" else one
+        return self._function("body", second) if first == "body" else entity
 
-    def _function(self, kind: str, one: Function) -> Token | None:
-        module = one.module
+    def _function(self, kind: str, function: Function) -> Token | None:
+        module = function.module
         if not module.own:
             return None
         if module not in self._functions:
             self._functions[module] = function_keys(module._facts)
-        return (kind, module.path, self._functions[module][one.index])
+        return (kind, module.path, self._functions[module][function.index])
 
 
 def files_of(mask: int, paths: Iterable[str]) -> set[str]:

@@ -19,13 +19,15 @@ __all__ = ["unchanged"]
 def unchanged(project: Project, *, python: Path | None, cache: Path, on_request: Collection[str]) -> Analysis | None:
     """What is kept in `cache`, if it still is all there is to say; None if something has to be looked at."""
     rules = [rule.code for rule in catalog() if rule.is_default or rule.code in on_request]
-    kept = store.load(cache, surroundings(project, python, rules).words)
-    if kept is None or len(kept.facts) != len(project.files):
+    saved = store.load(cache, surroundings(project, python, rules).words)
+    if saved is None or len(saved.facts) != len(project.files):
         return None
-    root, stamps = project.root, kept.stamps
+    root, stamps = project.root, saved.stamps
     if any(stamps.get(path) != store.stamp(f"{root}/{path}") for path in project.files):
         return None
-    problems = {path: found for path, found in kept.facts.items() if isinstance(found, Problem)}
-    if any(one.newer_syntax or one.is_unopened for one in problems.values()):
+    problems = {path: problem for path, problem in saved.facts.items() if isinstance(problem, Problem)}
+    if any(problem.newer_syntax or problem.is_unopened for problem in problems.values()):
         return None  # an interpreter that reads it may have been installed since, or somebody was given leave
-    return told(kept.findings, {path: problems[path] for path in project.files if path in problems}, len(project.files))
+    return told(
+        saved.findings, {path: problems[path] for path in project.files if path in problems}, len(project.files)
+    )

@@ -25,8 +25,8 @@ class _Packed(Mapping[str, bytes]):
 
     def __getitem__(self, path: str) -> bytes:
         if path not in self._packed:
-            known = self._facts.raw(path)
-            self._packed[path] = known.pack() if isinstance(known, FileFacts) else known
+            facts = self._facts.raw(path)
+            self._packed[path] = facts.pack() if isinstance(facts, FileFacts) else facts
         return self._packed[path]
 
     def __iter__(self) -> Iterator[str]:
@@ -64,13 +64,13 @@ class Memory:
         return self.kept if context == self.context else None
 
     def keep(
-        self, context: str, kept: Kept, facts: AllFacts, program: Program, read: Mapping[str, bytes | Path]
+        self, context: str, outcome: Kept, facts: AllFacts, program: Program, read: Mapping[str, bytes | Path]
     ) -> None:
         """Keep what a look found out; `read` are the files that it read anew, or their texts, by path."""
-        self.context, self.kept, self.program = context, kept, program
+        self.context, self.kept, self.program = context, outcome, program
         self.facts = facts
         for path, file in read.items():
-            if path in kept.facts and not isinstance(kept.facts[path], Problem):
+            if path in outcome.facts and not isinstance(outcome.facts[path], Problem):
                 try:
                     self.whole[path] = file if isinstance(file, bytes) else file.read_bytes()
                 except OSError:

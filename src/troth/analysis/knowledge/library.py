@@ -94,15 +94,15 @@ class Library:
 
     def module(self, home: str) -> Module | None:
         """What is known of one module; None where nothing is."""
-        known = self.modules.get(home)
-        if isinstance(known, str):
-            parsed: Module = json.loads(known)
-            self.modules[home] = known = parsed
-        return known
+        module = self.modules.get(home)
+        if isinstance(module, str):
+            parsed: Module = json.loads(module)
+            self.modules[home] = module = parsed
+        return module
 
     def meaning(self, word: Word) -> frozenset[str]:
         """All words of the package that mean this."""
-        return frozenset(one for letters, words in self.words.items() if word in letters for one in words.split(" "))
+        return frozenset(name for letters, words in self.words.items() if word in letters for name in words.split(" "))
 
 
 _TABLES = Path(__file__).parent / "tables"

@@ -120,18 +120,18 @@ class _Look:
         """Look, and tell; `anew` uses nothing that earlier looks have left."""
         request, memory = self.request, self.memory
         around = surroundings(request.project, request.python, [rule.code for rule in request.rules])
-        kept = None if anew else self._left_by_earlier(around.words)
-        files = read_files(request, kept, memory)
-        plan = self._plan(kept, files, around)
+        earlier = None if anew else self._left_by_earlier(around.words)
+        files = read_files(request, earlier, memory)
+        plan = self._plan(earlier, files, around)
         walked = self._walk_until_settled(plan, files, around)
         crashes = [*walked.crashes, *walked.program.crashes]
         crashes += [problem.crash for problem in files.problems.values() if problem.crash is not None]
-        if crashes and kept is not None:  # what has changed for other files cannot be told any more
+        if crashes and earlier is not None:  # what has changed for other files cannot be told any more
             return self.take(anew=True)
-        findings = self._findings(kept, files, walked)
+        findings = self._findings(earlier, files, walked)
         if crashes:  # an answer that lacks something is not kept
             return self._tell(findings, files, walked, tuple(dict.fromkeys(crashes)))
-        self._keep(around.words, kept, files, plan, walked, findings)
+        self._keep(around.words, earlier, files, plan, walked, findings)
         if memory is not None and memory.judges_broken and files.broken:
             now = lines.Lines(request.project.root, request.overlay)
             findings = outside_of_broken(
@@ -140,27 +140,27 @@ class _Look:
         return self._tell(findings, files, walked)
 
     def _left_by_earlier(self, context: str) -> store.Kept | None:
-        kept = self.memory.last_look(context) if self.memory is not None else None
-        return store.load(self.cache, context) if kept is None and self.cache is not None else kept
+        earlier = self.memory.last_look(context) if self.memory is not None else None
+        return store.load(self.cache, context) if earlier is None and self.cache is not None else earlier
 
-    def _plan(self, kept: store.Kept | None, files: FilesRead, around: Surroundings) -> _Plan:
+    def _plan(self, earlier: store.Kept | None, files: FilesRead, around: Surroundings) -> _Plan:
         """Find what has to be looked at."""
         request, memory = self.request, self.memory
         # Rules on request may ask about all files at once; and nothing is certain of what depends on an unread file.
         is_traceable = not files.unread and request.asks_only_default_rules
-        trace = usable_trace(kept, request.project.files, files.changed) if is_traceable else None
-        tables = usable_tables(kept, trace, files.changed, files.linked, memory)
-        is_same = memory is not None and memory.program is not None and kept is not None and not files.changed
+        trace = usable_trace(earlier, request.project.files, files.changed) if is_traceable else None
+        tables = usable_tables(earlier, trace, files.changed, files.linked, memory)
+        is_same = memory is not None and memory.program is not None and earlier is not None and not files.changed
         program = memory.program if is_same and memory is not None else None
         if program is None:
             program = self._link(files, around, tables)
-        if trace is None or kept is None:
+        if trace is None or earlier is None:
             return _Plan(trace, None, set(), tables, program)
         if request.hurry and memory is not None:
             changed = files.changed
             memory.owed.update({path: memory.facts.get(path) for path in changed if path not in memory.owed})
             return _Plan(trace, changed, set(), tables, program)
-        paths, questions = outdated(kept, trace, files.changed, files.linked, program, memory)
+        paths, questions = outdated(earlier, trace, files.changed, files.linked, program, memory)
         return _Plan(trace, paths, questions, tables, program)
 
     def _link(self, files: FilesRead, around: Surroundings, tables: Tables | None) -> Program:
@@ -200,19 +200,19 @@ class _Look:
             now = trace.updated(now, paths)
         return _Walked(findings, crashes, paths, asked, now, program)
 
-    def _findings(self, kept: store.Kept | None, files: FilesRead, walked: _Walked) -> list[Finding]:
+    def _findings(self, earlier: store.Kept | None, files: FilesRead, walked: _Walked) -> list[Finding]:
         """What was found now, and what an earlier run found where nothing has changed."""
         disk = lines.Lines(self.request.project.root, self.request.overlay)
         fresh = in_notebooks(
             walked.findings, lambda path: files.texts[path] if path in files.texts else disk.data(path) or b""
         )
-        still = [] if walked.asked is None or kept is None else kept.findings_beyond(walked.asked, files.judged)
+        still = [] if walked.asked is None or earlier is None else earlier.findings_beyond(walked.asked, files.judged)
         return once([*still, *_doubted(fresh, walked.program, files.linked)])
 
     def _keep(
         self,
         context: str,
-        kept: store.Kept | None,
+        earlier: store.Kept | None,
         files: FilesRead,
         plan: _Plan,
         walked: _Walked,
@@ -220,19 +220,19 @@ class _Look:
     ) -> None:
         """Leave what was found out to the next look."""
         project, memory, program = self.request.project, self.memory, walked.program
-        is_further = kept is not None and plan.trace is not None
+        is_further = earlier is not None and plan.trace is not None
         left = store.Kept(
             files.stamps,
             {path: files.problems.get(path) or files.facts.raw(path) for path in project.files},
             tuple(findings),
             None if files.unread else walked.trace,
-            kept.base if is_further and kept is not None else None,
-            {*kept.since, *files.changed} if is_further and kept is not None else (),
+            earlier.base if is_further and earlier is not None else None,
+            {*earlier.since, *files.changed} if is_further and earlier is not None else (),
         )
         is_first = memory is None or memory.kept is None
         if memory is None and program.reads is not None:
             program.reads.forget()
-        is_news = files.read_now or kept is None or len(kept.facts) != len(project.files)
+        is_news = files.read_now or earlier is None or len(earlier.facts) != len(project.files)
         if self.cache is not None and not self.request.overlay and is_first and is_news:
             _save(self.cache, context, left, program)
         if memory is None:

@@ -39,11 +39,11 @@ class FilesRead(NamedTuple):
         return frozenset(path for path, problem in self.problems.items() if problem.newer_syntax)
 
 
-def read_files(request: Request, kept: store.Kept | None, memory: Memory | None) -> FilesRead:
-    """Read what is new or changed since an earlier run, which left `kept`."""
+def read_files(request: Request, earlier: store.Kept | None, memory: Memory | None) -> FilesRead:
+    """Read what is new or changed since an earlier run, which left `earlier`."""
     project, overlay = request.project, request.overlay
     stamps = _stamps(request, tells_texts_apart=memory is not None)
-    unchanged = _unchanged(project.files, kept, stamps)
+    unchanged = _unchanged(project.files, earlier, stamps)
     read = gather(
         project.root,
         [path for path in project.files if path not in unchanged],
@@ -75,7 +75,7 @@ def read_files(request: Request, kept: store.Kept | None, memory: Memory | None)
         broken=broken,
         texts={**overlay, **{path: whole[path] for path in broken}} if broken else overlay,
         read_now=read,
-        changed=set(read) | ((set(kept.facts) if kept is not None else set()) - set(project.files)),
+        changed=set(read) | ((set(earlier.facts) if earlier is not None else set()) - set(project.files)),
     )
 
 
@@ -94,16 +94,16 @@ def _no_stamp(_data: bytes) -> store.Stamp:
 
 
 def _unchanged(
-    files: Collection[str], kept: store.Kept | None, stamps: Mapping[str, store.Stamp]
+    files: Collection[str], earlier: store.Kept | None, stamps: Mapping[str, store.Stamp]
 ) -> dict[str, FileFacts | bytes | Problem]:
     """What an earlier run read of files that are as they were."""
-    if kept is None:
+    if earlier is None:
         return {}
-    facts = kept.facts
+    facts = earlier.facts
     return {
         path: facts[path]
         for path in files
-        if path in facts and kept.stamps[path] == stamps[path] and not is_unopened(facts[path])
+        if path in facts and earlier.stamps[path] == stamps[path] and not is_unopened(facts[path])
     }
 
 

@@ -35,6 +35,6 @@ def advice(finding: Finding, report: Report) -> str:
 def _is_plain(finding: Finding, report: Report) -> bool:
     """Whether the function around the finding is a plain one, as far as its file tells."""
     data = report.lines.data(finding.span.path)
-    found = definitions_in(data) if data is not None else None
-    own = (found or {}).get(finding.symbol.replace(".<locals>", ""))
+    definitions = definitions_in(data) if data is not None else None
+    own = (definitions or {}).get(finding.symbol.replace(".<locals>", ""))
     return own is not None and not own.is_async and not own.is_class

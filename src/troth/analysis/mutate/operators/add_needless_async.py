@@ -52,12 +52,12 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 def _uses(module: Module) -> dict[str, list[ast.AST]]:
     """Every use of a name or attribute in the file, by that name; definitions and strings are uses too."""
-    found: dict[str, list[ast.AST]] = {}
+    uses: dict[str, list[ast.AST]] = {}
     for node in ast.walk(module.tree):
         name = _name_in(node)
         if name:
-            found.setdefault(name, []).append(node)
-    return found
+            uses.setdefault(name, []).append(node)
+    return uses
 
 
 def _name_in(node: ast.AST) -> str | None:

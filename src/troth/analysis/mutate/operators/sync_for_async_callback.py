@@ -44,7 +44,7 @@ def _async_names(module: Module) -> frozenset[str]:
     for node in ast.walk(module.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             colors.setdefault(node.name, set()).add(isinstance(node, ast.AsyncFunctionDef) and not node.decorator_list)
-    return frozenset(name for name, found in colors.items() if found == {True})
+    return frozenset(name for name, is_async in colors.items() if is_async == {True})
 
 
 def _leaf(node: ast.expr) -> str:

@@ -54,7 +54,7 @@ class Places:
             edits=tuple(sorted(edits)),
             marks=((first, first), (start, module.end(node))),
             home=(module.start(home.node), module.end(home.node)),
-            touches=frozenset(f"{module.path}:{one.name}" for one in (home, *also)),
+            touches=frozenset(f"{module.path}:{function.name}" for function in (home, *also)),
             run_lines=(runs.lineno, last),
             probe=_probe(module, runs),
         )

@@ -41,11 +41,11 @@ class ResultWaiter:
         bell = Notifier()
         with self._store.listening(bell, run_topic(run_id)):
             while True:
-                seen = bell.count
+                rings = bell.count
                 is_over, value = self._look(run_id)
                 if is_over:
                     return value
-                bell.wait(seen, _patience(run_id, deadline, timeout))
+                bell.wait(rings, _patience(run_id, deadline, timeout))
 
     async def aresult(self, run_id: str, timeout: float | None) -> Any:
         """Wait in this task."""
@@ -57,11 +57,11 @@ class ResultWaiter:
         bell = Notifier()
         with self._store.listening(bell, run_topic(run_id)):
             while True:
-                seen = bell.count
+                rings = bell.count
                 is_over, value = self._look(run_id)
                 if is_over:
                     return value
-                await bell.await_ring(seen, _patience(run_id, deadline, timeout))
+                await bell.await_ring(rings, _patience(run_id, deadline, timeout))
 
     def _look(self, run_id: str) -> tuple[bool, Any]:
         """Whether a run is over, and its result; raises if it did not complete or cannot go on."""
@@ -85,7 +85,7 @@ class ResultWaiter:
 def _patience(run_id: str, deadline: float | None, timeout: float | None) -> float:
     if deadline is None:
         return _LOOK_AGAIN
-    left = deadline - time.monotonic()
-    if left <= 0:
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
         raise ResultTimeoutError(f"Run {run_id!r} was not over after {timeout:g} s. It goes on; ask again.")
-    return min(left, _LOOK_AGAIN)
+    return min(remaining, _LOOK_AGAIN)

@@ -74,7 +74,7 @@ class Worker:
                 yield WorkerNews(run_id, "taken up")
 
     def _ended(self) -> Iterator[WorkerNews]:
-        for run_id in [one for one in self._taken if not self._engine.is_driving(one)]:
+        for run_id in [taken_id for taken_id in self._taken if not self._engine.is_driving(taken_id)]:
             try:
                 self._engine.result(run_id, timeout=0.0)
             except ResultTimeoutError:

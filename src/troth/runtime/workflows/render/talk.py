@@ -26,16 +26,16 @@ table.talk tr.call td:last-child { font-family: ui-monospace, monospace; }
 def talk_lines(talk: Sequence[Entry], width: int, *, whole: bool = False) -> Iterator[str]:
     """A line for each entry, broken between words; who speaks stands at the left. Long ones are cut, unless `whole`."""
     shown, left_out = (list(talk), 0) if whole else _shortened(talk)
-    left = max((len(_who(entry)) for entry in shown if entry is not None), default=0)
+    indent = max((len(_who(entry)) for entry in shown if entry is not None), default=0)
     for entry in shown:
         if entry is None:
-            yield f"{'…':<{left}}  {left_out} more"
+            yield f"{'…':<{indent}}  {left_out} more"
             continue
         text = printable_text(_what(entry))
         cut = text if whole or len(text) <= _LONG else f"{text[:_LONG]} … ({len(text):,} letters)"
-        lines = [part for line in cut.splitlines() for part in textwrap.wrap(line, max(20, width - left - 2)) or [""]]
+        lines = [part for line in cut.splitlines() for part in textwrap.wrap(line, max(20, width - indent - 2)) or [""]]
         for number, line in enumerate(lines or [""]):
-            yield f"{_who(entry) if number == 0 else '':<{left}}  {line}".rstrip()
+            yield f"{_who(entry) if number == 0 else '':<{indent}}  {line}".rstrip()
 
 
 def talk_table(talk: Sequence[Entry]) -> str:
