@@ -9,7 +9,19 @@ from fastapi import APIRouter
 
 __all__ = ["NOUNS", "routers"]
 
-NOUNS = ("health", "workflows", "runs", "conversations", "promises", "deliveries", "jobs")
+NOUNS = (
+    "health",
+    "workflows",
+    "runs",
+    "conversations",
+    "promises",
+    "deliveries",
+    "jobs",
+    "sessions",
+    "sagas",
+    "audit",
+    "metrics",
+)
 
 
 def routers() -> list[APIRouter]:
