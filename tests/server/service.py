@@ -109,7 +109,10 @@ async def opened(name):
 
 class Parrot(Agent):
     async def astep(self, conversation):
-        text = conversation.messages()[-1].text
+        last = conversation.messages()[-1]
+        if last.role == "assistant":
+            return  # said before a crash
+        text = last.text
         for word in text.split():
             conversation.token(word + " ")
         await conversation.asay(text)

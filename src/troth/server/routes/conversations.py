@@ -200,7 +200,7 @@ async def send_message(
             number = await conversation.asend(body.text, role=body.role, with_events=[(SENT, {"seed": seed.base})])
         if body.run:
             with HttpChannel.session(conversation_id):
-                await context.turns.start(conversation)
+                await context.turns.start(conversation, unless_since=seed.since if seed.is_repeated else None)
             if prefer.wait:
                 await waited(context, conversation, prefer.wait)
         status = await call(lambda: conversation.status)
@@ -252,7 +252,8 @@ async def run_conversation(
         await check_under_way(context, caller)
         await context.turns.owe(conversation_id, found.details["agent"])
         with HttpChannel.session(conversation_id):
-            if not await context.turns.start(conversation) and not seed.is_repeated:
+            since = seed.since if seed.is_repeated else None
+            if not await context.turns.start(conversation, unless_since=since) and not seed.is_repeated:
                 raise ApiError(
                     409,
                     "already_running",
