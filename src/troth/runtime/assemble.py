@@ -20,6 +20,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from inspect import isfunction
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
@@ -302,12 +303,12 @@ class Runtime:
         """Check what is promised, and name the run that does it."""
         if prompt is not None:
             return self._agent_work.prepare(work, prompt, run_id)
-        if isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
+        if not isfunction(work) and isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
             name, known = self._take(work)
             _, run_args = self._begin(known, inputs, run_id)
             return PreparedWork(name, run_args, run_id, known.spec.name, known.spec.name)
         name = self.engine.register(cast("Decision", work))
-        return PreparedWork(name, args, run_id, name, name)
+        return PreparedWork(name, args, run_id, None, name)
 
     def _look_after_promises(self) -> None:
         """Go on with promised runs that nobody carries out: their process died, or let them go. So with jobs."""

@@ -65,7 +65,7 @@ def stream_topic(stream: str) -> str:
 class SqliteTransaction:
     """The writes of one transaction, and the reads that they rely on."""
 
-    __slots__ = ("_connection", "_execute", "_numbers", "execute", "server", "sessions", "topics")
+    __slots__ = ("_connection", "_execute", "_numbers", "execute", "promises", "server", "sessions", "topics")
 
     def __init__(self, connection: sqlite3.Connection, numbers: dict[str, tuple[int, int]]) -> None:
         self._connection = connection
@@ -76,16 +76,12 @@ class SqliteTransaction:
         self.topics: set[str] = set()
         self.sessions = SessionRows(self._execute)
         self.server = ServerRows(self._execute)
+        self.promises = PromiseRows(self)
 
     def take_topics(self) -> set[str]:
         """The topics so far, to be told; from now on there are none."""
         topics, self.topics = self.topics, set()
         return topics
-
-    @property
-    def promises(self) -> PromiseRows:
-        """The statements about promises and their deliveries."""
-        return PromiseRows(self)
 
     # Runs
 
