@@ -109,6 +109,7 @@ class PromiseReader:
         *,
         states: Iterable[DeliveryState] | None = None,
         session: str | None = None,
+        channel: str | None = None,
         limit: int = 100,
     ) -> list[DeliveryRecord]:
         """Deliveries, the oldest first; without `states`, those that are still owed and those that are dead."""
@@ -118,9 +119,10 @@ class PromiseReader:
         if wanted is not None:
             where.append(f"state IN ({', '.join('?' * len(wanted))})")
             values.extend(wanted)
-        if session is not None:
-            where.append("session = ?")
-            values.append(session)
+        for column, value in (("session", session), ("channel", channel)):
+            if value is not None:
+                where.append(f"{column} = ?")
+                values.append(value)
         rows = self._rows(
             f"SELECT {DELIVERY} FROM deliveries WHERE {' AND '.join(where)} ORDER BY created_at, id LIMIT ?",  # noqa: S608
             (*values, limit),

@@ -1,0 +1,1 @@
+"""Runs, conversations, sessions and promises over HTTP."""
