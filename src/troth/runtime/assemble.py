@@ -194,6 +194,19 @@ class Runtime:
         self._source = _Source(self.engine, self._workflows)
         self._event_thread = EventThread(self._source)
 
+    def listen(self, on_event: Callback) -> Callable[[], None]:
+        """Call `on_event` as the `on_event` of the constructor is called, for what begins from now on.
+
+        The answer, called, ends that for what begins after it.
+        """
+        (callback,) = callbacks_of(on_event)
+        self._callbacks = (*self._callbacks, callback)
+
+        def stop() -> None:
+            self._callbacks = tuple(one for one in self._callbacks if one is not callback)
+
+        return stop
+
     @property
     def conversations(self) -> Conversations:
         """The conversations that agents have in this runtime's store; opened when the first one is."""

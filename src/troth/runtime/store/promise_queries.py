@@ -190,6 +190,10 @@ class PromiseReader:
             dead=counts.get("dead", 0),
         )
 
+    def states(self) -> dict[str, int]:
+        """How many promises there are in each state."""
+        return dict(self._rows("SELECT state, count(*) FROM promises GROUP BY state"))
+
     def incidents(self, *, after: int = 0, limit: int = 1000) -> list[Incident]:
         """What was given up, or given up for the time being, the oldest first."""
         rows = self._rows(

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 import httpcore
@@ -12,6 +12,8 @@ import httpcore
 from troth import __version__
 from troth.runtime.channels import Capability, Channel, Delivery, Receipt
 from troth.runtime.promises import RetryPolicy
+from troth.server.telemetry import tracing
+from troth.server.telemetry.names import Attribute, SpanName
 from troth.server.webhooks.addresses import Allowed
 from troth.server.webhooks.endpoint import Endpoint
 from troth.server.webhooks.guarded_connect import GuardedBackend, InsideError, Resolve, UnknownHostError, resolve
@@ -37,6 +39,8 @@ class Sending:
     look_up: Resolve = resolve
     tls: ssl.SSLContext | None = None
     clock: Callable[[], float] = time.time
+    trace_of: Callable[[str], Mapping[str, str]] = lambda _: {}
+    """To which trace a promise belongs."""
 
 
 class WebhookChannel(Channel):
@@ -69,6 +73,16 @@ class WebhookChannel(Channel):
         endpoint = self._look(self.endpoint_id)
         if endpoint is None or not endpoint.is_enabled:
             return Receipt.refused("the receiver is disabled")
+        values = {Attribute.DELIVERY: delivery.id, Attribute.CHANNEL: self.name, Attribute.ATTEMPT: delivery.attempt}
+        parent = self._sending.trace_of(delivery.promise) if tracing.is_used() else {}
+        with tracing.span(SpanName.DELIVERY, values, parent=parent) as span:
+            receipt = await self._attempt(endpoint, delivery)
+            span.set({Attribute.RECEIPT: receipt.outcome})
+            if receipt.outcome == "refused":
+                span.fail(receipt.why or "")
+            return receipt
+
+    async def _attempt(self, endpoint: Endpoint, delivery: Delivery) -> Receipt:
         try:
             async with asyncio.timeout(self._sending.timeout):
                 status, retry_after = await self._post(endpoint, delivery)

@@ -27,6 +27,7 @@ from troth.runtime.promises import RetryPolicy
 from troth.runtime.store import Event, Notifier, StoreError, Transaction, commit_point
 from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState
 from troth.runtime.store.transaction import stream_topic
+from troth.server.telemetry.trace_context import recall
 from troth.server.webhooks.addresses import Allowed
 from troth.server.webhooks.channel import OVER_THREE_DAYS, Sending, WebhookChannel
 from troth.server.webhooks.endpoint import STREAM, Endpoint, Secret, fold
@@ -163,7 +164,13 @@ class Webhooks:
 
     async def _open_channel(self, runtime: Runtime, endpoint: Endpoint) -> None:
         sending = Sending(
-            self._allowed, self._timeout, self._policy, self._look_up, self._tls, clock=runtime.store.clock
+            self._allowed,
+            self._timeout,
+            self._policy,
+            self._look_up,
+            self._tls,
+            clock=runtime.store.clock,
+            trace_of=lambda promise_id: recall(runtime.store, promise_id),
         )
         channel = WebhookChannel(endpoint.id, endpoint.channel, self._known.get, self._gone, sending)
         await call(lambda: runtime.open_channel(channel, second_route=self._second_route, policy=self._policy))
