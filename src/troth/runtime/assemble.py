@@ -76,7 +76,7 @@ from troth.runtime.workflows.link.from_saga import outcome_of
 from troth.runtime.workflows.link.linker import LinkedWorkflow, Registry
 from troth.runtime.workflows.record.build_report import tell_damaged
 from troth.runtime.workflows.record.report import RunReport, RunWord, StepWord
-from troth.runtime.workflows.record.run_events import GATHER, EventReader, Quiet, RunEvent
+from troth.runtime.workflows.record.run_events import GATHER, EventReader, Quiet, RunEvent, RunEventPages
 from troth.runtime.workflows.registry import FAMILY, RegisteredWorkflow, Runnable, WorkflowRegistry, is_workflow
 from troth.runtime.workflows.render.summary import explain
 from troth.runtime.workflows.render.words import at, span
@@ -206,6 +206,11 @@ class Runtime:
             self._callbacks = tuple(one for one in self._callbacks if one is not callback)
 
         return stop
+
+    @property
+    def agents(self) -> Mapping[str, object]:
+        """The agents that workflows call by bare names."""
+        return self._agents
 
     @property
     def conversations(self) -> Conversations:
@@ -626,6 +631,10 @@ class Runtime:
                     return
                 if not page and await follower.await_ring(quiet.patience()):
                     await asyncio.sleep(GATHER)
+
+    def event_pages(self, run_id: str) -> RunEventPages:
+        """The events of a run for whoever keeps the cursor and does the waiting, as a server does for many readers."""
+        return RunEventPages(self.store, run_id, self._workflows.event_reader(self._find(run_id)))
 
     def _find(self, run_id: str) -> RunRecord:
         run = self.engine.find(run_id)

@@ -30,6 +30,7 @@ READS = {
     "run_counts": lambda store: store.run_counts(),
     "cancelling": lambda store: store.cancelling(),
     "read_sessions": lambda store: store.read_sessions(lambda rows: rows.session("s")),
+    "read_server": lambda store: store.read_server(lambda rows: rows.keys()),
 }
 
 

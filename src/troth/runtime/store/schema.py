@@ -191,6 +191,32 @@ CREATE INDEX asks_open ON asks (session, asked_at) WHERE state = 'open';
 """
 """Acts that wait for the yes of a person."""
 
+_SERVER = """
+CREATE TABLE api_keys (
+    id TEXT PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, scopes TEXT NOT NULL,
+    created_at REAL NOT NULL, expires_at REAL, revoked_at REAL
+) WITHOUT ROWID;
+
+CREATE TABLE belongings (
+    kind TEXT NOT NULL, id TEXT NOT NULL, owner TEXT NOT NULL, about TEXT NOT NULL, created_at REAL NOT NULL,
+    PRIMARY KEY (kind, id)
+) WITHOUT ROWID;
+CREATE INDEX belongings_by_age ON belongings (kind, created_at, id);
+CREATE INDEX belongings_by_owner ON belongings (owner, kind, created_at, id);
+
+CREATE TABLE turns (conversation TEXT PRIMARY KEY, agent TEXT NOT NULL, begun_at REAL NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE requests (
+    owner TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, base TEXT NOT NULL, holder TEXT,
+    answer TEXT, created_at REAL NOT NULL, finished_at REAL, PRIMARY KEY (owner, key)
+) WITHOUT ROWID;
+CREATE INDEX requests_by_age ON requests (created_at);
+
+CREATE TABLE trimmed (stream TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID;
+"""
+"""What a server keeps: keys as digests, what belongs to whom, turns that are not over, answers to requests that may be
+repeated. `trimmed` says up to which entry a stream was cut off."""
+
 Migration = str | Callable[[sqlite3.Connection], None]
 """A script of statements, or what a script cannot do."""
 
@@ -200,6 +226,7 @@ MIGRATIONS: Sequence[Sequence[Migration]] = (
     (_PROMISES,),
     (_HISTORY, into_history.move, _STEPS_GONE),
     (_ASKS,),
+    (_SERVER,),
 )
 VERSION = len(MIGRATIONS)
 
