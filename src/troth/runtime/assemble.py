@@ -687,6 +687,33 @@ class Runtime:
             await self._run_waiter.adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
         return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
+    def start_resume(
+        self,
+        run_id: str,
+        *,
+        accept_changes: bool = False,
+        as_recorded: bool = False,
+        budget: Mapping[str, object] | None = None,
+    ) -> None:
+        """`resume` without waiting: the run goes on beside the caller, as after `start`."""
+        how = ResumeOptions(None, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
+        run = reopen(self.engine, self._workflows, self._find(run_id), how)
+        self._tell_of(run_id)
+        self.engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
+
+    async def astart_resume(
+        self,
+        run_id: str,
+        *,
+        accept_changes: bool = False,
+        as_recorded: bool = False,
+        budget: Mapping[str, object] | None = None,
+    ) -> None:
+        """`start_resume` for a task."""
+        await call(
+            lambda: self.start_resume(run_id, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget)
+        )
+
     def attach(self, run_id: str, *, check: bool = True, wait: bool = True) -> RunReport:
         """Wait for a run, whoever carries it out; where nobody does, it is carried out here. One that is over is shown.
 
@@ -710,12 +737,13 @@ class Runtime:
         if not run.state.is_over and not self._workflows.is_held(run_id):
             self._workflows.ready(run, self.engine.steps(run_id))
 
-    def worker(self) -> Worker:
+    def worker(self, wanted: Callable[[str], bool] | None = None) -> Worker:
         """What carries on the runs of this store that nobody else does, in the background; `troth worker` in Python.
 
-        Call its `look()` again and again: it takes up what is there, and tells what has become of it.
+        Call its `look()` again and again: it takes up what is there, and tells what has become of it. `wanted(run_id)`
+        leaves alone the runs for which it answers no.
         """
-        return Worker(self.engine, self.store, self._workflows)
+        return Worker(self.engine, self.store, self._workflows, wanted)
 
     def fork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
@@ -738,6 +766,17 @@ class Runtime:
         async with self._atelling(fork.id):
             await self._run_waiter.adrive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
         return self._checked(await self.ashow(fork.id), check=check, wait=wait)
+
+    def start_fork(self, run_id: str, step: str | None = None, *, fork_id: str | None = None) -> str:
+        """`fork` without waiting: the new run goes on beside the caller, as after `start`. Returns its id."""
+        fork = fork_off(self.engine, self._workflows, self._find(run_id), step, fork_id)
+        self._tell_of(fork.id)
+        self.engine.start(fork.decision, *fork.args, run_id=fork.id, label=fork.label)
+        return fork.id
+
+    async def astart_fork(self, run_id: str, step: str | None = None, *, fork_id: str | None = None) -> str:
+        """`start_fork` for a task."""
+        return await call(lambda: self.start_fork(run_id, step, fork_id=fork_id))
 
     # ---- ending
 

@@ -20,6 +20,7 @@ from troth.server.channels import OpenChannels
 from troth.server.feeds import Feeds
 from troth.server.keys import Keys
 from troth.server.limits import Limits
+from troth.server.recovery import Recovery
 from troth.server.turns import Turns
 
 __all__ = ["ContextDep", "ServerContext", "context_of"]
@@ -54,6 +55,7 @@ class ServerContext:
         self.channels = OpenChannels(runtime)
         self.feeds = Feeds(runtime.store)
         self.turns = Turns(runtime, self.agents)
+        self.recovery = Recovery(runtime, self.turns, limits)
         self.owner = new_owner(self.store.clock())
         self._sources = list(workflows)
         self._starting: asyncio.Lock | None = None
@@ -68,7 +70,7 @@ class ServerContext:
         async with self._starting:
             if not self._is_started:
                 await call(self._load)
-                self.turns.look_after()
+                self.recovery.start()
                 self._is_started = True
 
     def _load(self) -> None:
@@ -91,6 +93,7 @@ class ServerContext:
         """Take no new work from now on, tell the streams, and give turns the time to end that the limits say."""
         self.is_draining = True
         self.feeds.close()
+        await self.recovery.stop()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.limits.drain):
                 await self.turns.await_all()
@@ -100,7 +103,7 @@ class ServerContext:
         if not self._is_started:
             return
         self._is_started = False
-        await self.turns.stop()
+        await self.recovery.stop()
         self._stop_beating()
         with contextlib.suppress(Exception):
             await call(self.store.commit, RETIRE, lambda tx: tx.retire(self.owner.id))

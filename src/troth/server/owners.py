@@ -9,7 +9,7 @@ from troth.server.access import Caller
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, not_found
 
-__all__ = ["acheck_seen", "aclaim", "afind", "alist"]
+__all__ = ["acheck_seen", "aclaim", "afind", "alist", "page_cursor", "page_end"]
 
 CLAIM = commit_point("server.claim", "whose something is, before it is begun")
 
@@ -48,3 +48,27 @@ async def alist(
         context.store.read_server,
         lambda rows: rows.belongings(kind, owner=caller.sees, before=before, limit=limit),
     )
+
+
+def page_cursor(word: str | None) -> tuple[float, str] | None:
+    """Where a page begins: `next` of the page before it."""
+    if word is None:
+        return None
+    moment, colon, thing = word.partition(":")
+    try:
+        if colon:
+            return float(moment), thing
+    except ValueError:
+        pass
+    raise ApiError(
+        400,
+        "invalid_cursor",
+        f"`before` is {word[:40]!r}, and no place in a list.",
+        param="before",
+        advice="Give what the page before it has as `next`.",
+    )
+
+
+def page_end(page: list[Belonging], limit: int) -> str | None:
+    """What `?before=` takes for the page after this one; nothing if this is the last one."""
+    return f"{page[-1].created_at!r}:{page[-1].id}" if page and len(page) == limit else None

@@ -5,7 +5,6 @@ is not over and that nobody carries out goes on with it: the next start of the s
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Mapping
 
@@ -35,7 +34,6 @@ class Turns:
         self._runtime = runtime
         self._store = runtime.store
         self._agents = agents
-        self._task: asyncio.Task[None] | None = None
         self._refused: set[str] = set()
 
     async def open(self, agent: str, conversation_id: str) -> Conversation:
@@ -68,18 +66,6 @@ class Turns:
 
     # Going on with what was cut off
 
-    def look_after(self) -> None:
-        """Begin to look for turns that nobody carries out."""
-        self._task = asyncio.create_task(self._look_for_ever(), name="troth-turns")
-
-    async def stop(self) -> None:
-        """Look no more."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
     async def await_all(self) -> None:
         """Wait until no turn is under way in this process."""
         while any([await self._is_under_way(row) for row in await self._open()]):  # noqa: ASYNC110  looked up, not told
@@ -94,14 +80,10 @@ class Turns:
         conversation = await self.open(row.agent, row.conversation)
         return conversation._current is not None
 
-    async def _look_for_ever(self) -> None:
-        while True:
-            try:
-                for row in await self._open():
-                    await self._look_at(row)
-            except Exception:
-                log.exception("The look at open turns failed; it is tried again.")
-            await asyncio.sleep(_LOOK)
+    async def look(self) -> None:
+        """Go on with turns that nobody carries out, and forget those that are over."""
+        for row in await self._open():
+            await self._look_at(row)
 
     async def _look_at(self, row: TurnRow) -> None:
         if row.agent not in self._agents:

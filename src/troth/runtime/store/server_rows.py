@@ -155,6 +155,19 @@ class ServerRows:
         rows = self._execute("SELECT conversation, agent, begun_at FROM turns ORDER BY begun_at").fetchall()
         return [TurnRow(*row) for row in rows]
 
+    def under_way(self, owner: str) -> int:
+        """How many runs and turns of an owner are at work, as far as is known."""
+        (runs,) = self._execute(
+            "SELECT count(*) FROM runs INDEXED BY runs_by_state "
+            "JOIN belongings ON kind = 'run' AND belongings.id = runs.id WHERE runs.state = 'running' AND owner = ?",
+            (owner,),
+        ).fetchone()
+        (turns,) = self._execute(
+            "SELECT count(*) FROM turns JOIN belongings ON kind = 'conversation' AND id = conversation WHERE owner = ?",
+            (owner,),
+        ).fetchone()
+        return int(runs) + int(turns)
+
     # Requests
 
     def request(self, owner: str, key: str) -> RequestRow | None:
@@ -180,6 +193,10 @@ class ServerRows:
     def forget_request(self, owner: str, key: str, base: str) -> None:
         """A request that came to nothing: its key may be used again."""
         self._execute("DELETE FROM requests WHERE owner = ? AND key = ? AND base = ?", (owner, key, base))
+
+    def has_requests(self, before: float) -> bool:
+        """Whether there is a request that came before a moment."""
+        return self._execute("SELECT 1 FROM requests WHERE created_at < ? LIMIT 1", (before,)).fetchone() is not None
 
     def forget_requests(self, before: float, limit: int) -> int:
         """Forget requests that came before a moment, so many at most. Answers how many."""

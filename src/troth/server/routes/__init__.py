@@ -9,7 +9,7 @@ from fastapi import APIRouter
 
 __all__ = ["NOUNS", "routers"]
 
-NOUNS = ("health", "workflows", "runs")
+NOUNS = ("health", "workflows", "runs", "conversations", "promises", "deliveries", "jobs")
 
 
 def routers() -> list[APIRouter]:

@@ -7,6 +7,8 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from troth.errors import MisuseError
+from troth.runtime.engine.errors import UnknownRunError
 from troth.runtime.workflows.execute.failures import check_inputs
 from troth.runtime.workflows.record.report import RunReport, RunWord, StepWord
 from troth.server.access import CallerDep, Scope, needs
@@ -14,10 +16,11 @@ from troth.server.channels import HttpChannel
 from troth.server.context import ContextDep, ServerContext
 from troth.server.errors import ApiError, not_found
 from troth.server.idempotency import OnceDep, Seed
-from troth.server.owners import aclaim, afind, alist
+from troth.server.owners import aclaim, afind, alist, page_cursor, page_end
 from troth.server.prefer import PreferDep, Preference
 from troth.server.sources import RunSource
 from troth.server.streams import CursorDep, EventStream, stream_of
+from troth.server.under_way import check_under_way
 
 __all__ = ["router"]
 
@@ -149,6 +152,7 @@ async def start_run(body: NewRun, context: ContextDep, caller: CallerDep, once: 
 
     async def work(seed: Seed) -> Response:
         run_id = seed.id("run")
+        await check_under_way(context, caller)
         await aclaim(context, caller, "run", run_id, {"workflow": body.workflow})
         with HttpChannel.session(run_id):
             await context.runtime.astart(linked, body.inputs, run_id=run_id)
@@ -166,35 +170,12 @@ async def list_runs(
     before: Annotated[str | None, Query(max_length=300, description="`next` of the page before")] = None,
 ) -> RunList:
     """The runs that were begun through a server, the newest first."""
-    cursor = page_cursor(before)
-    page = await alist(context, caller, "run", before=cursor, limit=limit)
+    page = await alist(context, caller, "run", before=page_cursor(before), limit=limit)
     runs = [run for one in page if (run := await _shown(context, one.id)) is not None]
-    last = f"{page[-1].created_at!r}:{page[-1].id}" if len(page) == limit else None
-    return RunList(data=[info(run) for run in runs], next=last)
-
-
-def page_cursor(word: str | None) -> tuple[float, str] | None:
-    """Where a page begins: `next` of the page before it."""
-    if word is None:
-        return None
-    moment, colon, thing = word.partition(":")
-    try:
-        if colon:
-            return float(moment), thing
-    except ValueError:
-        pass
-    raise ApiError(
-        400,
-        "invalid_cursor",
-        f"`before` is {word[:40]!r}, and no place in a list.",
-        param="before",
-        advice="Give what the page before it has as `next`.",
-    )
+    return RunList(data=[info(run) for run in runs], next=page_end(page, limit))
 
 
 async def _shown(context: ServerContext, run_id: str) -> RunReport | None:
-    from troth.runtime.engine.errors import UnknownRunError
-
     try:
         return await context.runtime.ashow(run_id)
     except UnknownRunError:
@@ -231,3 +212,111 @@ async def run_events(
     if run.is_over and after and after == source.read(after).last:
         return Response(status_code=204)  # so that a browser does not come back for ever
     return stream_of(context, lambda: source, source.topic, after, follow=follow)
+
+
+class Approval(BaseModel):
+    """The answer to a question that a run waits with."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    step: str | None = Field(default=None, description="the step that asks, where there are several")
+    deny: bool = False
+    by: str | None = None
+    note: str | None = None
+
+
+class Resumption(BaseModel):
+    """How to go on with a run."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    accept_changes: bool = Field(default=False, description="go on with a workflow that has changed since")
+    as_recorded: bool = Field(default=False, description="go on with the workflow as it was")
+    budget: dict[str, Any] = Field(default_factory=dict, description='a larger budget, as in `{"tokens": 5000}`')
+
+
+class Forking(BaseModel):
+    """From where a run is forked."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    step: str | None = Field(default=None, description="the first step that is done anew; all of them without it")
+
+
+@router.post("/runs/{run_id}/approve", response_model=RunInfo, **needs(Scope.ACT))
+async def approve_run(
+    run_id: RunId, body: Approval, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep
+) -> Response:
+    """Answer the question that a run waits with. 409 where nothing is asked, or not any more."""
+    await afind(context, caller, "run", run_id)
+    await _exists(context, run_id)
+
+    async def work(_: Seed) -> Response:
+        try:
+            await context.runtime.aapprove(
+                run_id, body.step, deny=body.deny, by=body.by or caller.owner, note=body.note
+            )
+        except MisuseError as refused:
+            raise _conflict("not_asked", refused) from refused
+        return answer(await awaited(context, run_id, prefer), 200, prefer.headers)
+
+    return await once(work)
+
+
+@router.post("/runs/{run_id}/cancel", status_code=202, response_model=RunInfo, **needs(Scope.ACT))
+async def cancel_run(run_id: RunId, context: ContextDep, caller: CallerDep, prefer: PreferDep) -> Response:
+    """Ask for the end of a run, and for its undoing. It may be asked again; a run that is over stays as it is."""
+    await afind(context, caller, "run", run_id)
+    await _exists(context, run_id)
+    await context.runtime.acancel(run_id, wait=False)
+    return answer(await awaited(context, run_id, prefer), 202, prefer.headers)
+
+
+@router.post("/runs/{run_id}/resume", status_code=202, response_model=RunInfo, **needs(Scope.ACT, "http"))
+async def resume_run(
+    run_id: RunId, body: Resumption, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep
+) -> Response:
+    """Go on with a run that failed, was interrupted or cancelled. 409 where it cannot."""
+    await afind(context, caller, "run", run_id)
+    await _exists(context, run_id)
+
+    async def work(_: Seed) -> Response:
+        with HttpChannel.session(run_id):
+            try:
+                await context.runtime.astart_resume(
+                    run_id, accept_changes=body.accept_changes, as_recorded=body.as_recorded, budget=body.budget
+                )
+            except MisuseError as refused:
+                raise _conflict("cannot_resume", refused) from refused
+        return answer(await awaited(context, run_id, prefer), 202, prefer.headers)
+
+    return await once(work)
+
+
+@router.post("/runs/{run_id}/fork", status_code=202, response_model=RunInfo, **needs(Scope.ACT, "http"))
+async def fork_run(
+    run_id: RunId, body: Forking, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep
+) -> Response:
+    """Begin a new run with the answers of another one up to a step."""
+    await afind(context, caller, "run", run_id)
+    run = await _exists(context, run_id)
+
+    async def work(seed: Seed) -> Response:
+        fork_id = seed.id("run")
+        await aclaim(context, caller, "run", fork_id, {"workflow": run.workflow, "forked_from": run_id})
+        with HttpChannel.session(fork_id):
+            if not seed.is_repeated or await _shown(context, fork_id) is None:
+                try:
+                    await context.runtime.astart_fork(run_id, body.step, fork_id=fork_id)
+                except MisuseError as refused:
+                    raise _conflict("cannot_fork", refused) from refused
+        return answer(await awaited(context, fork_id, prefer), 202, prefer.headers)
+
+    return await once(work)
+
+
+def _conflict(code: str, refused: MisuseError) -> Exception:
+    if isinstance(refused, UnknownRunError):
+        return refused
+    message, _, advice = str(refused).partition("\n")
+    return ApiError(409, code, message, advice=advice or None)
