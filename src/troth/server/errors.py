@@ -24,6 +24,7 @@ from troth.runtime.promises.errors import (
     UnknownPromiseError,
 )
 from troth.runtime.store import ReadOnlyStoreError, StoreBusyError, StoreError
+from troth.server.webhooks.errors import TakenError, UnknownWebhookError, WebhookRefusedError
 
 __all__ = ["ApiError", "ErrorBody", "ErrorDetails", "as_api_error", "body_of", "not_found"]
 
@@ -104,6 +105,9 @@ def not_found(what: str, name: str, advice: str | None = None) -> ApiError:
 
 
 _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
+    (UnknownWebhookError, 404, "webhook_not_found"),
+    (TakenError, 409, "webhook_exists"),
+    (WebhookRefusedError, 400, "webhook_refused"),
     (UnknownRunError, 404, "run_not_found"),
     (UnknownPromiseError, 404, "promise_not_found"),
     (ForeignPromiseError, 404, "promise_not_found"),

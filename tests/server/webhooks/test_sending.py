@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+from tests.server.webhooks.receiver import OTHER_SECRET, PATIENT, QUICK, SECRET, auntil, body_json, give
 
 from troth.runtime import Runtime, bind
 from troth.runtime.promises import Pushed, Stored
@@ -19,8 +20,6 @@ from troth.server.webhooks import (
     Webhooks,
 )
 from troth.server.webhooks.payload import LARGEST
-
-from .conftest import OTHER_SECRET, PATIENT, QUICK, SECRET, auntil, body_json, give
 
 LOCAL = ["127.0.0.0/8"]
 

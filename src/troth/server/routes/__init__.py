@@ -9,7 +9,20 @@ from fastapi import APIRouter
 
 __all__ = ["NOUNS", "routers"]
 
-NOUNS = ("health", "workflows", "runs", "conversations", "promises", "deliveries", "jobs")
+NOUNS = (
+    "health",
+    "workflows",
+    "runs",
+    "conversations",
+    "promises",
+    "deliveries",
+    "jobs",
+    "models",
+    "chat",
+    "responses",
+    "webhooks",
+    "metrics",
+)
 
 
 def routers() -> list[APIRouter]:

@@ -1,16 +1,26 @@
 """Make spans of what happens in conversations, from the entries of their logs: turns, and the tools called in them."""
 
+import asyncio
+import logging
 import threading
 from dataclasses import dataclass, field
 from typing import Any
 
+from troth.bridge import call
+from troth.runtime.conversations import Conversation
+from troth.runtime.conversations.log import stream_of
 from troth.runtime.conversations.transcript import used_in
-from troth.runtime.store import Event
+from troth.runtime.store import Event, Follower, Store, StoreError
 from troth.server.telemetry import tracing
 from troth.server.telemetry.names import Attribute, SpanName
 from troth.server.telemetry.trace_context import KIND, of_payload
 
-__all__ = ["TurnSpans"]
+__all__ = ["TurnSpans", "trace_turn"]
+
+log = logging.getLogger("troth.telemetry")
+
+_LOOK_BACK = 200  # entries before a turn in which its trace is looked for
+_telling: "set[asyncio.Task[None]]" = set()  # a loop keeps its tasks only weakly
 
 
 @dataclass
@@ -70,11 +80,11 @@ class TurnSpans:
             values = {Attribute.CONTENT_OUT: said.get("text")} if self._has_content else {}
             tracing.finish(turn.tools.pop(said.get("call_id", ""), None), at=event.at, values=values)
             return
-        for call in said.get("calls", ()):
-            values = {Attribute.TOOL: call["name"], Attribute.TOOL_CALL: call["id"], Attribute.CONVERSATION: self._id}
+        for asked in said.get("calls", ()):
+            values = {Attribute.TOOL: asked["name"], Attribute.TOOL_CALL: asked["id"], Attribute.CONVERSATION: self._id}
             if self._has_content:
-                values[Attribute.CONTENT_IN] = call["arguments"]
-            turn.tools[call["id"]] = tracing.begin(SpanName.TOOL, at=event.at, parent=turn.span, values=values)
+                values[Attribute.CONTENT_IN] = asked["arguments"]
+            turn.tools[asked["id"]] = tracing.begin(SpanName.TOOL, at=event.at, parent=turn.span, values=values)
 
     def _end(self, turn: _Open, event: Event) -> None:
         for tool in turn.tools.values():  # never answered
@@ -89,3 +99,31 @@ class TurnSpans:
         if problem and self._has_content:
             error = f"{error}: {problem.get('message')}"
         tracing.finish(turn.span, at=event.at, values=values, error=error)
+
+
+def trace_turn(store: Store, conversation: Conversation, number: int, *, has_content: bool = False) -> None:
+    """Make spans of the turn that began with entry `number`, from its log, as it goes on; on the loop that runs here.
+
+    Only whoever carries a turn out makes its spans, so each is made once.
+    """
+    if tracing.is_used():
+        spans = TurnSpans(conversation.id, type(conversation.agent).__name__, has_content=has_content)
+        task = asyncio.create_task(_trace(store, conversation, number, spans), name=f"troth-spans-{conversation.id}")
+        _telling.add(task)
+        task.add_done_callback(_telling.discard)
+
+
+async def _trace(store: Store, conversation: Conversation, number: int, spans: TurnSpans) -> None:
+    stream = stream_of(conversation.id)
+    try:
+        for event in await call(lambda: store.events(stream, after=max(0, number - _LOOK_BACK), limit=_LOOK_BACK)):
+            if event.kind == KIND and event.seq < number:
+                spans(event)
+        with Follower(store, stream, after=number - 1) as follower:
+            while True:
+                for event in await follower.atake():
+                    spans(event)
+                    if event.kind == "run.ended":
+                        return
+    except StoreError as problem:
+        log.warning("A turn of %r has no whole span: %s", conversation.id, problem)

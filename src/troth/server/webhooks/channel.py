@@ -92,6 +92,8 @@ class WebhookChannel(Channel):
             return Receipt.refused(str(refused))
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as problem:
             return Receipt.refused(f"{type(problem).__name__}: {problem}".rstrip(": "))
+        finally:
+            await asyncio.sleep(0)  # a loop that is closed right now would leave the socket open
         return await self._judge(delivery, status, retry_after)
 
     async def _post(self, endpoint: Endpoint, delivery: Delivery) -> tuple[int, str | None]:

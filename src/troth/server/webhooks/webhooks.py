@@ -120,8 +120,6 @@ class Webhooks:
         if self._runtime is not None:
             raise MisuseError("These webhooks are open already. Nothing was done; give each server its own.")
         self._runtime = runtime
-        if self._tls is None:
-            self._tls = await asyncio.to_thread(_trusted)
         await self._take_notice()
         self._task = asyncio.create_task(self._follow(runtime), name="troth-webhooks")
 
@@ -163,6 +161,8 @@ class Webhooks:
                     await self._open_channel(runtime, endpoint)
 
     async def _open_channel(self, runtime: Runtime, endpoint: Endpoint) -> None:
+        if self._tls is None:
+            self._tls = await asyncio.to_thread(_trusted)
         sending = Sending(
             self._allowed,
             self._timeout,
@@ -239,6 +239,7 @@ class Webhooks:
         secret: str | None = None,
         sessions: Sequence[str] = (),
         description: str = "",
+        endpoint_id: str | None = None,
     ) -> Endpoint:
         """Add a receiver. Its name is looked up now, and again at every attempt; it must lead outside both times."""
         runtime = self._opened()
@@ -250,7 +251,7 @@ class Webhooks:
                 f"The address {url!r} cannot be used: {refused}.\nNothing was registered.\n"
                 "Give an address that can be reached from the internet; `Webhooks(allow=[…])` names exceptions."
             ) from None
-        endpoint_id = f"wh_{uuid.uuid4().hex}"
+        endpoint_id = endpoint_id or f"wh_{uuid.uuid4().hex}"
         payload = {
             "id": endpoint_id,
             "url": url,
