@@ -61,9 +61,13 @@ class EventStream(Response):
     media_type = "text/event-stream"
 
     def __init__(
-        self, context: ServerContext, chunks: AsyncIterator[bytes], headers: Mapping[str, str] | None = None
+        self,
+        context: ServerContext,
+        chunks: AsyncIterator[bytes],
+        headers: Mapping[str, str] | None = None,
+        status_code: int = 200,
     ) -> None:
-        self.status_code = 200
+        self.status_code = status_code
         self.background = None
         self._context = context
         self._chunks = chunks
