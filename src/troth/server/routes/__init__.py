@@ -21,6 +21,7 @@ NOUNS = (
     "sagas",
     "audit",
     "metrics",
+    "socket",
 )
 
 
