@@ -44,7 +44,13 @@ class Served:
         self.folder = folder
         self.key = key
         self.log = (folder / f"server-{time.monotonic_ns()}.log").open("w+b")
-        variables = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(folder), **(env or {})}
+        variables = {
+            **os.environ,
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONPATH": str(folder),
+            "TROTH_AUDIT_KEY": "k" * 32,
+            **(env or {}),
+        }
         self.process = subprocess.Popen(
             [TROTH, "serve", *args, "--port", "0"],
             cwd=folder,
@@ -88,7 +94,7 @@ APP = '''
 import asyncio
 from pathlib import Path
 
-from troth.runtime import Runtime, current
+from troth.runtime import Action, Runtime, Saga, current
 from troth.runtime.agents import Agent
 from troth.server import Limits, Server
 
@@ -103,7 +109,10 @@ async def opened(name):
 
 class Parrot(Agent):
     async def astep(self, conversation):
-        text = conversation.messages()[-1].text
+        last = conversation.messages()[-1]
+        if last.role == "assistant":
+            return  # said before a crash
+        text = last.text
         for word in text.split():
             conversation.token(word + " ")
         await conversation.asay(text)
@@ -133,9 +142,35 @@ class Promiser(Agent):
         await conversation.asay(f"{binding.capability.name} {type(outcome).__name__} {outcome.promise.id}")
 
 
+def pay():
+    return 7
+
+
+def refund():
+    pass
+
+
+def ship():
+    raise ValueError("no parcel")
+
+
 runtime = Runtime(HERE / "shop.db", in_process=False)
+saga = Saga("parcel")
+saga.step("pay", do=pay, undo=refund)
+saga.step("ship", do=ship, undo=None)
 AGENTS = {"parrot": Parrot(), "patient": Patient(), "broken": Broken(), "promiser": Promiser()}
-WORKFLOWS = sorted(HERE.glob("*.yaml"))
+WORKFLOWS = [*sorted(HERE.glob("*.yaml")), saga]
+
+
+def add(a, b):
+    with (HERE / "acts.txt").open("a") as acts:
+        acts.write("add\\n")
+    return a + b
+
+
+def governed():
+    runtime.hypervisor.register(Action("add", add, read_only=True))
+    return server()
 
 
 def server():

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
@@ -12,6 +12,7 @@ from troth.bridge import call
 from troth.errors import MisuseError
 from troth.runtime.agents.method_color import decide
 from troth.runtime.assemble import Runtime
+from troth.runtime.sagas.saga import Saga
 from troth.runtime.store import commit_point
 from troth.runtime.store.identity import BEAT_EVERY, new_owner, retire
 from troth.runtime.workflows.link.linker import LinkedWorkflow
@@ -56,6 +57,9 @@ class ServerContext:
         self.keys = keys
         self.limits = limits
         self.workflows: dict[str, LinkedWorkflow] = {}
+        self.sagas: dict[str, Saga] = {}
+        self.tasks: set[asyncio.Task[Any]] = set()
+        """What goes on beside the requests that began it."""
         self.is_draining = False
         self.channels = OpenChannels(runtime)
         self.feeds = Feeds(runtime.store)
@@ -98,6 +102,8 @@ class ServerContext:
                     "meant.\nGive one of them another name."
                 )
             self.workflows[name] = linked
+            if isinstance(source, Saga):
+                self.sagas[name] = source
         self.store.commit(ENROLL, lambda tx: tx.enroll(self.owner))
         self._stop_beating = self.store.chore(BEAT_EVERY, self._beat)
 

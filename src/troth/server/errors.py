@@ -23,6 +23,15 @@ from troth.runtime.promises.errors import (
     UnknownDeliveryError,
     UnknownPromiseError,
 )
+from troth.runtime.sessions.errors import (
+    CannotJoinError,
+    NotAMemberError,
+    RefusedError,
+    SessionNotEndedError,
+    SessionStateError,
+    UnknownActionError,
+    UnknownSessionError,
+)
 from troth.runtime.store import ReadOnlyStoreError, StoreBusyError, StoreError
 from troth.server.webhooks.errors import TakenError, UnknownWebhookError, WebhookRefusedError
 
@@ -108,6 +117,13 @@ _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
     (UnknownWebhookError, 404, "webhook_not_found"),
     (TakenError, 409, "webhook_exists"),
     (WebhookRefusedError, 400, "webhook_refused"),
+    (UnknownSessionError, 404, "session_not_found"),
+    (NotAMemberError, 404, "member_not_found"),
+    (UnknownActionError, 501, "action_not_registered"),
+    (RefusedError, 403, "refused_by_session"),
+    (SessionStateError, 409, "wrong_session_state"),
+    (CannotJoinError, 409, "cannot_join"),
+    (SessionNotEndedError, 409, "session_not_ended"),
     (UnknownRunError, 404, "run_not_found"),
     (UnknownPromiseError, 404, "promise_not_found"),
     (ForeignPromiseError, 404, "promise_not_found"),
@@ -135,7 +151,7 @@ def as_api_error(problem: BaseException, request_id: str | None = None) -> ApiEr
     if isinstance(problem, ApiError):
         return problem
     for kind, status, code in _KNOWN:
-        if isinstance(problem, kind) and status < 500:
+        if isinstance(problem, kind) and (status < 500 or status == 501):
             message, _, advice = str(problem).partition("\n")
             return ApiError(status, code, message, advice=advice or None)
         if isinstance(problem, kind) and status == 503:

@@ -44,6 +44,8 @@ class Seed:
     base: str
     is_repeated: bool = False
     """Whether an earlier attempt at this very request may have done something already."""
+    since: float = 0.0
+    """When the request first came, where it is repeated."""
 
     def id(self, kind: str) -> str:
         """An id for something that the request begins: `run_…`, `conv_…`."""
@@ -136,7 +138,7 @@ class Once:
     async def _work(self, work: Work, claim: "_Claim") -> Response:
         row = claim.row
         try:
-            response = await work(Seed(row.base, claim.is_repeated))
+            response = await work(Seed(row.base, claim.is_repeated, row.created_at))
         except BaseException as problem:
             await asyncio.shield(asyncio.ensure_future(self._free(row, problem)))
             raise
@@ -162,7 +164,7 @@ class Once:
     async def _again(self, row: RequestRow, work: Work) -> Response:
         kept: dict[str, Any] = json.loads(row.answer or "{}")
         if kept["body"] is None:  # a stream: read it anew, from its start
-            response = await work(Seed(row.base, is_repeated=True))
+            response = await work(Seed(row.base, is_repeated=True, since=row.created_at))
             response.headers["Idempotent-Replayed"] = "true"
             return response
         headers = {**kept["headers"], "Idempotent-Replayed": "true"}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from troth.bridge import call
 from troth.runtime.assemble import Runtime
 from troth.runtime.conversations import AlreadyRunning, Conversation
-from troth.runtime.conversations.log import Status, stream_of
+from troth.runtime.conversations.log import STARTED, Status, stream_of
 from troth.runtime.store import Notifier, commit_point
 from troth.runtime.store.server_rows import TurnRow
 from troth.runtime.store.transaction import stream_topic
@@ -48,8 +48,13 @@ class Turns:
         now = self._store.clock()
         await self._store.acommit(TURN_BEGIN, lambda tx: tx.server.begin_turn(conversation_id, agent, now))
 
-    async def start(self, conversation: Conversation) -> bool:
-        """Let the agent answer, in the background; false if a run is under way, which sees what was sent."""
+    async def start(self, conversation: Conversation, *, unless_since: float | None = None) -> bool:
+        """Let the agent answer, in the background; false if a run is under way, which sees what was sent.
+
+        A request that is repeated gives the moment at which it first came: a run that began since then is its own.
+        """
+        if unless_since is not None and await call(_has_run_since, conversation, unless_since):
+            return True
         try:
             number = await conversation.astart()
         except AlreadyRunning:
@@ -107,3 +112,7 @@ class Turns:
             return
         if self._store.clock() - row.begun_at > _LOOK:  # its message may be on its way
             await self._store.acommit(TURN_END, lambda tx: tx.server.end_turn(row.conversation, row.begun_at))
+
+
+def _has_run_since(conversation: Conversation, moment: float) -> bool:
+    return any(event.kind == STARTED and event.at >= moment for event in conversation.events())

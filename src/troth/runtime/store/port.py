@@ -5,7 +5,7 @@ everything: what is written in one transaction is kept together or not at all, a
 its commit point.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
@@ -311,10 +311,6 @@ class Store(Protocol):
 
     def events_of_all(self, prefix: str, *, after: int = 0, limit: int = 1000) -> Sequence[Event]:
         """Entries of all streams whose names begin so, with an `id` above `after`, in the order of these ids."""
-        ...
-
-    def run_counts(self) -> Mapping[RunState, int]:
-        """How many runs there are in each written state."""
         ...
 
     def holder(self, resource: str) -> Owner | None:

@@ -41,7 +41,6 @@ __all__ = [
     "orphans",
     "recent_streams",
     "recorded",
-    "run_counts",
     "signals_of",
     "unheld",
 ]
@@ -271,13 +270,6 @@ def events_of_all(connection: sqlite3.Connection, prefix: str, after: int, limit
         (after, prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), limit),
     ).fetchall()
     return [event_of(row) for row in rows]
-
-
-def run_counts(connection: sqlite3.Connection) -> dict[RunState, int]:
-    """How many runs there are in each written state."""
-    rows = connection.execute("SELECT state, count(*) FROM runs GROUP BY state").fetchall()
-    known = {state.value: state for state in RunState}
-    return {known[state]: count for state, count in rows if state in known}
 
 
 def last_event(connection: sqlite3.Connection, stream: str) -> int:

@@ -214,6 +214,14 @@ class ServerRows:
         ).fetchone()
         return row is not None and is_alive(Owner(*row), now)
 
+    def runs_by_state(self) -> dict[str, int]:
+        """How many runs of workflows are in each state, by the word that their end has."""
+        rows = self._execute(
+            "SELECT coalesce(ending, state), count(*) FROM runs "
+            "WHERE substr(decision, 1, instr(decision, ':')) = 'workflow:' AND instr(decision, ':') > 0 GROUP BY 1"
+        ).fetchall()
+        return dict(rows)
+
     def count(self, kinds: Iterable[str]) -> dict[str, int]:
         """How many things of each kind were begun."""
         return {

@@ -320,11 +320,6 @@ class SqliteStore:
         with self._readers.lend() as connection:
             return queries.events_of_all(connection, prefix, after, limit)
 
-    def run_counts(self) -> dict[RunState, int]:
-        """How many runs there are in each written state."""
-        with self._readers.lend() as connection:
-            return queries.run_counts(connection)
-
     def holder(self, resource: str) -> Owner | None:
         """Whoever has the lease, dead or alive."""
         with self._readers.lend() as connection:

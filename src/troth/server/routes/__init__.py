@@ -17,11 +17,15 @@ NOUNS = (
     "promises",
     "deliveries",
     "jobs",
+    "sessions",
+    "sagas",
+    "audit",
     "models",
     "chat",
     "responses",
     "webhooks",
     "metrics",
+    "socket",
 )
 
 

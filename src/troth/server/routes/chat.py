@@ -22,9 +22,19 @@ from troth.server.routes.models import unknown_model
 from troth.server.streams import COMMENT, EventStream, check_room
 from troth.server.under_way import check_under_way
 
-__all__ = ["router"]
+__all__ = ["JSON_OR_STREAM", "closing", "router"]
 
 router = APIRouter(tags=["chat"])
+
+JSON_OR_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The answer; with `stream`, as events.",
+        "content": {
+            "application/json": {"schema": {"type": "object"}},
+            "text/event-stream": {"schema": {"type": "string"}},
+        },
+    }
+}
 
 
 class StreamOptions(BaseModel):
@@ -47,7 +57,7 @@ class ChatRequest(BaseModel):
     stream_options: StreamOptions | None = None
 
 
-@router.post("/chat/completions", **needs(Scope.RUN, "http"))
+@router.post("/chat/completions", responses=JSON_OR_STREAM, **needs(Scope.RUN, "http"))
 async def create_completion(body: ChatRequest, context: ContextDep, caller: CallerDep, once: OnceDep) -> Response:
     """Let an agent answer. With `stream` as chunks, ending with `[DONE]`; a stream that breaks ends with an error.
 

@@ -1,4 +1,4 @@
-"""Tell Prometheus the numbers of the store."""
+"""Tell Prometheus the numbers of the store and of this process."""
 
 from typing import Any
 
@@ -6,7 +6,8 @@ from fastapi import APIRouter, Response
 
 from troth.bridge import call
 from troth.server.access import Scope, needs
-from troth.server.context import ContextDep
+from troth.server.context import ContextDep, ServerContext
+from troth.server.telemetry.metrics import Sample
 from troth.server.telemetry.prometheus import CONTENT_TYPE
 
 __all__ = ["router"]
@@ -20,5 +21,10 @@ _TEXT: dict[int | str, dict[str, Any]] = {
 
 @router.get("/metrics", response_class=Response, responses=_TEXT, **needs(Scope.ADMIN))
 async def metrics(context: ContextDep) -> Response:
-    """Runs, promises, deliveries, turns and tokens, as Prometheus reads them; exact after a restart."""
-    return Response(await call(context.telemetry.prometheus), media_type=CONTENT_TYPE)
+    """Runs, promises, deliveries, turns and tokens, in the Prometheus text format; exact after a restart."""
+    text = await call(lambda: context.telemetry.prometheus(_of_process(context)))
+    return Response(text, media_type=CONTENT_TYPE)
+
+
+def _of_process(context: ServerContext) -> list[Sample]:
+    return [Sample("streams", context.feeds.readers), Sample("closing", int(context.is_draining))]

@@ -22,7 +22,7 @@ from troth.server.openai_api.parameters import RESPONSES, check_extra
 from troth.server.openai_api.response import EventWriter, response_of
 from troth.server.openai_api.talk import ClosingError, Talk, follow, messages_until
 from troth.server.owners import aclaim, afind
-from troth.server.routes.chat import closing
+from troth.server.routes.chat import JSON_OR_STREAM, closing
 from troth.server.routes.models import unknown_model
 from troth.server.streams import COMMENT, EventStream, check_room
 from troth.server.under_way import check_under_way
@@ -75,7 +75,7 @@ class _Place(NamedTuple):
     is_new: bool = True
 
 
-@router.post("/responses", **needs(Scope.RUN, "http"))
+@router.post("/responses", responses=JSON_OR_STREAM, **needs(Scope.RUN, "http"))
 async def create_response(body: ResponseRequest, context: ContextDep, caller: CallerDep, once: OnceDep) -> Response:
     """Let an agent answer: at once, as a stream, or in the `background`, where it goes on whatever becomes of anybody.
 
@@ -183,7 +183,7 @@ def _look_behind(context: ServerContext, conversation_id: str, end: int) -> tupl
     return last, is_last
 
 
-@router.get("/responses/{response_id}", **needs(Scope.READ))
+@router.get("/responses/{response_id}", responses=JSON_OR_STREAM, **needs(Scope.READ))
 async def show_response(
     response_id: ResponseId,
     context: ContextDep,

@@ -25,6 +25,7 @@ KEEP = commit_point("telemetry.metrics", "what was counted of conversations, and
 _META = "metrics"
 _KEEP_EVERY = 10.0  # seconds between two times that the fold is kept
 _PAGE = 2000
+_BEGUN = ("run", "conversation", "session", "response", "completion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,12 @@ class Metrics:
 
     def look(self) -> list[Sample]:
         """All numbers, as of now. Reads what is new since the last look."""
-        samples = [Sample("runs", count, state.value) for state, count in sorted(self._store.run_counts().items())]
+        runs, begun, turns = self._store.read_server(
+            lambda rows: (rows.runs_by_state(), rows.count(_BEGUN), len(rows.open_turns()))
+        )
+        samples = [Sample("runs", count, state) for state, count in sorted(runs.items())]
+        samples += [Sample("begun", count, kind) for kind, count in begun.items()]
+        samples += [Sample("turns_open", turns)]
         states = self._store.promises.states()
         samples += [Sample("promises", count, state) for state, count in sorted(states.items())]
         counts = self._outbox.counts()

@@ -75,6 +75,12 @@ class Metric:
 
 METRICS: dict[str, Metric] = {
     "runs": Metric("troth_runs", "troth.runs", "gauge", "Runs in the store, by their state.", "state"),
+    "begun": Metric("troth_begun_total", "troth.begun", "counter", "What was begun through a server, by kind.", "kind"),
+    "turns_open": Metric(
+        "troth_turns_open", "troth.turns.open", "gauge", "Turns that were accepted and are not known to be over."
+    ),
+    "streams": Metric("troth_server_streams", "troth.server.streams", "gauge", "Streams open in this process."),
+    "closing": Metric("troth_server_closing", "troth.server.closing", "gauge", "Whether this process is being ended."),
     "promises": Metric("troth_promises", "troth.promises", "gauge", "Promises in the store, by their state.", "state"),
     "promised": Metric(
         "troth_deliveries_promised_total", "troth.deliveries.promised", "counter", "Deliveries that were promised."

@@ -1,7 +1,7 @@
 """Let OpenTelemetry and Prometheus see what a runtime does."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -9,7 +9,7 @@ from troth import __version__
 from troth.runtime import Runtime
 from troth.runtime.workflows.record.run_events import RunEvent
 from troth.server.telemetry import prometheus, trace_context
-from troth.server.telemetry.metrics import Metrics
+from troth.server.telemetry.metrics import Metrics, Sample
 from troth.server.telemetry.names import METRICS
 from troth.server.telemetry.run_spans import RunSpans
 from troth.server.telemetry.turn_spans import TurnSpans
@@ -46,9 +46,9 @@ class Telemetry:
         """What the `on_event` of a conversation is given, so that its turns and tools become spans."""
         return TurnSpans(conversation_id, agent, has_content=self._has_content)
 
-    def prometheus(self) -> str:
-        """All numbers, as Prometheus reads them."""
-        return prometheus.render(self._numbers().look())
+    def prometheus(self, more: Sequence[Sample] = ()) -> str:
+        """All numbers, as Prometheus reads them, with `more` that the caller has counted."""
+        return prometheus.render([*self._numbers().look(), *more])
 
     def _numbers(self) -> Metrics:
         if self._metrics is None:
