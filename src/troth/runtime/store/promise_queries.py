@@ -134,17 +134,20 @@ class PromiseReader:
         *,
         states: Iterable[DeliveryState] | None = None,
         session: str | None = None,
+        channel: str | None = None,
         limit: int = 100,
     ) -> list[DeliveryRecord]:
         """Deliveries, the oldest first; without `states`, those that are still owed and those that are dead."""
         wanted = _OWED_OR_DEAD if states is None else sorted({DeliveryState(state) for state in states})
-        of_session, values = ("", ()) if session is None else (" AND d.session = ?", (session,))
+        named = {"session": session, "channel": channel}
+        only = "".join(f" AND d.{column} = ?" for column, value in named.items() if value is not None)
+        values = [value for value in named.values() if value is not None]
         rows: list[tuple[Any, ...]] = []
         for state in wanted:  # they lie by their state; what is over, and much, has an index by its age as well
             is_by_age = session is None and state in (DeliveryState.DELIVERED, DeliveryState.EXPIRED)
             in_state = "d.finished_at IS NOT NULL AND +d.state = ?" if is_by_age else "d.state = ?"
             rows += self._rows(
-                f"SELECT {DELIVERY} FROM {_DELIVERIES} WHERE {in_state}{of_session} "  # noqa: S608
+                f"SELECT {DELIVERY} FROM {_DELIVERIES} WHERE {in_state}{only} "  # noqa: S608
                 "ORDER BY d.created_at, d.promise, d.kind, d.seq LIMIT ?",
                 (state.value, *values, limit),
             )
@@ -221,6 +224,17 @@ class PromiseReader:
             expired=counts["expired"],
             dead=counts["dead"],
         )
+
+    def states(self) -> dict[str, int]:
+        """How many promises there are in each state."""
+        rows = self._rows(
+            "SELECT outcome, count(*) FROM deliveries WHERE kind = 'done' AND seq = 1 GROUP BY outcome "
+            "UNION ALL SELECT 'promised', ifnull(max(number), 0) FROM promises"
+        )
+        states: dict[str, int] = dict(rows)
+        promised = states.pop("promised")
+        is_open = promised - sum(states.values())
+        return {**states, "open": is_open} if is_open else states
 
     def incidents(self, *, after: int = 0, limit: int = 1000) -> list[Incident]:
         """What was given up, or given up for the time being, the oldest first."""
