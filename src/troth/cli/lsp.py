@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if args.tcp is not None and not 0 < args.tcp < 65536:
         raise MisuseError(f"{args.tcp} is no port.\nNothing was started.\nA port lies between 1 and 65535.")
     _log_to(args.log)
-    from troth.lsp.server import serve
+    from troth.lsp.serve import serve
 
     return Exit.CLEAN if serve(port=args.tcp) else Exit.FOUND
 
