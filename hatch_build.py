@@ -1,19 +1,24 @@
-"""How the analysis is compiled into a wheel: by mypyc, where somebody asks for it and a C compiler is at hand.
+"""How a wheel is made: the tables of libraries are packed, and the analysis is compiled where somebody asks for it.
 
-`TROTH_COMPILE=1` asks for it and takes a wheel of plain Python where it cannot be had; `TROTH_COMPILE=require` fails
-then. An editable install is never compiled: what was compiled would hide what is edited.
+Tables are text in the repository, 21 MB that a person can read and compare; a wheel carries a tenth of it.
+
+Compiling is mypyc's work and needs a C compiler. `TROTH_COMPILE=1` asks for it and takes a wheel of plain Python where
+it cannot be had; `TROTH_COMPILE=require` fails then. An editable install is never compiled: what was compiled would
+hide what is edited.
 
 Run by itself, `python hatch_build.py FOLDER` makes a folder that can take the place of `src` on the path.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +28,7 @@ try:
 except ImportError:  # run by itself
     BuildHookInterface = object  # type: ignore[assignment, misc]
 
+TABLES = Path("src/troth/analysis/knowledge/tables")
 NEEDED = ["mypy>=2.4,<3", "setuptools>=77"]
 # Packages whose modules are compiled, with all packages in them; an `__init__.py` never is.
 COMPILED = (
@@ -50,8 +56,8 @@ NOT_COMPILED = (
 )
 
 
-class CompilingHook(BuildHookInterface):  # type: ignore[misc]
-    """Adds the compiled modules to a wheel, beside the sources they were made of."""
+class WheelHook(BuildHookInterface):  # type: ignore[misc]
+    """Adds the packed tables to a wheel, and the compiled modules beside the sources they were made of."""
 
     PLUGIN_NAME = "custom"
 
@@ -62,18 +68,26 @@ class CompilingHook(BuildHookInterface):  # type: ignore[misc]
         return NEEDED if compiler() else [*NEEDED, "ziglang"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, before the wheel is put together."""
-        if version == "editable" or not self._is_wanted():
+        """Pack and compile, before the wheel is put together. An editable install reads the text of the tables."""
+        if version == "editable" or self.target_name != "wheel":
             return
         self._folder = Path(tempfile.mkdtemp(prefix="troth-build-"))
+        packed = self._folder / TABLES.relative_to("src")
+        pack_tables(Path(self.root) / TABLES, packed)
+        for table in packed.iterdir():
+            build_data["force_include"][str(table)] = table.relative_to(self._folder).as_posix()
+        if self._is_wanted():
+            self._compile(build_data)
+
+    def _compile(self, build_data: dict[str, Any]) -> None:
         reason = missing()
         if reason is None:
             command = [sys.executable, __file__, str(self._folder)]
             done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
             reason = None if done.returncode == 0 else f"mypyc or the C compiler failed:\n{done.stdout}{done.stderr}"
         if reason is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
             if os.environ["TROTH_COMPILE"] == "require":
+                shutil.rmtree(self._folder, ignore_errors=True)
                 raise RuntimeError(f"Troth cannot be compiled: {reason}")
             self.app.display_warning(f"Troth is built as plain Python, which takes almost twice the time: {reason}")
             return
@@ -155,6 +169,22 @@ def compile_into(folder: Path) -> None:
         build.run()
 
 
+def pack_tables(tables: Path, into: Path) -> None:
+    """Write each table as lines of JSON under zlib, a module a line: `troth.analysis.knowledge.library` reads them."""
+    into.mkdir(parents=True, exist_ok=True)
+    for path in tables.glob("*.json"):
+        table = json.loads(path.read_bytes())
+        modules = table.pop("modules")
+        head = {**table, "modules": list(modules)}
+        lines = (json.dumps(part, separators=(",", ":"), sort_keys=True) for part in (head, *modules.values()))
+        (into / f"{path.stem}.z").write_bytes(zlib.compress("\n".join(lines).encode("ascii"), 9))
+
+
 if __name__ == "__main__":
-    shutil.copytree("src", sys.argv[1], dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    compile_into(Path(sys.argv[1]).resolve())
+    folder = Path(sys.argv[1]).resolve()
+    shutil.copytree("src", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    tables = folder / TABLES.relative_to("src")
+    pack_tables(tables, tables)
+    for path in tables.glob("*.json"):
+        path.unlink()
+    compile_into(folder)

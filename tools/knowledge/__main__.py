@@ -10,6 +10,7 @@ from pathlib import Path
 from tools.knowledge.build import Report, build_library, build_stdlib, measure_library, renew_words
 from tools.knowledge.catalogue import CATALOGUE, Entry, entry_for
 from tools.knowledge.environment import Environment, installed, running
+from tools.knowledge.lock import pinned, write_lock
 from tools.knowledge.meaning import build_semantics
 
 TABLES = Path(__file__).parents[2] / "src" / "troth" / "analysis" / "knowledge" / "tables"
@@ -24,6 +25,9 @@ def main() -> int:
     build.add_argument("packages", nargs="*", help="top-level packages, or `stdlib`, or `semantics`")
     build.add_argument("--into", type=Path, default=TABLES, help="the folder to write to")
     build.add_argument("--quick", action="store_true", help="do not measure what reading alone would have found")
+    build.add_argument(
+        "--upgrade", action="store_true", help="read the newest versions instead of those in tables.lock"
+    )
     coverage = commands.add_parser("coverage", help="measure the tables that lie there against the real packages")
     coverage.add_argument("packages", nargs="*", help="top-level packages (all that have a table, where none is named)")
     coverage.add_argument("--table", type=Path, help="also write the figures to this file, as Markdown")
@@ -55,11 +59,12 @@ def _build(options: argparse.Namespace) -> int:
     if options.into == TABLES:
         for line in renew_words(TABLES):
             print(line, flush=True)
+        write_lock(TABLES)
     return 1 if failed else 0
 
 
 def _coverage(options: argparse.Namespace) -> int:
-    tabled = [entry.top for entry in CATALOGUE if (TABLES / f"{entry.top}.z").exists() and not entry.source_only]
+    tabled = [entry.top for entry in CATALOGUE if (TABLES / f"{entry.top}.json").exists() and not entry.source_only]
     wanted = options.packages or tabled
     if _are_unknown(wanted):
         return 2
@@ -85,7 +90,8 @@ def _one(name: str, work: Callable[[Entry, Environment], Report], options: argpa
         if options.here:
             report = work(entry, running())
         else:
-            with installed(entry) as environment:
+            newest = options.command == "coverage" or options.upgrade
+            with installed(entry, entry.install if newest else pinned(name, entry.install)) as environment:
                 report = work(entry, environment)
     except (OSError, subprocess.SubprocessError) as error:
         print(f"{name:24}  failed: {error}", file=sys.stderr, flush=True)

@@ -80,7 +80,7 @@ def build_library(entry: Entry, environment: Environment, into: Path, *, measure
     table = make_tables(surface, tops).get(entry.top, {})
     library = _library(entry.top, versions, table)
     made = _beside_bundled(library)
-    size = write_table(into / f"{entry.top}.z", library, made)
+    size = write_table(into / f"{entry.top}.json", library, made)
     missing = tuple(name for name in observed.public if not _is_async(made, name))
     found = len(observed.public) - len(missing)
     read_only = _beside_bundled(_library(entry.top, [], unseen.get(entry.top, {})))
@@ -108,7 +108,7 @@ def measure_library(entry: Entry, environment: Environment, tables: Path) -> Rep
     version = environment.versions(entry.install)[0].split()[1]
     bundled = Tables(knowledge.load)
     missing = tuple(name for name in observed.public if not _is_async(bundled, name))
-    file = tables / f"{entry.top}.z"
+    file = tables / f"{entry.top}.json"
     size = file.stat().st_size if file.exists() else 0
     failed = tuple(map(": ".join, observed.failed.items()))
     wrong = tuple(name for name, color in observed.colors.items() if color == "s" and _is_coroutine(bundled, name))
@@ -143,7 +143,7 @@ def renew_words(into: Path) -> Iterator[str]:
         library = knowledge.load(top)
         assert library is not None
         if words_of(library, bundled) != library.words:
-            write_table(into / f"{top}.z", library, bundled)
+            write_table(into / f"{top}.json", library, bundled)
             yield f"{top:24}  what its words mean has changed"
     knowledge.load.cache_clear()
 
@@ -178,7 +178,7 @@ def build_stdlib(into: Path) -> Iterator[str]:
     public = frozenset(top for top in tops if not top.startswith("_") and top not in _NOBODYS)
     tables = make_tables(surface, public, keep_plain=True)
     libraries = [_library(top, [version], table) for top, table in tables.items()]
-    total = sum(write_table(into / f"{one.name}.z", one, _beside_bundled(*libraries)) for one in libraries)
+    total = sum(write_table(into / f"{one.name}.json", one, _beside_bundled(*libraries)) for one in libraries)
     knowledge.load.cache_clear()
     knowledge.bundled.cache_clear()
     yield f"{'stdlib':24}{version.split()[-1]:>14}{'':31}{total:9}  in {len(tables)} tables"

@@ -69,8 +69,8 @@ def running() -> Environment:
 
 
 @contextlib.contextmanager
-def installed(entry: Entry) -> Iterator[Environment]:
-    """A fresh environment with the package and all it needs; gone afterwards."""
+def installed(entry: Entry, requirements: tuple[str, ...]) -> Iterator[Environment]:
+    """A fresh environment with the package, as `requirements` pin it, and all it needs; gone afterwards."""
     if sys.version_info[:2] < entry.python:
         wanted = ".".join(map(str, entry.python))
         raise OSError(f"its sources are written for Python {wanted}; run `python{wanted} -m tools.knowledge` for it")
@@ -83,7 +83,7 @@ def installed(entry: Entry) -> Iterator[Environment]:
         python = f"{folder}/env/bin/python"
         needs = [] if not entry.source_only else ["--no-deps"]
         subprocess.run(
-            ["uv", "pip", "install", "--quiet", "--python", python, *needs, *entry.install, *entry.extra],
+            ["uv", "pip", "install", "--quiet", "--python", python, *needs, *requirements, *entry.extra],
             check=True,
             timeout=_INSTALL_SECONDS,
         )

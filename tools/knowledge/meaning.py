@@ -13,6 +13,7 @@ from tools.knowledge.build import stdlib_surface
 from tools.knowledge.catalogue import Entry, entry_for
 from tools.knowledge.environment import Environment, installed
 from tools.knowledge.facts import Fact, read_facts
+from tools.knowledge.lock import pinned
 from tools.knowledge.names import Definition
 from tools.knowledge.observed import Observed
 from tools.knowledge.sources import Def, read_package
@@ -160,7 +161,7 @@ def _by_import(top: str, facts: list[Fact]) -> list[Verdict]:
             return [Verdict(fact, why="nobody said which distribution it comes from") for fact in facts]
         entry = Entry(top, (_ONLY_FOR_FACTS[top],))
     try:
-        with installed(entry) as environment:
+        with installed(entry, pinned(entry.top, entry.install)) as environment:
             if entry.source_only:
                 return list(_by_source(environment, entry, facts))
             return list(_ask(environment, entry, facts))

@@ -1,13 +1,12 @@
 """Find which part of a package's surface is worth keeping, and writes it in the form of a table."""
 
-import json
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.knowledge.annotations import Type
 from tools.knowledge.signatures import Signature
 from tools.knowledge.surface import ClassSurface, Surface
+from tools.knowledge.table_text import as_text
 from tools.knowledge.words import words_of
 from troth.analysis.knowledge import Class, Library, Module, Sig, Tables
 
@@ -31,10 +30,9 @@ def make_tables(surface: Surface, tops: frozenset[str], *, keep_plain: bool = Fa
 
 def write_table(path: Path, library: Library, tables: Tables) -> int:
     """Write the table of a package that stands among `tables`; gives its size in bytes."""
-    homes = sorted(library.modules)
-    head = {"source": library.source, "modules": homes, "words": words_of(library, tables)}
-    lines = (json.dumps(one, separators=(",", ":"), sort_keys=True) for one in (head, *map(library.module, homes)))
-    path.write_bytes(zlib.compress("\n".join(lines).encode("ascii"), 9))
+    modules = {home: library.module(home) for home in library.modules}
+    table = {"source": library.source, "modules": modules, "words": words_of(library, tables)}
+    path.write_bytes(as_text(table).encode("ascii"))
     return path.stat().st_size
 
 

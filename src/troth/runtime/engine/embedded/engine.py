@@ -117,7 +117,7 @@ class EmbeddedEngine:
             chance or random.Random(),  # noqa: S311  for jitter
             self._supervisor.launch,
         )
-        self._waiter = ResultWaiter(self.store, self._supervisor.look_after)
+        self._waiter = ResultWaiter(self.store, self._supervisor.look_after, self._supervisor.refuse_if_closed)
         self._has_let_go = threading.Event()
         lost_coroutines.start_watching()
         _engines.add(self)
