@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from troth.cli.analysis.options import words
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.options import words
 from troth.cli.pipe import say
 from troth.cli.switches import stop_at_bugs, switch
 from troth.errors import MisuseError

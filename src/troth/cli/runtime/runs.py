@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.live import watched
 from troth.cli.pipe import kept_for_json, say, say_json, warn
-from troth.cli.run import going_on, told
+from troth.cli.runtime.live import watched
+from troth.cli.runtime.run import going_on, told
 from troth.cli.stores import add_app, add_run, add_store, existing, find_run, looked_into, options_of
 from troth.cli.terminal import Style, output_width
 from troth.errors import MisuseError

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.live import watched
 from troth.cli.pipe import kept_for_json, say, say_json, warn
+from troth.cli.runtime.live import watched
 from troth.cli.stores import add_app, add_store, find_value, needs_yaml, opened, options_of
 from troth.cli.terminal import Style
 from troth.errors import MisuseError

@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from troth.cli.analysis.options import VARIABLES, add_project_options, add_rule_options, request_of
+from troth.cli.analysis.outputs import FORMATS, parse_outputs, write
+from troth.cli.analysis.stdin import source_on_stdin
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.options import VARIABLES, add_project_options, add_rule_options, request_of
-from troth.cli.outputs import FORMATS, parse_outputs, write
 from troth.cli.pipe import say
-from troth.cli.stdin import source_on_stdin
 from troth.cli.switches import stop_at_bugs
 from troth.errors import MisuseError
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     cwd = Path.cwd()
     outputs = parse_outputs(args.output or (), args.output_format, cwd)
     if args.watch:
-        from troth.cli.watching import refuse_what_has_no_next_time
+        from troth.cli.analysis.watching import refuse_what_has_no_next_time
 
         refuse_what_has_no_next_time(args)
     source = _source_on_stdin(args)
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         stdin_name=args.stdin_filename or "stdin.py",
     )
     if args.watch:
-        from troth.cli.watching import watch
+        from troth.cli.analysis.watching import watch
 
         return watch(request, outputs, statistics=args.statistics, quiet=args.quiet)
     prepared = prepare(request)
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         say([] if args.quiet else [f"Wrote {count} to {report.baseline}; {next_time}"])
         return Exit.CLEAN
     if args.add_allow:
-        from troth.cli.add_allow import add_allow
+        from troth.cli.analysis.add_allow import add_allow
 
         return add_allow(prepared, report, quiet=args.quiet)
     write(outputs, report, statistics=args.statistics, quiet=args.quiet)

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from troth.cli.analysis.options import VARIABLES, add_project_options, add_rule_options, request_of
+from troth.cli.analysis.stdin import source_on_stdin
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.options import VARIABLES, add_project_options, add_rule_options, request_of
 from troth.cli.pipe import say, say_bytes
-from troth.cli.stdin import source_on_stdin
 from troth.cli.switches import stop_at_bugs
 from troth.errors import MisuseError
 
