@@ -39,7 +39,7 @@ _OF_DOCUMENTS = (
 
 
 class TrothServer(LanguageServer):
-    """The server of one client. What the client opens and changes is kept here; the rest is asked of its sessions."""
+    """The server of one client. What the client opens and changes is kept here; its sessions answer the rest."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -60,7 +60,7 @@ class TrothServer(LanguageServer):
         self.client = Client()
         self.documents = Documents()
         self.settings = EditorSettings()
-        self.workspace_of_folders = Workspace(self.documents, self._told, self._started)
+        self.workspace_of_folders = Workspace(self.documents, self._session_changed, self._started)
         self.publisher = Publisher(self)
         self.has_left = False
         self._problems: set[str] = set()
@@ -82,7 +82,7 @@ class TrothServer(LanguageServer):
     def _started(self, session: Session) -> FirstCheck:
         return FirstCheck(self, session.folder)
 
-    def _told(self, session: Session) -> None:
+    def _session_changed(self, session: Session) -> None:
         if session.problem and session.problem not in self._problems:
             self._problems.add(session.problem)
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Troth: {session.problem}"))
@@ -105,7 +105,7 @@ class TrothServer(LanguageServer):
         """The places of a look, for this client."""
         return Places(look, self.workspace_of_folders.addresses(), self.documents.encoding)
 
-    async def asked(
+    async def answer_about(
         self, uri: str, question: Callable[[Places, str, int | None], T], nothing: T, *, settled: bool = False
     ) -> T:
         """The answer to a question about a file, or an error if its text changes meanwhile."""

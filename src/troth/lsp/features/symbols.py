@@ -90,7 +90,7 @@ def targets(value: Value | None) -> list[Function]:
 
 def color_of(program: Program, callee: Value | None, text: str) -> Painted:
     """The color of what is called, as far as it is known."""
-    painted = [_one(program, member, text) for member in members_of(callee)]
+    painted = [_color_of_value(program, member, text) for member in members_of(callee)]
     colors = {part.color for part in painted}
     if len(colors) == 1:
         return painted[0]
@@ -100,10 +100,10 @@ def color_of(program: Program, callee: Value | None, text: str) -> Painted:
 
 def color_of_function(program: Program, function: Function) -> Painted:
     """The color of a function of the project."""
-    return _one(program, FunctionValue(function), function.qualname)
+    return _color_of_value(program, FunctionValue(function), function.qualname)
 
 
-def _one(program: Program, value: Value | None, text: str) -> Painted:
+def _color_of_value(program: Program, value: Value | None, text: str) -> Painted:
     if isinstance(value, FunctionValue) and isinstance(value.function, Function):
         return _own(program, value, value.function)
     if isinstance(value, FunctionValue) and isinstance(value.function, LibraryFunction):
@@ -154,7 +154,7 @@ def unannotated_callables(program: Program, function: Function) -> Sequence[tupl
     called = dict.fromkeys(call.text for call in program.calling.of(function) if call.text in plain)
     callables: list[tuple[str, Painted]] = []
     for name in called:
-        values = _given(program, function, name)
+        values = _passed_values(program, function, name)
         painted = {color_of(program, value, name).color for value in values}
         if painted and Color.UNKNOWN not in painted:
             color = painted.pop() if len(painted) == 1 else Color.EITHER
@@ -162,7 +162,7 @@ def unannotated_callables(program: Program, function: Function) -> Sequence[tupl
     return callables
 
 
-def _given(program: Program, function: Function, name: str) -> list[Value | None]:
+def _passed_values(program: Program, function: Function, name: str) -> list[Value | None]:
     """What the callers of a function in the project give to one of its parameters."""
     position = list(function.params).index(name) - (1 if function.owner is not None else 0)
     values: list[Value | None] = []

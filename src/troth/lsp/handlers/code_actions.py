@@ -35,7 +35,7 @@ def serve_code_actions(server: TrothServer) -> None:
             return [(offer, [Piece(*edit) for edit in places.edits(list(offer.edits))]) for offer in every]
 
         none: list[tuple[Offer, list[Piece]]] = []
-        offered = await server.asked(uri, find_offers, none)
+        offered = await server.answer_about(uri, find_offers, none)
         shown: dict[tuple[object, int], types.Diagnostic] = {
             (diagnostic.code, diagnostic.range.start.line): diagnostic
             for diagnostic in params.context.diagnostics
@@ -92,7 +92,7 @@ async def _carried_out(server: TrothServer, data: Mapping[str, Any]) -> Outcome:
     if place is None:
         return Outcome(problem="The file is not in a folder that is open.")
     session, job = place[0], data["job"]
-    return await server.asked(
+    return await server.answer_about(
         uri, lambda places, _path, _cell: carry_out(job, session.checker, places), Outcome(), settled=True
     )
 

@@ -24,7 +24,7 @@ def serve_questions(server: TrothServer) -> None:
     async def on_hover(params: types.HoverParams) -> types.Hover | None:
         markdown = server.client.has_markdown
         nothing: types.Hover | None = None
-        return await server.asked(
+        return await server.answer_about(
             params.text_document.uri,
             lambda places, path, cell: hover(places, path, cell, params.position, markdown=markdown),
             nothing,
@@ -36,7 +36,7 @@ def serve_questions(server: TrothServer) -> None:
         if not server.settings.lens:
             return []
         version = server.version_of(uri) or 0
-        return await server.asked(
+        return await server.answer_about(
             uri, lambda places, path, _: lenses(places, path, uri, version) if places.has_places(path) else [], []
         )
 
@@ -47,7 +47,7 @@ def serve_questions(server: TrothServer) -> None:
             uri, line = data["uri"], data["line"]
             server.refuse_other_version(uri, data["version"])
             nothing: tuple[str, list[types.Location]] = ("", [])
-            title, calls = await server.asked(uri, lambda places, path, _: title_of(places, path, line), nothing)
+            title, calls = await server.answer_about(uri, lambda places, path, _: title_of(places, path, line), nothing)
             shows = server.client.shows_references and calls
             arguments = [uri, lens.range.start, calls] if shows else None
             lens.command = types.Command(title, "troth.showReferences" if shows else "", arguments=arguments)
@@ -57,7 +57,7 @@ def serve_questions(server: TrothServer) -> None:
     async def on_inlay(params: types.InlayHintParams) -> list[types.InlayHint]:
         if not server.settings.inlay:
             return []
-        return await server.asked(
+        return await server.answer_about(
             params.text_document.uri,
             lambda places, path, _: hints(places, path, params.range) if places.has_places(path) else [],
             [],
@@ -70,7 +70,7 @@ def serve_call_hierarchy(server: TrothServer) -> None:
 
     @feature(types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY)
     async def on_prepare(params: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
-        return await server.asked(
+        return await server.answer_about(
             params.text_document.uri,
             lambda places, path, _: item_at(places, path, params.position) if places.has_places(path) else [],
             [],
@@ -82,7 +82,7 @@ def serve_call_hierarchy(server: TrothServer) -> None:
             function = function_named(places, params.item.data or {})
             return [] if function is None else incoming(places, function)
 
-        return await server.asked(params.item.uri, find_incoming, [])
+        return await server.answer_about(params.item.uri, find_incoming, [])
 
     @feature(types.CALL_HIERARCHY_OUTGOING_CALLS)
     async def on_outgoing(params: types.CallHierarchyOutgoingCallsParams) -> list[types.CallHierarchyOutgoingCall]:
@@ -90,4 +90,4 @@ def serve_call_hierarchy(server: TrothServer) -> None:
             function = function_named(places, params.item.data or {})
             return [] if function is None else outgoing(places, function)
 
-        return await server.asked(params.item.uri, find_outgoing, [])
+        return await server.answer_about(params.item.uri, find_outgoing, [])
