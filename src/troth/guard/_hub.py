@@ -49,7 +49,7 @@ class Hub:
         self._ear: UnawaitedHook | None = None
         self._loop_ear = TaskHooks(self._task_lost)
         self._watchdog: Watchdog | None = None
-        self._told: dict[int, tuple[object, object]] = {}
+        self._reported: dict[int, tuple[object, object]] = {}
         self._telling = threading.local()
         self.tracking = Tracking()
 
@@ -83,7 +83,7 @@ class Hub:
             self._ear.close()
             self._loop_ear.close()
             self._ear = None
-            self._told.clear()
+            self._reported.clear()
 
     def _settle_watchdog(self) -> None:
         thresholds = [watcher.blocked for watcher in self._watchers if watcher.blocked is not None]
@@ -109,10 +109,10 @@ class Hub:
 
     def has_been_told(self, promise: object) -> bool:
         """Whether this very promise has been reported already; asking forgets it, for it is asked as the thing dies."""
-        reported = self._told.get(id(promise))
+        reported = self._reported.get(id(promise))
         if reported is None or reported[0] is not _origin_of(promise) or reported[1] is not _code_of(promise):
             return False
-        del self._told[id(promise)]
+        del self._reported[id(promise)]
         return True
 
     def mark_told(self, promise: object) -> None:
@@ -120,7 +120,7 @@ class Hub:
 
         An id alone may be used again by another object; the origin kept here cannot be, as long as we keep it.
         """
-        self._told[id(promise)] = (_origin_of(promise), _code_of(promise))
+        self._reported[id(promise)] = (_origin_of(promise), _code_of(promise))
 
     def _never_awaited(self, coroutine: Coroutine) -> bool:
         return self.has_been_told(coroutine) or self.tell(coroutine_incident(coroutine))
