@@ -165,7 +165,7 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
         return Exit.CLEAN
     _refuse_dirty(root, [change.path for change in changes], allow=args.allow_dirty)
     carried_out(root, changes, args.verify, prepared.request.cwd)
-    lines = [*text_lines(plan, everything=args.all), *_awaited(lost), *_done(changes, args.verify)]
+    lines = [*text_lines(plan, everything=args.all), *_awaited(lost), *_changed_files(changes, args.verify)]
     _show(args, lines, lambda: as_json(plan) | {"awaited": [_place(finding) for finding in lost]})
     return Exit.CLEAN
 
@@ -197,7 +197,7 @@ def _place(finding: "Finding") -> dict[str, object]:
     return {"path": finding.span.path, "line": finding.span.line, "text": finding.subject}
 
 
-def _done(changes: Sequence["Change"], verify: str | None) -> list[str]:
+def _changed_files(changes: Sequence["Change"], verify: str | None) -> list[str]:
     files = f"{len(changes):,} file{'' if len(changes) == 1 else 's'}"
     return [f"Changed {files}" + (f"; `{verify}` succeeds" if verify else "")]
 

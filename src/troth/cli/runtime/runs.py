@@ -12,7 +12,7 @@ from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
 from troth.cli.pipe import kept_for_json, say, say_json, warn
 from troth.cli.runtime.live import watched
-from troth.cli.runtime.run import going_on, told
+from troth.cli.runtime.run import going_on, show_outcome
 from troth.cli.stores import add_app, add_run, add_store, existing, find_run, looked_into, options_of
 from troth.cli.terminal import Style, output_width
 from troth.errors import MisuseError
@@ -150,7 +150,7 @@ def _resume(runtime: "Runtime", args: argparse.Namespace) -> int:
     steps = sum(1 for step in runtime.show(run_id).steps if not step.is_undo)
     with watched(runtime, run_id, steps), going_on(args, run_id), kept_for_json(args.json):
         report = _resumed(runtime, run_id, args)
-    return told(report, args)
+    return show_outcome(report, args)
 
 
 def _resumed(runtime: "Runtime", run_id: str, args: argparse.Namespace) -> "RunReport":
@@ -197,7 +197,7 @@ def _declare_fork(parser: argparse.ArgumentParser) -> None:
 def _fork(runtime: "Runtime", args: argparse.Namespace) -> int:
     with kept_for_json(args.json):
         report = runtime.fork(find_run(runtime, args.run), args.step, check=False, wait=args.wait)
-    return told(report, args)
+    return show_outcome(report, args)
 
 
 # ---- comparing
@@ -267,7 +267,7 @@ def _cancel(runtime: "Runtime", args: argparse.Namespace) -> int:
         raise MisuseError(f"The run {run_id!r} is {before.state}; there is nothing left to cancel. Nothing was done.")
     with kept_for_json(args.json):
         report = runtime.cancel(run_id, wait=not args.no_wait)
-    told(report, args)
+    show_outcome(report, args)
     return Exit.CLEAN if report.state in (RunWord.CANCELLED, RunWord.ROLLED_BACK) or args.no_wait else Exit.FOUND
 
 
@@ -287,10 +287,10 @@ def _approve(runtime: "Runtime", args: argparse.Namespace) -> int:
             runtime.prepare(run_id)  # an answer is not taken by somebody who then cannot go on
     runtime.approve(run_id, args.step, deny=args.deny, by=args.by or _me(), note=args.note)
     if args.no_resume:
-        return told(runtime.show(run_id), args)
+        return show_outcome(runtime.show(run_id), args)
     with kept_for_json(args.json):
         report = runtime.attach(run_id, check=False, wait=False)
-    return told(report, args)
+    return show_outcome(report, args)
 
 
 def _me() -> str:

@@ -76,7 +76,7 @@ def _declare_one(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="ID", help="the session's id")
 
 
-def _found(hypervisor: "Hypervisor", session_id: str) -> "Session":
+def _session_of(hypervisor: "Hypervisor", session_id: str) -> "Session":
     session = hypervisor.get(session_id)
     if session is None:
         raise MisuseError(
@@ -86,7 +86,7 @@ def _found(hypervisor: "Hypervisor", session_id: str) -> "Session":
 
 
 def _show(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
-    session = _found(hypervisor, args.session)
+    session = _session_of(hypervisor, args.session)
     if args.json:
         say_json(session.to_json())
         return Exit.CLEAN
@@ -111,7 +111,7 @@ def _declare_kill(parser: argparse.ArgumentParser) -> None:
 
 
 def _kill(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
-    _found(hypervisor, args.session)
+    _session_of(hypervisor, args.session)
     kill = hypervisor.kill(
         args.session, args.agent, reason=args.reason, substitute=args.substitute, timeout=args.timeout
     )
@@ -134,7 +134,7 @@ def _declare_terminate(parser: argparse.ArgumentParser) -> None:
 
 
 def _terminate(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
-    _found(hypervisor, args.session)
+    _session_of(hypervisor, args.session)
     session = hypervisor.terminate(args.session, reason=args.reason, timeout=args.timeout)
     if args.json:
         say_json(session.to_json())
