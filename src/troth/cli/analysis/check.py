@@ -29,8 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = report.add_argument
     add_rule_options(add)
     add("--confidence", choices=("certain", "likely"), help="certain: only what is certain; likely: both (the default)")
-    add("--since", metavar="REV", help="only what came with the changes since a commit, callers left behind included")
-    add("--baseline", metavar="FILE", type=Path, help="leave out the findings that this file knows")
+    add(
+        "--since",
+        metavar="REV",
+        help="report only what the changes since a commit introduced, also in callers that did not change",
+    )
+    add("--baseline", metavar="FILE", type=Path, help="leave out the findings that are listed in this file")
     add("--write-baseline", action="store_true", help="write the findings of today into the baseline")
     add("--add-allow", action="store_true", help="silence each finding with a comment beside it")
     output = parser.add_argument_group("how it is reported")
@@ -43,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT:FILE",
         help="write a format to a file; `-` is stdout; repeatable",
     )
-    add("-q", "--quiet", action="store_true", help="print findings and errors, and nothing else")
+    add("-q", "--quiet", action="store_true", help="print only findings and errors")
     add("--statistics", action="store_true", help="count the findings by rule")
     add("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     add("--show-files", action="store_true", help="list the files that would be checked, and stop")

@@ -34,11 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TARGET",
         help="package.module:Class, :function or :Class.method; a path works too",
     )
-    add("--to", choices=("sync", "async"), help="the color to change to; left out, the colors of today are shown")
+    add("--to", choices=("sync", "async"), help="the color to change to (default: show the current colors)")
     add("--plan", action="store_true", help="show what would change, and change nothing")
     add("--diff", action="store_true", help="show the change as a diff, and change nothing")
     add("--methods", action="append", metavar="NAMES", help="only these methods of a class")
-    add("--needless", action="store_true", help="TARGETs are folders: make plain what is async there without need")
+    add("--needless", action="store_true", help="TARGETs are folders: make functions sync that are async without need")
     add(
         "--cascade",
         choices=("callers", "tests", "all"),
@@ -51,19 +51,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHERE",
         help="with --to async: plain functions or modules that run the coroutine",
     )
-    add("--run-with", choices=("asyncio.run", "bridge.run"), default="asyncio.run", help="what runs it there")
+    add(
+        "--run-with",
+        choices=("asyncio.run", "bridge.run"),
+        default="asyncio.run",
+        help="the function that runs the coroutine there",
+    )
     add(
         "--decide",
         metavar="FILE",
         type=Path,
         help="answers to what a plan asks, one `PLACE: recolor|leave|boundary` a line",
     )
-    add("--leave-unknown", action="store_true", help="change all else though some namesakes could not be told apart")
+    add(
+        "--leave-unknown",
+        action="store_true",
+        help="change everything else, although some calls of the same name could not be resolved",
+    )
     add("--in", dest="scope", action="append", metavar="PATH", help="change only what lies here (default: the project)")
     add("--verify", metavar="CMD", help="run this afterwards; unless it succeeds, everything is put back")
     add("--coverage", metavar="FILE", type=Path, help="a coverage file: name the calls that no test runs")
     add("--output-format", choices=("text", "json"), default="text", help="how the plan is shown")
-    add("--all", action="store_true", help="leave no list of the plan short")
+    add("--all", action="store_true", help="show every entry of the plan")
     add("--allow-dirty", action="store_true", help="change also files with edits that are not committed")
 
 

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--inputs", metavar="FILE", help="a JSON file with inputs; `-` reads them from stdin")
     parser.add_argument("--id", metavar="ID", help="the run's id: an older run of that id goes on, or is shown")
-    parser.add_argument("--wait", action="store_true", help="stay until questions for people are answered elsewhere")
+    parser.add_argument("--wait", action="store_true", help="wait until questions for people are answered elsewhere")
     add_store(parser)
     add_app(parser)
 

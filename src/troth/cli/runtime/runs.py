@@ -81,7 +81,7 @@ def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
 def _declare_show(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--html", metavar="FILE", help="write a page that needs nothing else; `-` prints it")
+    form.add_argument("--html", metavar="FILE", help="write a self-contained HTML page; `-` prints it")
     form.add_argument("--mermaid", action="store_true", help="print the graph as a Mermaid flowchart")
     form.add_argument("--follow", action="store_true", help="print what happens in it as it happens, until it is over")
 
@@ -132,9 +132,9 @@ def _declare_resume(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     changed = parser.add_mutually_exclusive_group()
     changed.add_argument(
-        "--accept-changes", action="store_true", help="go on although the workflow or its code changed"
+        "--accept-changes", action="store_true", help="continue although the workflow or its code has changed"
     )
-    changed.add_argument("--as-recorded", action="store_true", help="go on with the workflow as it was")
+    changed.add_argument("--as-recorded", action="store_true", help="continue with the workflow as it was")
     parser.add_argument(
         "--budget",
         action="append",
@@ -142,7 +142,7 @@ def _declare_resume(parser: argparse.ArgumentParser) -> None:
         metavar="LIMIT=VALUE",
         help="a larger budget, as in `tokens=5000`, `time=2h`, `steps=none`; may be given several times",
     )
-    parser.add_argument("--wait", action="store_true", help="stay until questions for people are answered elsewhere")
+    parser.add_argument("--wait", action="store_true", help="wait until questions for people are answered elsewhere")
 
 
 def _resume(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -190,8 +190,10 @@ def _replay(runtime: "Runtime", args: argparse.Namespace) -> int:
 
 def _declare_fork(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
-    parser.add_argument("--from", dest="step", metavar="STEP", help="the first step done anew; without it, all are")
-    parser.add_argument("--wait", action="store_true", help="stay until questions for people are answered elsewhere")
+    parser.add_argument(
+        "--from", dest="step", metavar="STEP", help="the first step to run again (default: all of them)"
+    )
+    parser.add_argument("--wait", action="store_true", help="wait until questions for people are answered elsewhere")
 
 
 def _fork(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -206,7 +208,10 @@ def _fork(runtime: "Runtime", args: argparse.Namespace) -> int:
 def _declare_diff(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument(
-        "other", nargs="?", metavar="OTHER", help="the run it is compared with; without it, its state at two moments"
+        "other",
+        nargs="?",
+        metavar="OTHER",
+        help="the run to compare with; without it, the states of the run at two points are compared",
     )
     parser.add_argument("--from", dest="since", metavar="STEP", help="from the end of this step (default: the start)")
     parser.add_argument("--to", dest="until", metavar="STEP", help="to the end of this step (default: now)")
@@ -253,7 +258,7 @@ def _told_diff(
 def _declare_cancel(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument(
-        "--no-wait", action="store_true", help="ask for it and return; whoever carries it out undoes it"
+        "--no-wait", action="store_true", help="request it and return; the process that runs it undoes it"
     )
 
 
@@ -276,8 +281,10 @@ def _declare_approve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--step", metavar="STEP", help="which question, where there are several")
     parser.add_argument("--deny", action="store_true", help="say no")
     parser.add_argument("--by", metavar="NAME", default=None, help="who answers (default: you)")
-    parser.add_argument("--note", metavar="TEXT", help="a word to the record")
-    parser.add_argument("--no-resume", action="store_true", help="answer only; somebody else goes on with the run")
+    parser.add_argument("--note", metavar="TEXT", help="a note for the record")
+    parser.add_argument(
+        "--no-resume", action="store_true", help="record the answer only; another process continues the run"
+    )
 
 
 def _approve(runtime: "Runtime", args: argparse.Namespace) -> int:
