@@ -176,8 +176,8 @@ def _too_complex(home: Path) -> int:
     """How many functions ruff would refuse."""
     settings = ["--isolated", "--select", "C901", "--config", f"lint.mccabe.max-complexity={BRANCHES}"]
     command = [sys.executable, "-m", "ruff", "check", *settings, "--output-format", "json", "--exit-zero", str(home)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return len(json.loads(done.stdout))
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    return len(json.loads(process.stdout))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def _page(page: RulePage, pages: Rulebook) -> str:
         lines += [f"## {heading}", ""] if heading else []
         lines += [text, ""]
     for heading, is_bad in (("Reported", True), ("Left alone", False)):
-        chosen = [one for one in page.examples if one.is_bad is is_bad]
+        chosen = [example for example in page.examples if example.is_bad is is_bad]
         lines += [f"## {heading}", ""] if chosen else []
         for example in chosen:
             lines += _example(example)

@@ -104,24 +104,24 @@ def look(modules: dict[str, types.ModuleType], top: str) -> dict[str, object]:
     colors: dict[str, str] = {}
     aliases: dict[str, str] = {}
     public: dict[str, str] = {}
-    seen: set[type] = set()
+    visited: set[type] = set()
     inside = tuple({name.partition(".")[0] for name in modules} | {top})
 
     def is_ours(module: object) -> bool:
         return isinstance(module, str) and module.partition(".")[0] in inside
 
     def see_class(cls: type) -> None:
-        if cls in seen:
+        if cls in visited:
             return
-        seen.add(cls)
+        visited.add(cls)
         for name, thing in list(vars(cls).items()):
             if isinstance(thing, type):
                 if getattr(thing, "__qualname__", "").startswith(f"{cls.__qualname__}."):
                     see_class(thing)
                 continue
-            found = color(thing)
-            if found:
-                colors[f"{cls.__module__}.{cls.__qualname__}.{name}"] = found
+            letter = color(thing)
+            if letter:
+                colors[f"{cls.__module__}.{cls.__qualname__}.{name}"] = letter
 
     for module_name, module in sorted(modules.items()):
         exported = getattr(module, "__all__", None)
@@ -140,8 +140,8 @@ def look(modules: dict[str, types.ModuleType], top: str) -> dict[str, object]:
                 continue
             if isinstance(thing, type):
                 see_class(thing)
-            elif found := color(thing):
-                colors[f"{home}.{qualified}"] = found
+            elif letter := color(thing):
+                colors[f"{home}.{qualified}"] = letter
             else:
                 continue
             listed = isinstance(exported, list | tuple) and name in exported
