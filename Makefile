@@ -29,20 +29,20 @@ $(BIN)/python:
 $(VENV)/.installed: $(SOURCES) | $(BIN)/python
 	@echo "» installing Troth into $(VENV)"
 	@rm -f $(VENV)/.compiled $(VENV)/.editable
-	@$(PIP) '.[runtime,lsp]'
+	@$(PIP) '.[runtime,lsp,server]'
 	@touch $@
 
 $(VENV)/.compiled: $(SOURCES) | $(BIN)/python
 	@echo "» installing Troth into $(VENV), compiled (two minutes; \`make develop\` does without)"
 	@rm -f $(VENV)/.installed $(VENV)/.editable
-	@TROTH_COMPILE=$(COMPILE) $(PIP) '.[runtime,lsp]'
+	@TROTH_COMPILE=$(COMPILE) $(PIP) '.[runtime,lsp,server]'
 	@$(BIN)/python -m troth.analysis.compiled
 	@touch $(VENV)/.installed $@
 
 $(VENV)/.editable: pyproject.toml | $(BIN)/python
 	@echo "» installing Troth into $(VENV), as it is edited"
 	@rm -f $(VENV)/.installed $(VENV)/.compiled
-	@$(PIP) --editable '.[runtime,lsp]'
+	@$(PIP) --editable '.[runtime,lsp,server]'
 	@touch $@
 
 # What the tests and the linters need, pinned.

@@ -30,10 +30,11 @@ except ImportError:  # run by itself
 
 TABLES = Path("src/troth/analysis/knowledge/tables")
 NEEDED = ["mypy>=2.4,<3", "setuptools>=77"]
-# Packages whose modules are compiled, with all packages in them; an `__init__.py` never is.
+# Packages whose modules are compiled, with all packages in them, and single modules; an `__init__.py` never is.
 COMPILED = (
     "src/troth/analysis/facts",
     "src/troth/analysis/incremental",
+    "src/troth/analysis/pipeline/facts_diff.py",
     "src/troth/analysis/semantics",
     "src/troth/analysis/rules",
 )
@@ -47,9 +48,6 @@ NOT_COMPILED = (
     "src/troth/analysis/facts/store.py",
     "src/troth/analysis/incremental/context.py",
     "src/troth/analysis/incremental/dependencies.py",
-    "src/troth/analysis/incremental/dependency_record.py",
-    "src/troth/analysis/incremental/replay_result.py",
-    "src/troth/analysis/incremental/warm_state.py",
     "src/troth/analysis/rules/catalog.py",
     "src/troth/analysis/rules/_mocks.py",
     "src/troth/analysis/rules/registry.py",
@@ -133,8 +131,12 @@ def modules(root: Path) -> list[Path]:
     """
     if gone := [path for path in (*COMPILED, *NOT_COMPILED) if not (root / path).exists()]:
         raise FileNotFoundError(f"hatch_build.py names paths that are not there; did they move? {', '.join(gone)}")
-    paths = [path.relative_to(root) for package in COMPILED for path in sorted((root / package).rglob("*.py"))]
+    paths = [path.relative_to(root) for place in COMPILED for path in sorted(_modules_at(root / place))]
     return [path for path in paths if path.name != "__init__.py" and path.as_posix() not in NOT_COMPILED]
+
+
+def _modules_at(place: Path) -> list[Path]:
+    return [place] if place.is_file() else list(place.rglob("*.py"))
 
 
 def compile_into(folder: Path) -> None:

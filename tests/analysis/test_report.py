@@ -7,12 +7,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from troth.analysis.check.fingerprint import Mark
 from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
 from troth.analysis.report import agent, github, sarif, statistics, text
 from troth.analysis.report import json as as_json
 from troth.analysis.report.advice import advice
 from troth.analysis.report.content import Report
+from troth.analysis.report.fingerprint import Mark
 from troth.analysis.report.place import shown_from
 from troth.analysis.report.rulebook import page_of
 from troth.analysis.source.lines import Lines

@@ -36,6 +36,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "session": ("troth.cli.runtime.session", "look at governed sessions, and stop them or their agents"),
     "audit": ("troth.cli.runtime.audit", "show, verify and export the audit trail of sessions"),
     "chat": ("troth.cli.runtime.chat", "talk with an agent; background work reports back"),
+    "serve": ("troth.cli.serve", "serve runs, conversations and promises over HTTP"),
+    "keys": ("troth.cli.keys", "make, list and revoke the keys of a server"),
     "jobs": ("troth.cli.runtime.jobs", "look at commands in the background"),
     "outbox": ("troth.cli.runtime.outbox", "look at results that are owed"),
     "completion": ("troth.cli.completion", "print the completion script for a shell"),

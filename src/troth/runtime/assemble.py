@@ -20,6 +20,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from inspect import isfunction
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
@@ -76,7 +77,7 @@ from troth.runtime.workflows.link.from_saga import outcome_of
 from troth.runtime.workflows.link.linker import LinkedWorkflow, Registry
 from troth.runtime.workflows.record.build_report import tell_damaged
 from troth.runtime.workflows.record.report import RunReport, RunWord, StepWord
-from troth.runtime.workflows.record.run_events import GATHER, EventReader, Quiet, RunEvent
+from troth.runtime.workflows.record.run_events import GATHER, EventReader, Quiet, RunEvent, RunEventPages
 from troth.runtime.workflows.registry import FAMILY, RegisteredWorkflow, Runnable, WorkflowRegistry, is_workflow
 from troth.runtime.workflows.render.summary import explain
 from troth.runtime.workflows.render.words import at, span
@@ -195,6 +196,11 @@ class Runtime:
         self._event_thread = EventThread(self._source)
 
     @property
+    def agents(self) -> Mapping[str, object]:
+        """The agents that workflows call by bare names."""
+        return self._agents
+
+    @property
     def conversations(self) -> Conversations:
         """The conversations that agents have in this runtime's store; opened when the first one is."""
         with self._lock:
@@ -297,12 +303,12 @@ class Runtime:
         """Check what is promised, and name the run that does it."""
         if prompt is not None:
             return self._agent_work.prepare(work, prompt, run_id)
-        if isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
+        if not isfunction(work) and isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
             name, known = self._take(work)
             _, run_args = self._begin(known, inputs, run_id)
             return PreparedWork(name, run_args, run_id, known.spec.name, known.spec.name)
         name = self.engine.register(cast("Decision", work))
-        return PreparedWork(name, args, run_id, name, name)
+        return PreparedWork(name, args, run_id, None, name)
 
     def _look_after_promises(self) -> None:
         """Go on with promised runs that nobody carries out: their process died, or let them go. So with jobs."""
@@ -612,6 +618,10 @@ class Runtime:
                 if not page and await follower.await_ring(quiet.patience()):
                     await asyncio.sleep(GATHER)
 
+    def event_pages(self, run_id: str) -> RunEventPages:
+        """The events of a run for whoever keeps the cursor and does the waiting, as a server does for many readers."""
+        return RunEventPages(self.store, run_id, self._workflows.event_reader(self._find(run_id)))
+
     def _find(self, run_id: str) -> RunRecord:
         run = self.engine.find(run_id)
         if run is None or not is_workflow(run):
@@ -663,6 +673,33 @@ class Runtime:
             await self._run_waiter.adrive(run.decision, run.args, run_id, run.label or "", wait=wait)
         return self._checked(await self.ashow(run_id), check=check, wait=wait)
 
+    def start_resume(
+        self,
+        run_id: str,
+        *,
+        accept_changes: bool = False,
+        as_recorded: bool = False,
+        budget: Mapping[str, object] | None = None,
+    ) -> None:
+        """`resume` without waiting: the run goes on beside the caller, as after `start`."""
+        how = ResumeOptions(None, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget or {})
+        run = reopen(self.engine, self._workflows, self._find(run_id), how)
+        self._tell_of(run_id)
+        self.engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
+
+    async def astart_resume(
+        self,
+        run_id: str,
+        *,
+        accept_changes: bool = False,
+        as_recorded: bool = False,
+        budget: Mapping[str, object] | None = None,
+    ) -> None:
+        """`start_resume` for a task."""
+        await call(
+            lambda: self.start_resume(run_id, accept_changes=accept_changes, as_recorded=as_recorded, budget=budget)
+        )
+
     def attach(self, run_id: str, *, check: bool = True, wait: bool = True) -> RunReport:
         """Wait for a run, whoever carries it out; where nobody does, it is carried out here. One that is over is shown.
 
@@ -686,12 +723,13 @@ class Runtime:
         if not run.state.is_over and not self._workflows.is_held(run_id):
             self._workflows.ready(run, self.engine.steps(run_id))
 
-    def worker(self) -> Worker:
+    def worker(self, wanted: Callable[[str], bool] | None = None) -> Worker:
         """What carries on the runs of this store that nobody else does, in the background; `troth worker` in Python.
 
-        Call its `look()` again and again: it takes up what is there, and tells what has become of it.
+        Call its `look()` again and again: it takes up what is there, and tells what has become of it. `wanted(run_id)`
+        leaves alone the runs for which it answers no.
         """
-        return Worker(self.engine, self.store, self._workflows)
+        return Worker(self.engine, self.store, self._workflows, wanted)
 
     def fork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None
@@ -714,6 +752,17 @@ class Runtime:
         async with self._atelling(fork.id):
             await self._run_waiter.adrive(fork.decision, fork.args, fork.id, fork.label or "", wait=wait)
         return self._checked(await self.ashow(fork.id), check=check, wait=wait)
+
+    def start_fork(self, run_id: str, step: str | None = None, *, fork_id: str | None = None) -> str:
+        """`fork` without waiting: the new run goes on beside the caller, as after `start`. Returns its id."""
+        fork = fork_off(self.engine, self._workflows, self._find(run_id), step, fork_id)
+        self._tell_of(fork.id)
+        self.engine.start(fork.decision, *fork.args, run_id=fork.id, label=fork.label)
+        return fork.id
+
+    async def astart_fork(self, run_id: str, step: str | None = None, *, fork_id: str | None = None) -> str:
+        """`start_fork` for a task."""
+        return await call(lambda: self.start_fork(run_id, step, fork_id=fork_id))
 
     # ---- ending
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from troth.analysis.check.fingerprint import fingerprints
 from troth.analysis.findings import Finding, Span
 from troth.analysis.old_codes import OldCode, current, hint
+from troth.analysis.report.fingerprint import fingerprints
 
 HINT = "Codes of rules start with `TR` now: "
 BASELINE = {

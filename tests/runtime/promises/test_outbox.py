@@ -264,6 +264,22 @@ def test_the_clock_may_jump(path):
         until(lambda: runtime.outbox.find(delivery).state is DeliveryState.DELIVERED, 5)
 
 
+def test_what_was_stored_before_the_clock_was_set_back_is_offered_at_once(path):
+    """Not when that moment has come again."""
+    import time
+
+    shift = [7200.0]
+    with SqliteStore(path, clock=lambda: time.time() + shift[0]) as store, Runtime(store, delivery=PATIENT) as runtime:
+        channel = Switch()
+        with bind("s", channel, Capability.STORE):
+            stored = runtime.promises.start(give, 1).promise
+        stored.wait(30)
+        shift[0] = 0.0
+        runtime.open_channel(channel)
+        with bind("s", channel):
+            until(lambda: channel.ids == [f"{stored.id}-done-1"], 30)
+
+
 def test_a_slow_receiver_holds_up_nobody_else(runtime):
     """Each channel has its own pace."""
     slow, quick = Switch("slow", "hanging"), Switch("quick")

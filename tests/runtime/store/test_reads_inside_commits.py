@@ -28,6 +28,7 @@ READS = {
     "recent_streams": lambda store: store.recent_streams("s", 1),
     "cancelling": lambda store: store.cancelling(),
     "read_sessions": lambda store: store.read_sessions(lambda rows: rows.session("s")),
+    "read_server": lambda store: store.read_server(lambda rows: rows.keys()),
 }
 
 

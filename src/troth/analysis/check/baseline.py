@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from troth.analysis.check.fingerprint import Mark, mark, settle, still_defines
 from troth.analysis.findings import Finding
 from troth.analysis.old_codes import OldCode, current, is_old
+from troth.analysis.report.fingerprint import Mark, mark, settle, still_defines
 from troth.analysis.source.lines import Lines
 from troth.errors import MisuseError, RunError
 

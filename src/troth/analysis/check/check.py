@@ -5,14 +5,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from troth.analysis.check.directives import Comments
 from troth.analysis.check.filter import Reported
 from troth.analysis.check.noqa import without_acknowledged
 from troth.analysis.check.prepare import Prepared
+from troth.analysis.check.replay_result import unchanged
 from troth.analysis.check.suppress import UNUSED_ALLOW, silence, unused
 from troth.analysis.crash import grouped
+from troth.analysis.facts.directives import Comments
 from troth.analysis.findings import Finding
-from troth.analysis.incremental.replay_result import unchanged
 from troth.analysis.old_codes import OldCode, is_old
 from troth.analysis.project.project import Project
 from troth.analysis.report.content import Report
@@ -22,11 +22,11 @@ from troth.analysis.source.allow import Allow
 from troth.analysis.source.lines import Lines
 
 if TYPE_CHECKING:
-    from troth.analysis.check.fingerprint import Mark
     from troth.analysis.check.since import Past
     from troth.analysis.crash import Crash
     from troth.analysis.facts.extract_many import Progress
-    from troth.analysis.incremental.warm_state import Memory
+    from troth.analysis.pipeline.warm_state import Memory
+    from troth.analysis.report.fingerprint import Mark
 
 __all__ = ["check"]
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from troth.analysis.check.fingerprint import Mark, mark, settle, still_defines
 from troth.analysis.findings import Finding, Reason
 from troth.analysis.project.git import Change, blobs_at, changes_since, commit_of, files_at
 from troth.analysis.project.import_roots import source_roots
 from troth.analysis.project.listing import SUFFIXES
 from troth.analysis.project.project import Project
+from troth.analysis.report.fingerprint import Mark, mark, settle, still_defines
 from troth.analysis.source.definitions import Definition, definitions_in
 from troth.analysis.source.lines import Lines
 

@@ -10,7 +10,7 @@ from troth.analysis.check.check import check
 from troth.analysis.check.filter import Reported
 from troth.analysis.check.prepare import Prepared, prepare
 from troth.analysis.check.request import Request
-from troth.analysis.incremental.warm_state import Memory
+from troth.analysis.pipeline.warm_state import Memory
 from troth.analysis.report.content import Report
 from troth.errors import MisuseError
 

@@ -19,17 +19,17 @@ from troth.analysis.facts.extract_many import Progress
 from troth.analysis.facts.model import FileFacts
 from troth.analysis.findings import Finding
 from troth.analysis.gc_pause import uncollected
-from troth.analysis.incremental.broken_file import outside_of_broken
 from troth.analysis.incremental.context import Surroundings, surroundings
 from troth.analysis.incremental.dependencies import Reads
-from troth.analysis.incremental.dependency_record import Readers, Trace, in_groups
 from troth.analysis.incremental.saved_tables import Tables
-from troth.analysis.incremental.warm_state import Memory
+from troth.analysis.pipeline.broken_file import outside_of_broken
+from troth.analysis.pipeline.dependency_record import Readers, Trace, in_groups
 from troth.analysis.pipeline.earlier_run import no_piece, outdated, usable_tables, usable_trace
 from troth.analysis.pipeline.link_program import link_program
 from troth.analysis.pipeline.read_files import FilesRead, read_files
 from troth.analysis.pipeline.request import Request
 from troth.analysis.pipeline.walk_files import once, walk_files
+from troth.analysis.pipeline.warm_state import Memory
 from troth.analysis.project.project import Project
 from troth.analysis.result import Analysis, told
 from troth.analysis.rules import all_rules

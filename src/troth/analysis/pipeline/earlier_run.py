@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from troth.analysis.facts import store
 from troth.analysis.facts.model import FileFacts
-from troth.analysis.incremental import facts_diff
-from troth.analysis.incremental.dependency_record import Readers, Trace
-from troth.analysis.incremental.facts_diff import Token
 from troth.analysis.incremental.saved_tables import Tables
-from troth.analysis.incremental.warm_state import Memory
+from troth.analysis.pipeline import facts_diff
+from troth.analysis.pipeline.dependency_record import Readers, Trace
+from troth.analysis.pipeline.facts_diff import Token
+from troth.analysis.pipeline.warm_state import Memory
 from troth.analysis.semantics import Program
 from troth.analysis.source.problem import Problem
 

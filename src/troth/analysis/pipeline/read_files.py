@@ -7,8 +7,8 @@ from typing import NamedTuple
 from troth.analysis.facts import store
 from troth.analysis.facts.extract_many import Gathered, gather
 from troth.analysis.facts.model import AllFacts, FileFacts
-from troth.analysis.incremental.warm_state import Memory
 from troth.analysis.pipeline.request import Request
+from troth.analysis.pipeline.warm_state import Memory
 from troth.analysis.semantics.resolve import library
 from troth.analysis.source import lines
 from troth.analysis.source.problem import Problem, is_unopened

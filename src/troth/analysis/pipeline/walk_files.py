@@ -6,8 +6,8 @@ from typing import NamedTuple
 from troth.analysis.crash import Crash, contained
 from troth.analysis.facts.checksum import DamagedError
 from troth.analysis.findings import Finding
-from troth.analysis.incremental.dependency_record import Trace, traced
 from troth.analysis.parallel import in_processes
+from troth.analysis.pipeline.dependency_record import Trace, traced
 from troth.analysis.rules import Rule
 from troth.analysis.semantics import Program
 

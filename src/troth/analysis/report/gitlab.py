@@ -3,10 +3,10 @@
 import json
 from hashlib import sha256
 
-from troth.analysis.check.fingerprint import fingerprints
 from troth.analysis.crash import Crash, sentence
 from troth.analysis.findings import Finding
 from troth.analysis.report.content import Report
+from troth.analysis.report.fingerprint import fingerprints
 
 __all__ = ["render"]
 

@@ -8,10 +8,10 @@ import os
 from urllib.parse import quote
 
 from troth import __version__
-from troth.analysis.check.fingerprint import fingerprints
 from troth.analysis.crash import Crash, sentence
 from troth.analysis.findings import Edit, Finding, Fix, Reason, Span
 from troth.analysis.report.content import Report
+from troth.analysis.report.fingerprint import fingerprints
 from troth.analysis.report.rulebook import DOCS, RulePage
 from troth.analysis.source.lines import decode
 

@@ -15,7 +15,7 @@ from troth.analysis.check import Prepared, Request, check, prepare
 from troth.analysis.check.filter import Reported
 from troth.analysis.facts.store import Stamp, stamp, stamp_of
 from troth.analysis.findings import Finding
-from troth.analysis.incremental.warm_state import Memory
+from troth.analysis.pipeline.warm_state import Memory
 from troth.analysis.report.content import Report
 from troth.analysis.semantics import Program
 from troth.analysis.source.problem import Problem

@@ -27,8 +27,10 @@ class Decisions:
 
     def register(self, decision: Decision, name: str | None = None) -> str:
         """Make a decision known; by its own name unless another is given. Answers the name."""
-        _check(decision)
         name = name or _name(decision)
+        if self._by_name.get(name) is decision:
+            return name
+        _check(decision)
         registered = self._by_name.setdefault(name, decision)
         if registered is not decision and not _is_same(registered, decision):
             raise MisuseError(

@@ -27,6 +27,7 @@ from troth.runtime.store.records import (
     StepRecord,
     StepState,
 )
+from troth.runtime.store.server_rows import ServerRows
 from troth.runtime.store.session_rows import SessionRows
 
 __all__ = ["Store", "Transaction"]
@@ -43,6 +44,8 @@ class Transaction(Protocol):
 
     sessions: SessionRows
     """The rows of governed sessions."""
+    server: ServerRows
+    """The rows of a server: keys, owners, requests."""
 
     @property
     def promises(self) -> PromiseRows:
@@ -323,6 +326,10 @@ class Store(Protocol):
 
     def read_sessions(self, question: Callable[[SessionRows], T]) -> T:
         """The answer of `question`, which reads rows of governed sessions: each statement at one moment."""
+        ...
+
+    def read_server(self, question: Callable[[ServerRows], T]) -> T:
+        """The answer of `question`, which reads rows of a server: each statement at one moment."""
         ...
 
     def listening(self, bell: Notifier, *topics: str) -> AbstractContextManager[Notifier]:

@@ -30,6 +30,7 @@ from troth.runtime.store.read_only import cannot_be_written, not_writable, open_
 from troth.runtime.store.readers import Readers
 from troth.runtime.store.records import Event, HistoryEntry, Recorded, RunRecord, RunState, Signal, StepRecord
 from troth.runtime.store.rows import text_or_bytes
+from troth.runtime.store.server_rows import ServerRows
 from troth.runtime.store.session_rows import SessionRows
 from troth.runtime.store.transaction import SqliteTransaction
 from troth.runtime.store.writer import CHECKPOINT_EVERY, Unit, Writer
@@ -338,6 +339,11 @@ class SqliteStore:
         """The answer of `question`, which reads rows of governed sessions: each statement at one moment."""
         with self._readers.lend() as connection:
             return question(SessionRows(connection.execute))
+
+    def read_server(self, question: Callable[[ServerRows], T]) -> T:
+        """The answer of `question`, which reads rows of a server: each statement at one moment."""
+        with self._readers.lend() as connection:
+            return question(ServerRows(connection.execute))
 
     # Being told
 

@@ -20,6 +20,7 @@ from troth.runtime.store.promise_records import PromiseState
 from troth.runtime.store.promise_rows import PromiseRows
 from troth.runtime.store.records import BegunStep, Event, Happened, OpenWait, Place, RunState, StepRecord, StepState
 from troth.runtime.store.rows import EVENT, HISTORY, events_of, owner_of, run_state_of, text_of
+from troth.runtime.store.server_rows import ServerRows
 from troth.runtime.store.session_rows import SessionRows
 
 __all__ = ["SqliteTransaction", "history_topic", "run_topic", "stream_topic"]
@@ -64,7 +65,7 @@ def stream_topic(stream: str) -> str:
 class SqliteTransaction:
     """The writes of one transaction, and the reads that they rely on."""
 
-    __slots__ = ("_connection", "_execute", "_numbers", "execute", "sessions", "topics")
+    __slots__ = ("_connection", "_execute", "_numbers", "execute", "promises", "server", "sessions", "topics")
 
     def __init__(self, connection: sqlite3.Connection, numbers: dict[str, tuple[int, int]]) -> None:
         self._connection = connection
@@ -74,16 +75,13 @@ class SqliteTransaction:
         self.execute = self._execute = connection.cursor().execute
         self.topics: set[str] = set()
         self.sessions = SessionRows(self._execute)
+        self.server = ServerRows(self._execute)
+        self.promises = PromiseRows(self)
 
     def take_topics(self) -> set[str]:
         """The topics so far, to be told; from now on there are none."""
         topics, self.topics = self.topics, set()
         return topics
-
-    @property
-    def promises(self) -> PromiseRows:
-        """The statements about promises and their deliveries."""
-        return PromiseRows(self)
 
     # Runs
 

@@ -5,7 +5,7 @@ waits for a moment or a person stays with the worker, and goes on when the time 
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,7 +33,14 @@ class WorkerNews:
 class Worker:
     """Carries on the runs of one store. Not for several threads at once; several processes may have one each."""
 
-    def __init__(self, engine: Engine, store: Store, workflows: WorkflowRegistry) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        workflows: WorkflowRegistry,
+        wanted: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._wanted = wanted or (lambda _: True)
         self._engine = engine
         self._store = store
         self._workflows = workflows
@@ -55,7 +62,8 @@ class Worker:
     def _take_up(self) -> Iterator[WorkerNews]:
         now = time.monotonic()
         for run_id in self._store.unheld(FAMILY):
-            if run_id in self._taken_up or self._refused.get(run_id, (0.0, 0.0))[0] > now:
+            is_refused = self._refused.get(run_id, (0.0, 0.0))[0] > now
+            if run_id in self._taken_up or is_refused or not self._wanted(run_id):
                 continue
             try:
                 run = self._engine.find(run_id)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from troth.analysis.incremental.facts_diff import Token, files_of, tokens
 from troth.analysis.incremental.project_queries import QUESTIONS
+from troth.analysis.pipeline.facts_diff import Token, files_of, tokens
 from troth.analysis.semantics.queries.dispatch import picked_in
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from troth.analysis.check.directives import Comments
 from troth.analysis.facts.checksum import sealed
+from troth.analysis.facts.directives import Comments
 from troth.analysis.facts.model import AllFacts, FileFacts
 from troth.analysis.facts.store import Base, Kept
 from troth.analysis.semantics import Program

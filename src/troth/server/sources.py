@@ -1,0 +1,43 @@
+"""Read the logs that streams are made of: the events of a run, the entries of a conversation."""
+
+from dataclasses import asdict
+
+from troth.runtime.assemble import Runtime
+from troth.runtime.store import Store
+from troth.runtime.store.transaction import stream_topic
+from troth.server.feeds import Page
+from troth.server.streams import item
+
+__all__ = ["LogSource", "RunSource"]
+
+_PAGE = 500
+
+
+class RunSource:
+    """The events of one run. It is over when the run is."""
+
+    def __init__(self, runtime: Runtime, run_id: str) -> None:
+        self._pages = runtime.event_pages(run_id)
+        self.topic = self._pages.topic
+
+    def read(self, after: int) -> Page:
+        """The next events."""
+        events, last, is_over = self._pages.read(after, _PAGE)
+        items = [item(event.seq, event.what.replace(" ", "."), asdict(event)) for event in events]
+        return Page(items, 1, last, is_over)
+
+
+class LogSource:
+    """The entries of one stream of the store, a conversation's log for one. It is never over."""
+
+    def __init__(self, store: Store, stream: str) -> None:
+        self.topic = stream_topic(stream)
+        self._store = store
+        self._stream = stream
+
+    def read(self, after: int) -> Page:
+        """The next entries."""
+        last = self._store.last_event(self._stream)
+        events = self._store.events(self._stream, after=after, limit=_PAGE) if after < last else []
+        items = [item(event.seq, event.kind, {**event.payload, "at": event.at}) for event in events]
+        return Page(items, 1, max(last, items[-1].seq if items else 0), is_over=False)

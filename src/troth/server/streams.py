@@ -1,0 +1,212 @@
+"""Send events as they come: server-sent events with a number on each frame, for readers who may come back.
+
+A reader goes on from `Last-Event-ID` or `?after=`. A number that is not there any more, or not yet, is answered with a
+frame `gap`. A quiet stream sends comments. A reader who is too slow is told so and disconnected; it comes back with its
+number. Leaving a stream cancels nothing.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Annotated
+
+import anyio
+from fastapi import Depends, Query, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from troth.bridge import call
+from troth.server.channels import Reader
+from troth.server.context import ServerContext
+from troth.server.errors import ApiError, as_api_error, body_of
+from troth.server.feeds import Feed, Item, Page, Source
+
+__all__ = ["CursorDep", "EventStream", "events", "frame", "stream_of"]
+
+COMMENT = b": keep-alive\n\n"
+
+
+def frame(kind: str | None, data: str, number: int | None = None) -> bytes:
+    """One frame. `data` is one line of text, as JSON is."""
+    head = "" if number is None else f"id: {number}\n"
+    name = "" if kind is None else f"event: {kind}\n"
+    return f"{head}{name}data: {data}\n\n".encode()
+
+
+def cursor_of(
+    request: Request,
+    after: Annotated[int | None, Query(ge=0, description="the number of the last event that is known")] = None,
+) -> int:
+    """Where a reader goes on: the last event that it knows. The header wins: a browser sends it by itself."""
+    header = request.headers.get("last-event-id")
+    if header is None:
+        return after or 0
+    if not header.isascii() or not header.isdigit() or len(header) > 18:
+        raise ApiError(
+            400,
+            "invalid_cursor",
+            f"`Last-Event-ID` is {header[:40]!r}, and no number of an event.",
+            param="Last-Event-ID",
+            advice="Send back the `id` of the last frame that you have, or leave it out to read from the start.",
+        )
+    return int(header)
+
+
+CursorDep = Annotated[int, Depends(cursor_of)]
+
+
+class EventStream(Response):
+    """Sends chunks as they come. The chunks' iterator is closed when the reader leaves."""
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self, context: ServerContext, chunks: AsyncIterator[bytes], headers: Mapping[str, str] | None = None
+    ) -> None:
+        self.status_code = 200
+        self.background = None
+        self._context = context
+        self._chunks = chunks
+        self.init_headers({"Cache-Control": "no-cache", "X-Accel-Buffering": "no", **(headers or {})})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until the chunks end or the reader leaves."""
+        limits = self._context.limits
+        async with anyio.create_task_group() as group:
+
+            async def left() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                group.cancel_scope.cancel()
+
+            group.start_soon(left)
+            try:
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                async for chunk in self._chunks:
+                    async with asyncio.timeout(limits.write_time):
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            except (TimeoutError, OSError):
+                abort = scope.get("troth.abort")  # it reads nothing: what waits for it is dropped
+                if abort is not None:
+                    abort()
+            finally:
+                close = getattr(self._chunks, "aclose", None)
+                if close is not None:
+                    with anyio.CancelScope(shield=True):
+                        await close()
+            group.cancel_scope.cancel()
+
+
+def stream_of(
+    context: ServerContext,
+    make: Callable[[], Source],
+    topic: str,
+    after: int,
+    *,
+    follow: bool = True,
+    reader: Reader | None = None,
+) -> EventStream:
+    """The stream of a log, for one reader from `after` on."""
+    check_room(context)
+    return EventStream(context, events(context, make, topic, after, follow=follow, reader=reader))
+
+
+def check_room(context: ServerContext) -> None:
+    """Refuse one stream too many, and any while the server ends."""
+    if context.is_draining:
+        raise ApiError(503, "closing", "The server is being ended; its streams go on in the next one.")
+    if context.feeds.readers >= context.limits.streams:
+        raise ApiError(503, "too_many_streams", "As many streams are open as the server can serve.")
+
+
+async def events(
+    context: ServerContext,
+    make: Callable[[], Source],
+    topic: str,
+    after: int,
+    *,
+    follow: bool = True,
+    reader: Reader | None = None,
+) -> AsyncIterator[bytes]:
+    """The frames of a log after number `after`, and those to come."""
+    async with context.feeds.following(topic, make) as feed:
+        cursor, is_up_to_date = after, False
+        try:
+            while True:
+                if reader is not None:
+                    for delivery in reader.take():
+                        yield frame("delivery", _delivery(delivery), cursor)
+                items = feed.after(cursor)
+                if items is None:
+                    page = await call(feed.source.read, cursor)
+                    gap = _gap(page, cursor)
+                    if gap is not None:
+                        cursor = gap["next"] - 1
+                        yield frame("gap", json.dumps(gap), cursor)
+                        continue
+                    items, is_end = list(page.items), not page.items
+                else:
+                    is_end = not items
+                if is_up_to_date and feed.last - cursor > context.limits.lag:
+                    told = {"cursor": cursor, "behind": feed.last - cursor, "advice": "Connect again with this cursor."}
+                    yield frame("slow", json.dumps(told), cursor)
+                    return
+                for item in items:
+                    yield frame(item.kind, item.data, item.seq)
+                    cursor = item.seq
+                if not is_end:
+                    continue
+                is_up_to_date = True
+                if not follow or (feed.is_over and cursor >= feed.last):
+                    return
+                if feed.problem is not None:
+                    raise feed.problem
+                if feed.is_closing or context.is_draining:
+                    yield frame("closing", json.dumps({"cursor": cursor, "advice": "Connect again."}), cursor)
+                    return
+                if not await _news(feed, reader, cursor, context.limits.keep_alive):
+                    yield COMMENT
+        except Exception as problem:  # noqa: BLE001  a stream that just ends is taken for a whole one
+            error = as_api_error(problem, "stream")
+            yield frame("error", json.dumps(body_of(error)), cursor)
+
+
+async def _news(feed: Feed, reader: Reader | None, cursor: int, timeout: float) -> bool:
+    """Wait until there may be something to send."""
+    if feed.after(cursor) != [] and feed.last >= 0:
+        return True
+    if reader is None:
+        return await feed.wait(timeout)
+    tasks = [asyncio.ensure_future(feed.wait(timeout)), asyncio.ensure_future(reader.wait())]
+    try:
+        done, _ = await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        return any(task is tasks[1] or task.result() for task in done)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _gap(page: Page, cursor: int) -> dict[str, int] | None:
+    """What to tell a reader whose cursor the log does not have; nothing where it does."""
+    if cursor > page.last:
+        return {"after": cursor, "next": page.last + 1, "last": page.last}
+    if page.first > cursor + 1:
+        return {"after": cursor, "next": page.first, "last": page.last}
+    return None
+
+
+def _delivery(delivery: object) -> str:
+    from dataclasses import asdict
+
+    return json.dumps(asdict(delivery))  # type: ignore[call-overload]
+
+
+def items_json(value: object) -> str:
+    """One line of JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def item(seq: int, kind: str, value: object) -> Item:
+    """One event of a log."""
+    return Item(seq, kind, items_json(value))
