@@ -63,7 +63,7 @@ def offers(
         ]
         for finding in touched:
             yield from _for_finding(places, finding)
-        yield from _for_plain_functions(places, path, touched)
+        yield from _for_sync_functions(places, path, touched)
     if wants(FIX_ALL) and any(_is_sure(finding) for finding in places.look.findings_in(path)):
         yield Offer("Repair all that is sure in this file (Troth)", FIX_ALL, job={"do": "fix all", "path": path})
     if wants(_REWRITE) and places.has_places(path):
@@ -92,7 +92,7 @@ def _for_finding(places: Places, finding: Finding) -> Iterator[Offer]:
             yield Offer(f"Allow `{finding.rule}` on this line", _QUICK, (edit,), None, finding)
 
 
-def _for_plain_functions(places: Places, path: str, findings: Sequence[Finding]) -> Iterator[Offer]:
+def _for_sync_functions(places: Places, path: str, findings: Sequence[Finding]) -> Iterator[Offer]:
     """A loss in a plain `def`: the function becomes async with its callers, or the coroutine is run where it is."""
     if not places.has_places(path):
         return

@@ -77,8 +77,8 @@ def _action(
         return action
     data = {"job": dict(offer.job), "uri": uri, "version": server.version_of(uri), "title": offer.title}
     # What changes the color of a function is shown before it is done: by the client, or by a question.
-    is_plain = offer.job["do"] == "fix all"
-    if client.resolves_edits and (is_plain or client.has_annotations):
+    keeps_colors = offer.job["do"] == "fix all"
+    if client.resolves_edits and (keeps_colors or client.has_annotations):
         action.data = data
     else:
         action.command = types.Command(offer.label, _APPLY, arguments=[data])
