@@ -195,6 +195,19 @@ class Runtime:
         self._source = _Source(self.engine, self._workflows)
         self._event_thread = EventThread(self._source)
 
+    def listen(self, on_event: Callback) -> Callable[[], None]:
+        """Call `on_event` as the `on_event` of the constructor is called, for what begins from now on.
+
+        The answer, called, ends that for what begins after it.
+        """
+        (callback,) = callbacks_of(on_event)
+        self._callbacks = (*self._callbacks, callback)
+
+        def stop() -> None:
+            self._callbacks = tuple(one for one in self._callbacks if one is not callback)
+
+        return stop
+
     @property
     def agents(self) -> Mapping[str, object]:
         """The agents that workflows call by bare names."""
@@ -252,13 +265,15 @@ class Runtime:
         max_age: float | None = None,
         confirm: Callable[[Delivery], Any] | None = None,
         second_route: str | None = None,
+        policy: RetryPolicy | None = None,
     ) -> None:
         """Deliver through `channel` from now on, beginning with what waited for it.
 
         Before something older than `max_age` seconds is sent, `confirm(delivery)` is asked, sync or async; without it,
         or if it says no, the delivery stays stored. A delivery that is given up is told through `second_route`.
+        `policy` says when this channel's deliveries are tried again, where that differs from the runtime's `delivery`.
         """
-        self.outbox.open_channel(channel, max_age=max_age, confirm=confirm, second_route=second_route)
+        self.outbox.open_channel(channel, max_age=max_age, confirm=confirm, second_route=second_route, policy=policy)
 
     def close_channel(self, channel: Channel | str) -> None:
         """Deliver through `channel` no more. What it held in memory is owed again, and kept for the next channel."""

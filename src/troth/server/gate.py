@@ -75,9 +75,8 @@ class Gate:
             return LOCAL
         if path in OPEN_PATHS:
             return NOBODY
-        words = headers.getlist("authorization")
-        scheme, _, secret = (words[0] if len(words) == 1 else "").partition(" ")
-        caller = await keys.acheck(secret.strip()) if scheme.lower() == "bearer" else None
+        secret = _secret(scope, headers)
+        caller = None if secret is None else await keys.acheck(secret)
         if caller is None:
             raise ApiError(
                 401,
@@ -87,6 +86,15 @@ class Gate:
                 headers={"WWW-Authenticate": 'Bearer realm="troth"'},
             )
         return caller
+
+
+def _secret(scope: Scope, headers: Headers) -> str | None:
+    """The key that was sent. A page cannot send headers with a WebSocket: there it is a subprotocol, `bearer.KEY`."""
+    words = headers.getlist("authorization")
+    if not words and scope["type"] == "websocket":
+        return next((word[7:] for word in scope["subprotocols"] if word.startswith("bearer.")), None)
+    scheme, _, secret = (words[0] if len(words) == 1 else "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else None
 
 
 class _Passage:

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from troth.runtime.assemble import Runtime
 from troth.runtime.store import Store
 from troth.runtime.store.transaction import stream_topic
-from troth.server.feeds import Page
-from troth.server.streams import item
+from troth.server.feeds import Item, Page
+from troth.server.streams import one_line
 
 __all__ = ["LogSource", "RunSource"]
 
@@ -23,7 +23,7 @@ class RunSource:
     def read(self, after: int) -> Page:
         """The next events."""
         events, last, is_over = self._pages.read(after, _PAGE)
-        items = [item(event.seq, event.what.replace(" ", "."), asdict(event)) for event in events]
+        items = [Item(event.seq, event.what.replace(" ", "."), one_line(asdict(event))) for event in events]
         return Page(items, 1, last, is_over)
 
 
@@ -39,5 +39,5 @@ class LogSource:
         """The next entries."""
         last = self._store.last_event(self._stream)
         events = self._store.events(self._stream, after=after, limit=_PAGE) if after < last else []
-        items = [item(event.seq, event.kind, {**event.payload, "at": event.at}) for event in events]
+        items = [Item(event.seq, event.kind, one_line({**event.payload, "at": event.at})) for event in events]
         return Page(items, 1, max(last, items[-1].seq if items else 0), is_over=False)

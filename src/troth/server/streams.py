@@ -7,8 +7,10 @@ number. Leaving a stream cancels nothing.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Annotated
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import Annotated, NamedTuple
 
 import anyio
 from fastapi import Depends, Query, Request
@@ -19,9 +21,9 @@ from troth.bridge import call
 from troth.server.channels import Reader
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, as_api_error, body_of
-from troth.server.feeds import Feed, Item, Page, Source
+from troth.server.feeds import Feed, Page, Source
 
-__all__ = ["CursorDep", "EventStream", "events", "frame", "stream_of"]
+__all__ = ["CursorDep", "EventStream", "Told", "check_room", "events", "frame", "one_line", "stream_of", "tell"]
 
 COMMENT = b": keep-alive\n\n"
 
@@ -61,9 +63,13 @@ class EventStream(Response):
     media_type = "text/event-stream"
 
     def __init__(
-        self, context: ServerContext, chunks: AsyncIterator[bytes], headers: Mapping[str, str] | None = None
+        self,
+        context: ServerContext,
+        chunks: AsyncIterator[bytes],
+        headers: Mapping[str, str] | None = None,
+        status_code: int = 200,
     ) -> None:
-        self.status_code = 200
+        self.status_code = status_code
         self.background = None
         self._context = context
         self._chunks = chunks
@@ -120,6 +126,14 @@ def check_room(context: ServerContext) -> None:
         raise ApiError(503, "too_many_streams", "As many streams are open as the server can serve.")
 
 
+class Told(NamedTuple):
+    """One thing that a reader is told. Without a kind it says only that the connection lives."""
+
+    kind: str | None
+    data: str
+    number: int
+
+
 async def events(
     context: ServerContext,
     make: Callable[[], Source],
@@ -130,32 +144,44 @@ async def events(
     reader: Reader | None = None,
 ) -> AsyncIterator[bytes]:
     """The frames of a log after number `after`, and those to come."""
+    async with aclosing(tell(context, make, topic, after, follow=follow, reader=reader)) as things:
+        async for told in things:
+            yield COMMENT if told.kind is None else frame(told.kind, told.data, told.number)
+
+
+async def tell(
+    context: ServerContext,
+    make: Callable[[], Source],
+    topic: str,
+    after: int,
+    *,
+    follow: bool = True,
+    reader: Reader | None = None,
+) -> AsyncGenerator[Told, None]:
+    """What a reader is told of a log after number `after`: its events, gaps, deliveries, and how it ends."""
     async with context.feeds.following(topic, make) as feed:
         cursor, is_up_to_date = after, False
         try:
             while True:
-                if reader is not None:
-                    for delivery in reader.take():
-                        yield frame("delivery", _delivery(delivery), cursor)
+                for delivery in () if reader is None else reader.take():
+                    yield Told("delivery", one_line(asdict(delivery)), cursor)
                 items = feed.after(cursor)
                 if items is None:
                     page = await call(feed.source.read, cursor)
                     gap = _gap(page, cursor)
                     if gap is not None:
                         cursor = gap["next"] - 1
-                        yield frame("gap", json.dumps(gap), cursor)
+                        yield Told("gap", json.dumps(gap), cursor)
                         continue
-                    items, is_end = list(page.items), not page.items
-                else:
-                    is_end = not items
+                    items = list(page.items)
                 if is_up_to_date and feed.last - cursor > context.limits.lag:
-                    told = {"cursor": cursor, "behind": feed.last - cursor, "advice": "Connect again with this cursor."}
-                    yield frame("slow", json.dumps(told), cursor)
+                    slow = {"cursor": cursor, "behind": feed.last - cursor, "advice": "Connect again with this cursor."}
+                    yield Told("slow", json.dumps(slow), cursor)
                     return
                 for item in items:
-                    yield frame(item.kind, item.data, item.seq)
+                    yield Told(item.kind, item.data, item.seq)
                     cursor = item.seq
-                if not is_end:
+                if items:
                     continue
                 is_up_to_date = True
                 if not follow or (feed.is_over and cursor >= feed.last):
@@ -163,13 +189,13 @@ async def events(
                 if feed.problem is not None:
                     raise feed.problem
                 if feed.is_closing or context.is_draining:
-                    yield frame("closing", json.dumps({"cursor": cursor, "advice": "Connect again."}), cursor)
+                    yield Told("closing", json.dumps({"cursor": cursor, "advice": "Connect again."}), cursor)
                     return
                 if not await _news(feed, reader, cursor, context.limits.keep_alive):
-                    yield COMMENT
+                    yield Told(None, "", cursor)
         except Exception as problem:  # noqa: BLE001  a stream that just ends is taken for a whole one
             error = as_api_error(problem, "stream")
-            yield frame("error", json.dumps(body_of(error)), cursor)
+            yield Told("error", json.dumps(body_of(error)), cursor)
 
 
 async def _news(feed: Feed, reader: Reader | None, cursor: int, timeout: float) -> bool:
@@ -196,17 +222,6 @@ def _gap(page: Page, cursor: int) -> dict[str, int] | None:
     return None
 
 
-def _delivery(delivery: object) -> str:
-    from dataclasses import asdict
-
-    return json.dumps(asdict(delivery))  # type: ignore[call-overload]
-
-
-def items_json(value: object) -> str:
+def one_line(value: object) -> str:
     """One line of JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-
-
-def item(seq: int, kind: str, value: object) -> Item:
-    """One event of a log."""
-    return Item(seq, kind, items_json(value))

@@ -108,11 +108,13 @@ class Outbox:
         max_age: float | None = None,
         confirm: Callable[[Delivery], Any] | None = None,
         second_route: str | None = None,
+        policy: RetryPolicy | None = None,
     ) -> None:
         """Deliver through `channel` from now on, beginning with what waited for it.
 
         Before something older than `max_age` seconds is sent, `confirm(delivery)` is asked, sync or async; without it,
         or if it says no, the delivery stays stored. A delivery that is given up is told through `second_route`.
+        `policy` says when this channel's deliveries are tried again, where that differs from the outbox's own.
         """
         self._check_usable()
         name: object = getattr(channel, "name", None)
@@ -127,7 +129,7 @@ class Outbox:
             channel,
             self._owner.id,
             ChannelOptions(max_age, confirm, second_route),
-            self.policy,
+            policy or self.policy,
             self._chance,
             self._workers,
             self._held,
@@ -230,16 +232,26 @@ class Outbox:
         return await call(self.counts)
 
     def list(
-        self, *, states: Iterable[DeliveryState] | None = None, session: str | None = None, limit: int = 100
+        self,
+        *,
+        states: Iterable[DeliveryState] | None = None,
+        session: str | None = None,
+        channel: str | None = None,
+        limit: int = 100,
     ) -> Sequence[DeliveryRecord]:
         """Deliveries, the oldest first; without `states`, those that are still owed and those that are dead."""
-        return self.store.promises.deliveries(states=states, session=session, limit=limit)
+        return self.store.promises.deliveries(states=states, session=session, channel=channel, limit=limit)
 
     async def alist(
-        self, *, states: Iterable[DeliveryState] | None = None, session: str | None = None, limit: int = 100
+        self,
+        *,
+        states: Iterable[DeliveryState] | None = None,
+        session: str | None = None,
+        channel: str | None = None,
+        limit: int = 100,
     ) -> Sequence[DeliveryRecord]:
         """`list` for a task."""
-        return await call(lambda: self.list(states=states, session=session, limit=limit))
+        return await call(lambda: self.list(states=states, session=session, channel=channel, limit=limit))
 
     def find(self, delivery_id: str) -> DeliveryRecord:
         """One delivery as it is now."""

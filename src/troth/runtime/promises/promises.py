@@ -244,16 +244,12 @@ class Promises:
         retention: Retention | float | None,
     ) -> NewPromise:
         channel = binding.channel if binding.capability is Capability.PUSH else None
+        name, home = None, None
+        if channel is not None:
+            name, home = channel.name, self._outbox.owner_id if channel.is_local else None
+        kept = self._retention.seconds if retention is WEEK else Retention.of(retention).seconds
         return NewPromise(
-            id=promise_id,
-            session=binding.session,
-            work=kind,
-            subject=subject,
-            title=title,
-            channel=None if channel is None else channel.name,
-            home=self._outbox.owner_id if channel is not None and channel.is_local else None,
-            retention=self._retention.seconds if retention is WEEK else Retention.of(retention).seconds,
-            created_at=self._store.clock(),
+            promise_id, binding.session, kind, subject, title, name, home, kept, created_at=self._store.clock()
         )
 
     def _launch(self, new: NewPromise, prepared: PreparedWork) -> None:

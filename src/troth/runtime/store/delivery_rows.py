@@ -14,7 +14,16 @@ from troth.runtime.store.identity import Owner, is_alive
 from troth.runtime.store.json_codec import read
 from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState, Settlement, outbox_topic
 
-__all__ = ["DELIVERY", "OUTBOX_STREAM", "DeliveryRows", "delivery_of", "due_places", "place_of"]
+__all__ = [
+    "ANY_STATE",
+    "DELIVERY",
+    "OUTBOX_STREAM",
+    "DeliveryRows",
+    "OpenTransaction",
+    "delivery_of",
+    "due_places",
+    "place_of",
+]
 
 OUTBOX_STREAM = "outbox"
 """The stream of everything that was given up, or given up for the time being."""
@@ -26,18 +35,24 @@ DELIVERY = (
 )
 """The columns of a delivery `d` and its promise `p`."""
 
+ANY_STATE = "state IN ('due', 'leased', 'stored', 'delivered', 'expired', 'dead')"
+"""What a question says that does not care: deliveries lie by their state."""
+
 _OVER = frozenset({DeliveryState.DELIVERED, DeliveryState.EXPIRED, DeliveryState.DEAD})
 _NO_LEASE = "owner = NULL, token = NULL, leased_until = NULL"
-_THIS = "promise = (SELECT number FROM promises WHERE id = ?) AND kind = ? AND seq = ?"
+_THIS = "(session, promise) = (SELECT session, number FROM promises WHERE id = ?) AND kind = ? AND seq = ?"
+_OWED = "state IN ('due', 'leased', 'stored')"
 
 
-class _Transaction(Protocol):
+class OpenTransaction(Protocol):
     """What of the open transaction is needed here."""
 
     execute: Callable[..., Any]
     topics: set[str]
 
-    def append_event(self, stream: str, kind: str, payload: object, now: float) -> int: ...
+    def append_event(self, stream: str, kind: str, payload: object, now: float) -> int:
+        """Append to a stream; the answer is the entry's number in it."""
+        ...
 
 
 def delivery_of(row: Sequence[Any]) -> DeliveryRecord:
@@ -82,7 +97,7 @@ class DeliveryRows:
 
     __slots__ = ("_execute", "_tx")
 
-    def __init__(self, tx: _Transaction) -> None:
+    def __init__(self, tx: OpenTransaction) -> None:
         self._tx = tx
         self._execute = tx.execute
 
@@ -107,7 +122,8 @@ class DeliveryRows:
             "SELECT number, session, channel, home FROM promises WHERE id = ?", (promise_id,)
         ).fetchone()
         (last,) = self._execute(
-            "SELECT max(seq) FROM deliveries WHERE promise = ? AND kind = ?", (number, kind)
+            f"SELECT max(seq) FROM deliveries WHERE {ANY_STATE} AND session = ? AND promise = ? AND kind = ?",  # noqa: S608
+            (session, number, kind),
         ).fetchone()
         if channel is not None:
             usual, home = channel, None
@@ -152,8 +168,9 @@ class DeliveryRows:
             first = now if record.first_attempt_at is None else record.first_attempt_at
             self._execute(
                 "UPDATE deliveries SET state = 'leased', owner = ?, token = ?, leased_until = ?, updated_at = ?, "
-                "attempt = ?, first_attempt_at = ? WHERE promise = ? AND kind = ? AND seq = ?",
-                (owner, token, until, now, record.attempt + 1, first, number, record.kind, record.seq),
+                "attempt = ?, first_attempt_at = ? "
+                "WHERE state = 'due' AND session = ? AND promise = ? AND kind = ? AND seq = ?",
+                (owner, token, until, now, record.attempt + 1, first, record.session, number, record.kind, record.seq),
             )
             leased.append(
                 replace(
@@ -171,8 +188,8 @@ class DeliveryRows:
     def delivery(self, delivery_id: str) -> DeliveryRecord | None:
         """One delivery."""
         row = self._execute(
-            f"SELECT {DELIVERY} FROM deliveries d JOIN promises p ON p.number = d.promise "  # noqa: S608
-            "WHERE p.id = ? AND d.kind = ? AND d.seq = ?",
+            f"SELECT {DELIVERY} FROM promises p JOIN deliveries d ON d.{ANY_STATE} AND d.session = p.session "  # noqa: S608
+            "AND d.promise = p.number WHERE p.id = ? AND d.kind = ? AND d.seq = ?",
             place_of(delivery_id),
         ).fetchone()
         return None if row is None else delivery_of(row)
@@ -181,7 +198,7 @@ class DeliveryRows:
         """Hold leases for longer."""
         for delivery in delivery_ids:
             self._execute(
-                f"UPDATE deliveries SET leased_until = ? WHERE {_THIS} AND state = 'leased' AND owner = ?",  # noqa: S608
+                f"UPDATE deliveries SET leased_until = ? WHERE state = 'leased' AND {_THIS} AND owner = ?",  # noqa: S608
                 (until, *place_of(delivery), owner),
             )
 
@@ -191,7 +208,7 @@ class DeliveryRows:
         done = self._execute(
             "UPDATE deliveries SET state = ?, due_at = ?, receipt = coalesce(?, receipt), problem = ?, "  # noqa: S608
             f"declined_by = ?, updated_at = ?, finished_at = ?, {_NO_LEASE} "
-            f"WHERE {_THIS} AND state = 'leased' AND token = ?",
+            f"WHERE state = 'leased' AND {_THIS} AND token = ?",
             (
                 settlement.state._value_,
                 settlement.due_at,
@@ -214,7 +231,7 @@ class DeliveryRows:
         """Make a leased delivery due again. `is_unsent` takes the attempt back: it was not begun."""
         done = self._execute(
             f"UPDATE deliveries SET state = 'due', due_at = ?, updated_at = ?, attempt = attempt - ?, {_NO_LEASE} "  # noqa: S608
-            f"WHERE {_THIS} AND state = 'leased' AND token = ?",
+            f"WHERE state = 'leased' AND {_THIS} AND token = ?",
             (due_at, now, int(is_unsent), *place_of(delivery_id), token),
         )
         if done.rowcount == 1:
@@ -225,7 +242,7 @@ class DeliveryRows:
         """Say that a delivery reached its receiver. False if it was over before."""
         done = self._execute(
             "UPDATE deliveries SET state = 'delivered', receipt = ?, updated_at = ?, finished_at = ?, due_at = NULL, "  # noqa: S608
-            f"{_NO_LEASE} WHERE {_THIS} AND finished_at IS NULL",
+            f"{_NO_LEASE} WHERE {_OWED} AND {_THIS}",
             (by, now, now, *place_of(delivery_id)),
         )
         if done.rowcount == 1:
@@ -241,7 +258,7 @@ class DeliveryRows:
         self._execute(
             "UPDATE deliveries SET state = ?, channel = ?, due_at = ?, attempt = 0, first_attempt_at = NULL, "  # noqa: S608
             "receipt = NULL, problem = NULL, declined_by = NULL, finished_at = NULL, updated_at = ?, "
-            f"home = NULL WHERE {_THIS}",
+            f"home = NULL WHERE state IN ('delivered', 'dead') AND {_THIS}",
             (
                 "stored" if target is None else "due",
                 target,
@@ -343,20 +360,20 @@ class DeliveryRows:
         `delay` says after how many seconds, by the number of attempts. Answers how many deliveries that were.
         """
         rows = self._execute(
-            "SELECT promise, kind, seq, owner, attempt, leased_until FROM deliveries WHERE state = 'leased' "
+            "SELECT session, promise, kind, seq, owner, attempt, leased_until FROM deliveries WHERE state = 'leased' "
             "ORDER BY leased_until"
         ).fetchall()
         lives: dict[str | None, bool] = {}
         voided = 0
-        for promise, kind, seq, owner, attempt, until in rows:
+        for session, promise, kind, seq, owner, attempt, until in rows:
             if owner not in lives:
                 lives[owner] = self._lives(owner, now)
             if lives[owner] and until >= now:
                 continue
             self._execute(
                 f"UPDATE deliveries SET state = 'due', due_at = ?, updated_at = ?, {_NO_LEASE} "  # noqa: S608
-                "WHERE promise = ? AND kind = ? AND seq = ? AND state = 'leased'",
-                (now + delay(attempt), now, promise, kind, seq),
+                "WHERE state = 'leased' AND session = ? AND promise = ? AND kind = ? AND seq = ?",
+                (now + delay(attempt), now, session, promise, kind, seq),
             )
             voided += 1
         return self._became_due(voided)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from troth.runtime.store.delivery_rows import DELIVERY, OUTBOX_STREAM, delivery_of, due_places, place_of
+from troth.runtime.store.delivery_rows import ANY_STATE, DELIVERY, OUTBOX_STREAM, delivery_of, due_places, place_of
 from troth.runtime.store.identity import Owner, is_alive
 from troth.runtime.store.json_codec import read
 from troth.runtime.store.promise_records import (
@@ -21,26 +21,25 @@ from troth.runtime.store.readers import Readers
 __all__ = ["PromiseReader"]
 
 _DELIVERIES = "deliveries d JOIN promises p ON p.number = d.promise"
+_OF_PROMISE = f"promises p JOIN deliveries d ON d.{ANY_STATE} AND d.session = p.session AND d.promise = p.number"
 _OPEN_RUNS = "runs r CROSS JOIN promises p ON p.id = r.id"  # in this order: what is not over is less than what is
 _IS_OPEN = (
-    "r.state IN ('running', 'waiting') AND p.work = 'run' "
-    "AND NOT EXISTS (SELECT 1 FROM deliveries WHERE promise = p.number AND kind = 'done')"
+    "r.state IN ('running', 'waiting') AND p.work = 'run' "  # noqa: S608
+    f"AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.{ANY_STATE} AND d.session = p.session "
+    "AND d.promise = p.number AND d.kind = 'done')"
 )
 _OWED_OR_DEAD = (DeliveryState.DUE, DeliveryState.LEASED, DeliveryState.STORED, DeliveryState.DEAD)
-_IN_STATE = {
-    state: f"d.state = '{state}'"
-    + (" AND d.finished_at IS NOT NULL" if state in (DeliveryState.DELIVERED, DeliveryState.EXPIRED) else "")
-    for state in DeliveryState
-}
 _OF_SESSION = (
     "SELECT p.number FROM runs r CROSS JOIN promises p ON p.id = r.id "
     "WHERE r.state IN ('running', 'waiting') AND p.session = ? "
     "UNION ALL SELECT number FROM promises WHERE is_open = 1 AND session = ? "
-    "UNION ALL SELECT promise FROM deliveries WHERE state = 'due' AND kind = 'done' AND session = ? "
-    "UNION ALL SELECT promise FROM deliveries WHERE state = 'leased' AND kind = 'done' AND session = ? "
-    "UNION ALL SELECT promise FROM deliveries WHERE state = 'stored' AND kind = 'done' AND session = ? "
-    "UNION ALL SELECT promise FROM (SELECT promise FROM deliveries WHERE finished_at IS NOT NULL AND kind = 'done' "
-    "AND session = ? ORDER BY promise DESC LIMIT ?)"
+    "UNION ALL SELECT promise FROM deliveries WHERE state = 'due' AND session = ? AND kind = 'done' "
+    "UNION ALL SELECT promise FROM deliveries WHERE state = 'leased' AND session = ? AND kind = 'done' "
+    "UNION ALL SELECT promise FROM deliveries WHERE state = 'stored' AND session = ? AND kind = 'done' "
+    "UNION ALL SELECT promise FROM deliveries WHERE state = 'dead' AND session = ? AND kind = 'done' "
+    "UNION ALL SELECT promise FROM deliveries WHERE state = 'expired' AND session = ? AND kind = 'done' "
+    "UNION ALL SELECT promise FROM (SELECT promise FROM deliveries WHERE state = 'delivered' AND session = ? "
+    "AND kind = 'done' ORDER BY promise DESC LIMIT ?)"
 )
 
 
@@ -75,7 +74,7 @@ class PromiseReader:
             values.append(work)
         if session is not None and work in (None, "run"):
             where.append(f"p.number IN ({_OF_SESSION})")
-            values += [session] * 6 + [limit if work is None else -1]
+            values += [session] * 8 + [limit if work is None else -1]
         elif session is not None:
             where.append("p.session = ?")
             values.append(session)
@@ -117,7 +116,7 @@ class PromiseReader:
     def delivery(self, delivery_id: str) -> DeliveryRecord | None:
         """One delivery as it is now."""
         rows = self._rows(
-            f"SELECT {DELIVERY} FROM {_DELIVERIES} WHERE p.id = ? AND d.kind = ? AND d.seq = ?",  # noqa: S608
+            f"SELECT {DELIVERY} FROM {_OF_PROMISE} WHERE p.id = ? AND d.kind = ? AND d.seq = ?",  # noqa: S608
             place_of(delivery_id),
         )
         return delivery_of(rows[0]) if rows else None
@@ -125,7 +124,7 @@ class PromiseReader:
     def deliveries_of(self, promise_id: str) -> list[DeliveryRecord]:
         """The deliveries of one promise, the oldest first."""
         rows = self._rows(
-            f"SELECT {DELIVERY} FROM {_DELIVERIES} WHERE p.id = ? ORDER BY d.created_at, d.kind, d.seq",  # noqa: S608
+            f"SELECT {DELIVERY} FROM {_OF_PROMISE} WHERE p.id = ? ORDER BY d.created_at, d.kind, d.seq",  # noqa: S608
             (promise_id,),
         )
         return [delivery_of(row) for row in rows]
@@ -135,17 +134,22 @@ class PromiseReader:
         *,
         states: Iterable[DeliveryState] | None = None,
         session: str | None = None,
+        channel: str | None = None,
         limit: int = 100,
     ) -> list[DeliveryRecord]:
         """Deliveries, the oldest first; without `states`, those that are still owed and those that are dead."""
         wanted = _OWED_OR_DEAD if states is None else sorted({DeliveryState(state) for state in states})
-        of_session, values = ("", ()) if session is None else (" AND d.session = ?", (session,))
+        named = {"session": session, "channel": channel}
+        only = "".join(f" AND d.{column} = ?" for column, value in named.items() if value is not None)
+        values = [value for value in named.values() if value is not None]
         rows: list[tuple[Any, ...]] = []
-        for state in wanted:  # each has an index of its own
+        for state in wanted:  # they lie by their state; what is over, and much, has an index by its age as well
+            is_by_age = session is None and state in (DeliveryState.DELIVERED, DeliveryState.EXPIRED)
+            in_state = "d.finished_at IS NOT NULL AND +d.state = ?" if is_by_age else "d.state = ?"
             rows += self._rows(
-                f"SELECT {DELIVERY} FROM {_DELIVERIES} WHERE {_IN_STATE[state]}{of_session} "  # noqa: S608
+                f"SELECT {DELIVERY} FROM {_DELIVERIES} WHERE {in_state}{only} "  # noqa: S608
                 "ORDER BY d.created_at, d.promise, d.kind, d.seq LIMIT ?",
-                (*values, limit),
+                (state.value, *values, limit),
             )
         found = sorted(map(delivery_of, rows), key=lambda record: (record.created_at, record.id))
         return found[:limit]
@@ -162,14 +166,6 @@ class PromiseReader:
     def has_stored(self, session: str) -> bool:
         """Whether anything is kept for a session until a channel can push it."""
         return bool(self._rows("SELECT 1 FROM deliveries WHERE state = 'stored' AND session = ? LIMIT 1", (session,)))
-
-    def has_stored_for(self, channel: str) -> bool:
-        """Whether anything is kept that was to go through a channel."""
-        question = (
-            "SELECT 1 FROM deliveries WHERE state = 'stored' AND channel = ? AND channel IS NOT NULL "
-            "AND home IS NULL LIMIT 1"
-        )
-        return bool(self._rows(question, (channel,)))
 
     def needs_sweep(self, now: float) -> bool:
         """Whether a lease is void, or something is due on a channel that nobody living serves."""
@@ -228,6 +224,17 @@ class PromiseReader:
             expired=counts["expired"],
             dead=counts["dead"],
         )
+
+    def states(self) -> dict[str, int]:
+        """How many promises there are in each state."""
+        rows = self._rows(
+            "SELECT outcome, count(*) FROM deliveries WHERE kind = 'done' AND seq = 1 GROUP BY outcome "
+            "UNION ALL SELECT 'promised', ifnull(max(number), 0) FROM promises"
+        )
+        states: dict[str, int] = dict(rows)
+        promised = states.pop("promised")
+        is_open = promised - sum(states.values())
+        return {**states, "open": is_open} if is_open else states
 
     def incidents(self, *, after: int = 0, limit: int = 1000) -> list[Incident]:
         """What was given up, or given up for the time being, the oldest first."""

@@ -5,10 +5,10 @@ so a promise without that delivery is open. A run and its promise have one id.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from troth.errors import InternalError
-from troth.runtime.store.delivery_rows import DeliveryRows
+from troth.runtime.store.delivery_rows import ANY_STATE, DeliveryRows, OpenTransaction
 from troth.runtime.store.json_codec import read
 from troth.runtime.store.promise_records import (
     NewPromise,
@@ -18,13 +18,16 @@ from troth.runtime.store.promise_records import (
     promise_topic,
 )
 
-__all__ = ["PROMISE", "PROMISES", "USUAL_RETENTION", "PromiseRows", "promise_of"]
+__all__ = ["PROMISE", "PROMISES", "RUN", "USUAL_RETENTION", "PromiseRows", "PromisedRun", "promise_of"]
 
 PROMISE = (
     "p.id, p.session, p.work, coalesce(p.subject, p.id), p.title, p.channel, coalesce(d.outcome, 'open'), "
     "coalesce(d.result, p.result), coalesce(d.error, p.error), p.created_at, d.created_at, d.expires_at, d.expired_at"
 )
-PROMISES = "promises p LEFT JOIN deliveries d ON d.promise = p.number AND d.kind = 'done' AND d.seq = 1"
+PROMISES = (
+    f"promises p LEFT JOIN deliveries d ON d.{ANY_STATE} AND d.session = p.session AND d.promise = p.number "
+    "AND d.kind = 'done' AND d.seq = 1"
+)
 """The columns of a promise, and where they come from."""
 
 RUN = "run"
@@ -34,13 +37,20 @@ USUAL_RETENTION = 7 * 86400.0
 _LARGE = 1000  # letters of a result that would be written again with every attempt to deliver it
 _SHORTEST = "shortest retention"
 _SETTLE = (
-    "INSERT INTO deliveries (promise, kind, seq, state, session, created_at, updated_at, outcome, expires_at, result, "
-    "error, channel, home, due_at, text) "
-    "SELECT number, 'done', 1, CASE WHEN channel IS NULL THEN 'stored' ELSE 'due' END, session, ?, ?, ?, "
-    "? + retention, ?, ?, channel, home, CASE WHEN channel IS NULL THEN NULL ELSE ? END, ? FROM promises "
+    "INSERT INTO deliveries (state, session, promise, kind, seq, created_at, updated_at, outcome, expires_at, result, "
+    "error, channel, home, due_at, text) VALUES (?, ?, ?, 'done', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_SETTLE_RUN = f"{_SETTLE} WHERE id = ? AND work = 'run' ON CONFLICT DO NOTHING"
-_SETTLE_OTHER = f"{_SETTLE} WHERE number = ?"
+_PROMISED = "SELECT number, session, channel, home, retention FROM promises"
+
+
+class PromisedRun(NamedTuple):
+    """What the end of some work needs to know of its promise."""
+
+    number: int
+    session: str
+    channel: str | None
+    home: str | None
+    retention: float | None
 
 
 def promise_of(row: Sequence[Any]) -> PromiseRecord:
@@ -66,14 +76,23 @@ def promise_of(row: Sequence[Any]) -> PromiseRecord:
 class PromiseRows(DeliveryRows):
     """The writes about promises and their deliveries in one transaction, and the reads that they rely on."""
 
-    __slots__ = ()
+    __slots__ = ("_promised",)
+
+    def __init__(self, tx: OpenTransaction, promised: dict[str, PromisedRun | None]) -> None:
+        super().__init__(tx)
+        self._promised = promised  # of runs that were begun here: what nearly every end of a run needs
 
     def add(self, promise: NewPromise) -> bool:
-        """Write down a promise before its work begins. Answers whether it is new; an existing one stays as it is."""
+        """Write down a promise before its work begins. Answers whether it is new; an existing one stays as it is.
+
+        That of a run is written in the commit that writes down the run: whoever ends it relies on that.
+        """
         id_, session, work, subject, title, channel, home, retention, created_at = promise
         is_run = work == RUN
-        if is_run and subject != id_:
-            raise InternalError(f"The promise {id_!r} of the run {subject!r} has another id than its run.")
+        if is_run and (subject != id_ or id_ not in self._promised):
+            raise InternalError(
+                f"The promise {id_!r} of the run {subject!r} has another id than its run, or came after it."
+            )
         done = self._execute(
             "INSERT INTO promises (id, session, work, subject, title, channel, home, retention, created_at, is_open) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
@@ -92,6 +111,8 @@ class PromiseRows(DeliveryRows):
         )
         if done.rowcount != 1:
             return False
+        if is_run:
+            self._promised[id_] = PromisedRun(done.lastrowid, session, channel, home, retention)
         if retention is not None and retention < USUAL_RETENTION:
             self._execute(
                 "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value "
@@ -115,28 +136,53 @@ class PromiseRows(DeliveryRows):
 
         `text` is what is told; without it, that follows from the promise.
         """
-        is_large = (result is not None and len(result) > _LARGE) or (error is not None and len(error) > _LARGE)
-        small = (None, None) if is_large else (result, error)
-        end = (now, now, state._value_, now, *small, now, text)
         if work == RUN:
-            if self._execute(_SETTLE_RUN, (*end, subject)).rowcount != 1:
-                return None
-            promise = subject
+            promise, promised = subject, self._of_run(subject)
         else:
-            row = self._execute(
-                "SELECT number, id FROM promises WHERE is_open = 1 AND work = ? AND subject = ?", (work, subject)
-            ).fetchone()
-            if row is None:
-                return None
-            number, promise = row
-            self._execute("UPDATE promises SET is_open = NULL WHERE number = ?", (number,))
-            self._execute(_SETTLE_OTHER, (*end, number))
+            promise, promised = self._close(work, subject)
+        if promised is None:
+            return None
+        number, session, channel, home, retention = promised
+        is_large = (result is not None and len(result) > _LARGE) or (error is not None and len(error) > _LARGE)
         if is_large:
-            self._execute("UPDATE promises SET result = ?, error = ? WHERE id = ?", (result, error, promise))
+            self._execute("UPDATE promises SET result = ?, error = ? WHERE number = ?", (result, error, number))
+            result = error = None
+        way, due_at = ("stored", None) if channel is None else ("due", now)
+        expires_at = None if retention is None else now + retention
+        outcome = state._value_
+        self._execute(
+            _SETTLE,
+            (way, session, number, now, now, outcome, expires_at, result, error, channel, home, due_at, text),
+        )
         topics = self._tx.topics
         topics.add(promise_topic(promise))
         topics.add(outbox_topic)
         return promise
+
+    def _of_run(self, run_id: str) -> PromisedRun | None:
+        """What a run has promised that has not ended before."""
+        try:
+            return self._promised.pop(run_id)
+        except KeyError:
+            row = self._execute(f"{_PROMISED} WHERE id = ? AND work = 'run' AND is_open IS NULL", (run_id,)).fetchone()
+            return None if row is None else PromisedRun(*row)
+
+    def _close(self, work: str, subject: str) -> tuple[str, PromisedRun | None]:
+        """The open promise of work that is no run; it is open no more."""
+        row = self._execute(
+            f"{_PROMISED.replace('SELECT', 'SELECT id,')} WHERE is_open = 1 AND work = ? AND subject = ?",
+            (work, subject),
+        ).fetchone()
+        if row is None:
+            return subject, None
+        promised = PromisedRun(*row[1:])
+        self._execute("UPDATE promises SET is_open = 0 WHERE number = ?", (promised.number,))
+        return row[0], promised
+
+    def close_run(self, run_id: str) -> None:
+        """A run that has ended goes on: its second end is promised to nobody."""
+        self._promised.pop(run_id, None)
+        self._execute("UPDATE promises SET is_open = 0 WHERE id = ? AND work = 'run'", (run_id,))
 
     def find(self, promise_id: str) -> PromiseRecord | None:
         """One promise."""
@@ -158,26 +204,31 @@ class PromiseRows(DeliveryRows):
         return [self._expire(number, now) for number in numbers]
 
     def _expire(self, number: int, now: float) -> str:
-        (promise,) = self._execute("SELECT id FROM promises WHERE number = ?", (number,)).fetchone()
+        promise, session = self._execute("SELECT id, session FROM promises WHERE number = ?", (number,)).fetchone()
+        of_promise = f"{ANY_STATE} AND session = ? AND promise = ?"
+        self._execute(
+            f"UPDATE deliveries SET text = NULL, data = NULL WHERE {of_promise}",  # noqa: S608
+            (session, number),
+        )
+        self._execute(
+            "UPDATE deliveries SET outcome = 'expired', result = NULL, error = NULL, expires_at = NULL, "  # noqa: S608
+            f"expired_at = ? WHERE {of_promise} AND kind = 'done'",
+            (now, session, number),
+        )
         open_ones = self._execute(
-            "SELECT kind, seq, session, state, attempt FROM deliveries WHERE promise = ? AND finished_at IS NULL",
-            (number,),
+            f"SELECT state, kind, seq, attempt FROM deliveries WHERE {of_promise} AND finished_at IS NULL",  # noqa: S608
+            (session, number),
         ).fetchall()
-        for kind, seq, session, state, attempt in open_ones:
+        for state, kind, seq, attempt in open_ones:
             self._execute(
                 "UPDATE deliveries SET state = 'expired', finished_at = ?, updated_at = ?, due_at = NULL, "
-                "owner = NULL, token = NULL, leased_until = NULL WHERE promise = ? AND kind = ? AND seq = ?",
-                (now, now, number, kind, seq),
+                "owner = NULL, token = NULL, leased_until = NULL "
+                "WHERE state = ? AND session = ? AND promise = ? AND kind = ? AND seq = ?",
+                (now, now, state, session, number, kind, seq),
             )
             self._count("expired", 1)
             details = {"delivery": f"{promise}-{kind}-{seq}", "session": session, "was": state, "attempts": attempt}
             self.note("expired", details, now)
-        self._execute("UPDATE deliveries SET text = NULL, data = NULL WHERE promise = ?", (number,))
-        self._execute(
-            "UPDATE deliveries SET outcome = 'expired', result = NULL, error = NULL, expires_at = NULL, "
-            "expired_at = ? WHERE promise = ? AND kind = 'done'",
-            (now, number),
-        )
         self._execute("UPDATE promises SET result = NULL, error = NULL WHERE number = ?", (number,))
         self._tx.topics.add(promise_topic(promise))
         found: str = promise

@@ -20,7 +20,12 @@ NOUNS = (
     "sessions",
     "sagas",
     "audit",
+    "models",
+    "chat",
+    "responses",
+    "webhooks",
     "metrics",
+    "socket",
 )
 
 

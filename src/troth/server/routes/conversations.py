@@ -1,7 +1,7 @@
 """Talk with agents: open a conversation, send, run, interrupt, and follow what is said."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
@@ -189,24 +189,40 @@ async def send_message(
 ) -> Response:
     """Say something to the agent, at any moment; with `run` it answers."""
     found, conversation = await opened(context, caller, conversation_id)
-    agent = found.details["agent"]
+
+    async def start(since: float | None) -> None:
+        with HttpChannel.session(conversation_id):
+            await context.turns.start(conversation, unless_since=since)
 
     async def work(seed: Seed) -> Response:
-        if body.run:
-            await check_turns(context, caller, conversation)
-            await context.turns.owe(conversation_id, agent)
-        number = await sent(conversation, seed)
-        if number is None:
-            number = await conversation.asend(body.text, role=body.role, with_events=[(SENT, {"seed": seed.base})])
-        if body.run:
-            with HttpChannel.session(conversation_id):
-                await context.turns.start(conversation, unless_since=seed.since if seed.is_repeated else None)
-            if prefer.wait:
-                await waited(context, conversation, prefer.wait)
+        number = await say(context, caller, found, conversation, body, seed, start)
+        if body.run and prefer.wait:
+            await waited(context, conversation, prefer.wait)
         status = await call(lambda: conversation.status)
         return JSONResponse(Sent(number=number, status=status).model_dump(mode="json"), 202, prefer.headers)
 
     return await once(work)
+
+
+async def say(
+    context: ServerContext,
+    caller: Caller,
+    found: Belonging,
+    conversation: Conversation,
+    body: NewMessage,
+    seed: Seed,
+    start: Callable[[float | None], Awaitable[None]],
+) -> int:
+    """Write a message down, once for each request, and begin a turn if it is to be answered; its number."""
+    if body.run:
+        await check_turns(context, caller, conversation)
+        await context.turns.owe(conversation.id, found.details["agent"])
+    number = await sent(conversation, seed)
+    if number is None:
+        number = await conversation.asend(body.text, role=body.role, with_events=[(SENT, {"seed": seed.base})])
+    if body.run:
+        await start(seed.since if seed.is_repeated else None)
+    return number
 
 
 async def sent(conversation: Conversation, seed: Seed) -> int | None:
