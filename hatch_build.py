@@ -81,16 +81,20 @@ class WheelHook(BuildHookInterface):  # type: ignore[misc]
         reason = missing()
         if reason is None:
             command = [sys.executable, __file__, str(self._folder)]
-            done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
-            reason = None if done.returncode == 0 else f"mypyc or the C compiler failed:\n{done.stdout}{done.stderr}"
+            process = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
+            reason = (
+                None
+                if process.returncode == 0
+                else f"mypyc or the C compiler failed:\n{process.stdout}{process.stderr}"
+            )
         if reason is not None:
             if os.environ["TROTH_COMPILE"] == "require":
                 shutil.rmtree(self._folder, ignore_errors=True)
                 raise RuntimeError(f"Troth cannot be compiled: {reason}")
             self.app.display_warning(f"Troth is built as plain Python, which takes almost twice the time: {reason}")
             return
-        for made in self._folder.rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
-            build_data["force_include"][str(made)] = made.relative_to(self._folder).as_posix()
+        for extension in self._folder.rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+            build_data["force_include"][str(extension)] = extension.relative_to(self._folder).as_posix()
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
 
@@ -116,8 +120,8 @@ def missing() -> str | None:
 
 def compiler() -> str | None:
     """The C compiler of this machine, if it has one."""
-    known = (os.environ.get("CC"), sysconfig.get_config_var("CC"), "cc", "gcc", "clang")
-    return next((one for one in known if one and shutil.which(one.split()[0])), None)
+    candidates = (os.environ.get("CC"), sysconfig.get_config_var("CC"), "cc", "gcc", "clang")
+    return next((command for command in candidates if command and shutil.which(command.split()[0])), None)
 
 
 def modules(root: Path) -> list[Path]:
@@ -149,8 +153,8 @@ def compile_into(folder: Path) -> None:
 
             def compile_each(sources: list[str], **options: Any) -> list[str]:
                 with ThreadPoolExecutor(os.cpu_count()) as pool:
-                    made = pool.map(lambda source: compile_all([source], **options), sources)
-                    return [one for objects in made for one in objects]
+                    compiled = pool.map(lambda source: compile_all([source], **options), sources)
+                    return [object_file for objects in compiled for object_file in objects]
 
             self.compiler.compile = compile_each
             super().build_extensions()

@@ -39,13 +39,13 @@ def main() -> int:
 
 
 def _build(options: argparse.Namespace) -> int:
-    wanted = options.packages or ["stdlib", *(entry.top for entry in CATALOGUE), "semantics"]
-    if _are_unknown(name for name in wanted if name not in {"stdlib", "semantics"}):
+    names = options.packages or ["stdlib", *(entry.top for entry in CATALOGUE), "semantics"]
+    if _are_unknown(name for name in names if name not in {"stdlib", "semantics"}):
         return 2
     options.into.mkdir(parents=True, exist_ok=True)
     failed = 0
     _head()
-    for name in wanted:
+    for name in names:
         if name in {"stdlib", "semantics"}:
             into = options.into
             for line in build_stdlib(into) if name == "stdlib" else build_semantics(into.parent / "semantics.json"):
@@ -65,16 +65,16 @@ def _build(options: argparse.Namespace) -> int:
 
 def _coverage(options: argparse.Namespace) -> int:
     tabled = [entry.top for entry in CATALOGUE if (TABLES / f"{entry.top}.json").exists() and not entry.source_only]
-    wanted = options.packages or tabled
-    if _are_unknown(wanted):
+    names = options.packages or tabled
+    if _are_unknown(names):
         return 2
     _head()
     reports = []
-    for name in wanted:
+    for name in names:
         report = _one(name, lambda entry, environment: measure_library(entry, environment, TABLES), options)
         if report is not None and report.public:
             reports.append(report)
-    full = [one for one in reports if one.tabled * 100 >= one.public * _ENOUGH]
+    full = [report for report in reports if report.tabled * 100 >= report.public * _ENOUGH]
     print(f"{len(full)} of {len(reports)} packages: at least {_ENOUGH} % of the public coroutine functions are known")
     if options.table is not None:
         options.table.write_text(_markdown(reports, len(full)), encoding="utf-8")
@@ -117,8 +117,9 @@ def _head() -> None:
 
 def _markdown(reports: list[Report], full: int) -> str:
     rows = [
-        f"| {one.top} | {one.version} | {one.public:,} | {one.tabled:,} | {100 * one.tabled / one.public:.1f} % |"
-        for one in sorted(reports, key=lambda one: one.top)
+        f"| {report.top} | {report.version} | {report.public:,} | {report.tabled:,} "
+        f"| {100 * report.tabled / report.public:.1f} % |"
+        for report in sorted(reports, key=lambda report: report.top)
     ]
     return (
         "# How much of each library the tables know\n\n"

@@ -40,8 +40,8 @@ def pinned(top: str, requirements: Iterable[str], lock: Path = LOCK) -> tuple[st
 
 def _versions(top: str, lock: Path) -> dict[str, str]:
     for line in lock.read_text(encoding="utf-8").splitlines():
-        name, _, rest = line.partition(" ")
+        name, _, entry = line.partition(" ")
         if name == top:
-            sources = (source.rpartition(" ") for source in rest.partition(" ")[2].split(", "))
+            sources = (source.rpartition(" ") for source in entry.partition(" ")[2].split(", "))
             return {distribution: version for distribution, _, version in sources}
     return {}

@@ -33,7 +33,7 @@ def report(error: BaseException, argv: Sequence[str]) -> str:
         f"  {type(error).__name__} at {place}: {str(error)[:200]}",
         f"  {facts}; command: {command}",
     ]
-    lines.append(_kept(f"{facts}\n{command}\n\n{trace}"))
+    lines.append(_save_traceback(f"{facts}\n{command}\n\n{trace}"))
     lines.append("Please report it with these lines. TROTH_DEBUG=1 shows the traceback at once.")
     if _debugging():
         lines.insert(0, trace.rstrip())
@@ -54,7 +54,7 @@ def incomplete(crashes: "Sequence[Crash]", prepared: "Prepared") -> int:
 def keep_traces(crashes: "Sequence[Crash]") -> str:
     """Write the tracebacks of exceptions that were contained to a file, and return the line for stderr."""
     traces = "\n".join(f"{crash.path}:{crash.line}: {crash.cost}\n{crash.trace}" for crash in crashes)
-    notice = _kept(f"{_facts()}\n\n{traces}")
+    notice = _save_traceback(f"{_facts()}\n\n{traces}")
     return f"{notice}; please attach it to a report, as `troth explain TR000` says\n"
 
 
@@ -63,7 +63,7 @@ def _facts() -> str:
     return f"troth {__version__}{compiled}, Python {platform.python_version()}, {platform.system()}"
 
 
-def _kept(text: str) -> str:
+def _save_traceback(text: str) -> str:
     try:
         handle, name = tempfile.mkstemp(prefix="troth-crash-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:

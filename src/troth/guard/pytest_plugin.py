@@ -208,7 +208,7 @@ class _Guard:
         lost = self._take_heard(allowed := _allowed(item))
         for thing in held:
             self._born_in.pop(id(_origin(thing)), None)
-            self._hub.mark_told(thing)
+            self._hub.mark_reported(thing)
             incident = _held_incident(thing)
             if not _is_allowed(incident, allowed):
                 lost.append(incident)
@@ -316,11 +316,11 @@ class _Markers:
 
 def _is_allowed(incident: "Incident", patterns: Sequence[str]) -> bool:
     """Whether a pattern matches the qualified name, or its end from a dot on: `save` and `Store.save` both do."""
-    plain = incident.name.replace(".<locals>", "")
+    short_name = incident.name.replace(".<locals>", "")
     return any(
         fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(name, f"*.{pattern}")
         for pattern in patterns
-        for name in (incident.name, plain)
+        for name in (incident.name, short_name)
     )
 
 

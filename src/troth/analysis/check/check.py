@@ -50,7 +50,7 @@ def check(
     nothing has changed since the last run there is none.
     """
     request, scope, root = prepared.request, prepared.scope, prepared.root.path
-    recorded, old_codes = _known(prepared)
+    recorded, old_codes = _recorded(prepared)
     past = None if request.since is None else _past(request.since, prepared)
     python, cache = prepared.python(), prepared.cache()
     is_reported = reported or Reported(prepared)
@@ -110,7 +110,7 @@ def check(
     return report if prepared.baseline is None else _beside_baseline(report, everything, recorded, prepared)
 
 
-def _known(prepared: Prepared) -> "tuple[list[Mark], list[OldCode]]":
+def _recorded(prepared: Prepared) -> "tuple[list[Mark], list[OldCode]]":
     """What the baseline knows; read before anything else, so that a bad one is refused at once."""
     file = prepared.baseline
     if file is None or (prepared.request.write_baseline and not file.exists()):

@@ -26,12 +26,12 @@ class Comments:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._silent: dict[str, store.Stamp] | None = None
-        self._found: dict[str, tuple[store.Stamp, list[Allow]]] = {}
+        self._allows: dict[str, tuple[store.Stamp, list[Allow]]] = {}
 
     def of(self, paths: Iterable[str], root: Path, lines: Lines, overlay: Mapping[str, bytes]) -> list[Allow]:
         """The comments of these files of the project at `root`."""
         if self._silent is None:
-            self._silent = {} if self._folder is None else _kept(self._folder / _FILE, root)
+            self._silent = {} if self._folder is None else _silent_files(self._folder / _FILE, root)
         every: list[Allow] = []
         is_news = False
         for path in paths:
@@ -41,9 +41,9 @@ class Comments:
             stamp = store.stamp(f"{root}/{path}")  # before it is read: a change meanwhile is seen by the next run
             if self._silent.get(path) == stamp:
                 continue
-            stamped = self._found.get(path)
+            stamped = self._allows.get(path)
             if stamped is None or stamped[0] != stamp:
-                stamped = self._found[path] = stamp, allows_in(path, lines.data(path) or b"")
+                stamped = self._allows[path] = stamp, allows_in(path, lines.data(path) or b"")
                 if not stamped[1]:
                     self._silent[path] = stamp
                     is_news = True
@@ -58,7 +58,7 @@ def _key(root: Path) -> str:
     return f"{__version__} {_FORM} {root}"
 
 
-def _kept(file: Path, root: Path) -> dict[str, store.Stamp]:
+def _silent_files(file: Path, root: Path) -> dict[str, store.Stamp]:
     silent: dict[str, store.Stamp]
     try:
         key, silent = marshal.loads(opened(file.read_bytes()))  # noqa: S302  our own file

@@ -49,13 +49,13 @@ def commit_of(root: Path, revision: str) -> str:
 
 def files_at(root: Path, commit: str) -> list[str]:
     """All files below `root` in `commit`, relative to `root`."""
-    return _names(_done(root, "ls-tree", "-r", "-z", "--name-only", commit))
+    return _names(_output_of(root, "ls-tree", "-r", "-z", "--name-only", commit))
 
 
 def changes_since(root: Path, commit: str) -> list[Change]:
     """What is different in the work tree below `root`; files that git does not know yet are not among it."""
     fields = _names(
-        _done(root, "diff", "--no-ext-diff", "--name-status", "-z", "--find-renames", "--relative", commit, "--")
+        _output_of(root, "diff", "--no-ext-diff", "--name-status", "-z", "--find-renames", "--relative", commit, "--")
     )
     changes = []
     remaining = iter(fields)
@@ -70,7 +70,7 @@ def changes_since(root: Path, commit: str) -> list[Change]:
 
 def blobs_at(root: Path, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
     """The contents of `paths`, relative to `root`, as `commit` has them; all through one process."""
-    prefix = os.fsdecode(_done(root, "rev-parse", "--show-prefix").rstrip(b"\n"))
+    prefix = os.fsdecode(_output_of(root, "rev-parse", "--show-prefix").rstrip(b"\n"))
     query = "".join(f"{commit}:{prefix}{path}\n" for path in paths if "\n" not in path)
     process = _git(root, "cat-file", "--batch", stdin=os.fsencode(query))
     if process.returncode != 0:
@@ -92,7 +92,7 @@ def blobs_at(root: Path, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
     return blobs
 
 
-def _done(root: Path, *arguments: str) -> bytes:
+def _output_of(root: Path, *arguments: str) -> bytes:
     process = _git(root, *arguments)
     if process.returncode != 0:
         raise _failed(arguments[0], process.stderr)

@@ -17,7 +17,7 @@ class Flood:
 
     def __init__(self, code: str, findings: Sequence[Finding]) -> None:
         self._mine = [finding for finding in findings if finding.code == code]
-        self._others = len(findings) - len(self._mine)
+        self._other_count = len(findings) - len(self._mine)
         self._in_full = set({finding.span.path: finding for finding in reversed(self._mine)}.values())
 
     def is_short(self, finding: Finding) -> bool:
@@ -31,9 +31,9 @@ class Flood:
         subjects = ", ".join(f"`{subject}` ({count:,})" for subject, count in about)
         yield (
             f"{code} {rule} is {len(self._mine):,} of these, in {plural(len(self._in_full), 'file')}"
-            f"{f', most often about {subjects}' if subjects else ''}; told in full once in each file"
+            f"{f', most often about {subjects}' if subjects else ''}; shown in full once in each file"
         )
-        yield f"`--select {code}` tells all of it in full, `--ignore {code}` leaves {plural(self._others, 'other')}"
+        yield f"`--select {code}` shows all in full, `--ignore {code}` leaves {plural(self._other_count, 'other')}"
 
 
 def flood(findings: Sequence[Finding]) -> Flood | None:

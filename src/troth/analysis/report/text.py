@@ -154,7 +154,7 @@ def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool, wi
     yield from wrapped(printable(finding.message), width, first="  ", rest="  ")
     if frames:
         yield from _frame(finding.span, report, paint)
-    chain = _told([_reason(reason, report) for reason in finding.reasons])
+    chain = _shortened([_reason(reason, report) for reason in finding.reasons])
     for number, text in enumerate(chain):
         yield from labelled("because" if number == 0 else "    and", "cyan", text)
     if frames and (second := _second_place(finding)) is not None:
@@ -171,7 +171,7 @@ def _finding(finding: Finding, report: Report, paint: Paint, *, frames: bool, wi
         yield f"  {paint('see', 'dim')}  {paint(page.url, 'dim')}"
 
 
-def _told(chain: list[str]) -> list[str]:
+def _shortened(chain: list[str]) -> list[str]:
     """The reasons a person reads: where there are many, the first ones and the last, which may be of another kind."""
     if len(chain) <= _MOST_REASONS:
         return chain

@@ -61,7 +61,7 @@ async def _hold(work: Awaitable[object]) -> object:
 async def _begin(work: Callable[..., object], args: tuple[object, ...], asker: str) -> object:
     returned = work(*args)
     if not inspect.isawaitable(returned):
-        raise _not_a_promise(work, returned, asker)
+        raise _not_awaitable(work, returned, asker)
     return await returned
 
 
@@ -75,7 +75,7 @@ def _nothing_to_run(work: object, asker: str) -> NotRunnableError:
     return NotRunnableError(f"`{asker}` cannot run {work!r}: {advice}.\nNothing ran.")
 
 
-def _not_a_promise(work: object, returned: object, asker: str) -> NotRunnableError:
+def _not_awaitable(work: object, returned: object, asker: str) -> NotRunnableError:
     name = getattr(work, "__qualname__", None) or repr(work)
     if hasattr(type(returned), "__aiter__"):
         advice = f"iterate it: `bridge.iterate({name}(...))`"

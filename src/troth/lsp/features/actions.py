@@ -37,6 +37,12 @@ class Offer(NamedTuple):
     job: Job | None = None
     finding: Finding | None = None
     is_preferred: bool = False
+    leads_on: bool = False  # to a change of color, which is shown before it is made
+
+    @property
+    def label(self) -> str:
+        """The title as a menu shows it; an ellipsis says that there is more to decide."""
+        return f"{self.title} …" if self.leads_on else self.title
 
 
 def offers(
@@ -57,7 +63,7 @@ def offers(
         ]
         for finding in touched:
             yield from _for_finding(places, finding)
-        yield from _for_plain_functions(places, path, touched)
+        yield from _for_sync_functions(places, path, touched)
     if wants(FIX_ALL) and any(_is_sure(finding) for finding in places.look.findings_in(path)):
         yield Offer("Repair all that is sure in this file (Troth)", FIX_ALL, job={"do": "fix all", "path": path})
     if wants(_REWRITE) and places.has_places(path):
@@ -86,7 +92,7 @@ def _for_finding(places: Places, finding: Finding) -> Iterator[Offer]:
             yield Offer(f"Allow `{finding.rule}` on this line", _QUICK, (edit,), None, finding)
 
 
-def _for_plain_functions(places: Places, path: str, findings: Sequence[Finding]) -> Iterator[Offer]:
+def _for_sync_functions(places: Places, path: str, findings: Sequence[Finding]) -> Iterator[Offer]:
     """A loss in a plain `def`: the function becomes async with its callers, or the coroutine is run where it is."""
     if not places.has_places(path):
         return
@@ -96,7 +102,7 @@ def _for_plain_functions(places: Places, path: str, findings: Sequence[Finding])
         first = next(finding for finding in lost if finding.symbol == function.qualname)
         if "<" not in proposal.target:
             job = {"do": "make async", "path": path, "symbol": function.qualname}
-            yield Offer(_size(proposal), _QUICK, (), job, first)
+            yield Offer(_size(proposal), _QUICK, (), job, first, leads_on=True)
     for finding in lost:
         where: Job = {"do": "bridge", "path": path, "code": finding.code, "span": list(finding.span)}
         yield Offer(f"Run it here with `bridge.run` ({finding.code})", _QUICK, (), where, finding)
@@ -105,7 +111,7 @@ def _for_plain_functions(places: Places, path: str, findings: Sequence[Finding])
 def _size(proposal: Proposal) -> str:
     name, count = proposal.function.name, len(proposal.others)
     callers = "" if not count else ", and its caller" if count == 1 else f", and its {count} callers"
-    return f"Make `{name}` async{callers} …"
+    return f"Make `{name}` async{callers}"
 
 
 def _recolorings(places: Places, path: str, line: int) -> Iterator[Offer]:
@@ -123,7 +129,7 @@ def _recolorings(places: Places, path: str, line: int) -> Iterator[Offer]:
 
 def _recoloring(path: str, name: str, to: str) -> Offer:
     job = {"do": "recolor", "target": f"{path}:{name}", "to": to}
-    return Offer(f"Make `{name}` {to}, and every call of it …", _REWRITE, (), job)
+    return Offer(f"Make `{name}` {to}, and every call of it", _REWRITE, (), job, leads_on=True)
 
 
 def _is_sayable(function: Function) -> bool:

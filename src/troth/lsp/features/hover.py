@@ -62,7 +62,7 @@ def _of_symbol(places: Places, path: str, position: types.Position) -> tuple[str
     line, column = positions.place(position)
     function = function_on(module, line)
     if function is not None and column <= function.facts.at[1] + len("async def ") + len(function.name):
-        return _told(color_of_function(program, function), places), positions.line_range(line)
+        return _color_text(color_of_function(program, function), places), positions.line_range(line)
     call = call_at(program, module, line, column)
     if call is None:
         return None
@@ -73,10 +73,10 @@ def _of_symbol(places: Places, path: str, position: types.Position) -> tuple[str
     painted = color_of(program, call.callee, call.text)
     if painted.color is Color.UNKNOWN:
         return None
-    return _told(painted, places), types.Range(first, positions.at(*callee_end))
+    return _color_text(painted, places), types.Range(first, positions.at(*callee_end))
 
 
-def _told(painted: Painted, places: Places) -> str:
+def _color_text(painted: Painted, places: Places) -> str:
     head = f"`{painted.name}` is **{painted.color.value}**: {_MEANS.get(painted.color, '')}"
     return "\n".join([head, *(_reason(reason, places) for reason in painted.reasons)])
 

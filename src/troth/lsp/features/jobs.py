@@ -47,10 +47,10 @@ def carry_out(job: Mapping[str, Any], checker: Checker, places: Places) -> Outco
 def _fix_all(job: Mapping[str, Any], checker: Checker, places: Places) -> Outcome:
     look, path = places.look, job["path"]
 
-    def wanted(finding: Finding) -> bool:
+    def is_sure_here(finding: Finding) -> bool:
         return finding.span.path == path and finding.fix is not None and finding.fix.safety == "sure"
 
-    settled = settle(look.root, lambda texts: checker.try_out(look, texts), wanted, look.overlay)
+    settled = settle(look.root, lambda texts: checker.try_out(look, texts), is_sure_here, look.overlay)
     edits = [edit for change in settled.changes for edit in _differing(change.path, places, change.after)]
     count = len(settled.applied)
     return Outcome(_pieces(places, {None: edits}), f"Repair {count} problem{'' if count == 1 else 's'}.")

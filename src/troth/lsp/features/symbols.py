@@ -27,7 +27,7 @@ from troth.color import Color
 
 __all__ = ["Painted", "call_at", "callers_of", "class_on", "color_of", "function_around", "function_on", "functions_in"]
 
-_PROMISES = (Coroutine, AsyncGenerator, AsyncContext, Awaitable)
+_AWAITABLES = (Coroutine, AsyncGenerator, AsyncContext, Awaitable)
 
 
 class Painted(NamedTuple):
@@ -90,7 +90,7 @@ def targets(value: Value | None) -> list[Function]:
 
 def color_of(program: Program, callee: Value | None, text: str) -> Painted:
     """The color of what is called, as far as it is known."""
-    painted = [_one(program, member, text) for member in members_of(callee)]
+    painted = [_color_of_value(program, member, text) for member in members_of(callee)]
     colors = {part.color for part in painted}
     if len(colors) == 1:
         return painted[0]
@@ -100,10 +100,10 @@ def color_of(program: Program, callee: Value | None, text: str) -> Painted:
 
 def color_of_function(program: Program, function: Function) -> Painted:
     """The color of a function of the project."""
-    return _one(program, FunctionValue(function), function.qualname)
+    return _color_of_value(program, FunctionValue(function), function.qualname)
 
 
-def _one(program: Program, value: Value | None, text: str) -> Painted:
+def _color_of_value(program: Program, value: Value | None, text: str) -> Painted:
     if isinstance(value, FunctionValue) and isinstance(value.function, Function):
         return _own(program, value, value.function)
     if isinstance(value, FunctionValue) and isinstance(value.function, LibraryFunction):
@@ -112,11 +112,11 @@ def _one(program: Program, value: Value | None, text: str) -> Painted:
         place = value.cls.place if isinstance(value.cls, Class) else (None, None)
         return Painted(Color.SYNC, value.cls.name, (Reason(f"`{value.cls.name}` is a class", *place),))
     if isinstance(value, CallableType):
-        is_async = _is_promise(value.result)
+        is_async = _is_awaitable(value.result)
         color = Color.ASYNC if is_async else Color.UNKNOWN if value.result is None else Color.SYNC
         return Painted(color, text, program.reasons.of_callable(value) if is_async else ())
     if isinstance(value, Lambda):
-        return Painted(Color.ASYNC if _is_promise(value.evaluate()) else Color.SYNC, "lambda")
+        return Painted(Color.ASYNC if _is_awaitable(value.evaluate()) else Color.SYNC, "lambda")
     return Painted(Color.UNKNOWN, text)
 
 
@@ -126,9 +126,9 @@ def _own(program: Program, value: FunctionValue, function: Function) -> Painted:
         return Painted(Color.ASYNC, function.qualname, program.reasons.of_own(value, function))
     if effect == "unknown":
         return Painted(Color.UNKNOWN, function.qualname)
-    awaitable_results = [_is_promise(result) for result in members_of(program.inferred(function))]
+    awaitable_results = [_is_awaitable(result) for result in members_of(program.inferred(function))]
     if any(awaitable_results):
-        awaitable = next(result for result in members_of(program.inferred(function)) if _is_promise(result))
+        awaitable = next(result for result in members_of(program.inferred(function)) if _is_awaitable(result))
         site = getattr(awaitable, "site", None)
         reasons = program.reasons.of_returning(function, site, "")
         return Painted(Color.ASYNC if all(awaitable_results) else Color.EITHER, function.qualname, reasons)
@@ -144,17 +144,17 @@ def _library(program: Program, value: FunctionValue, function: LibraryFunction) 
     return Painted(Color.SYNC, function.qualname, (Reason(f"`{function.qualname}` of {package} is a plain function"),))
 
 
-def _is_promise(value: Value | None) -> bool:
-    return isinstance(value, _PROMISES)
+def _is_awaitable(value: Value | None) -> bool:
+    return isinstance(value, _AWAITABLES)
 
 
 def unannotated_callables(program: Program, function: Function) -> Sequence[tuple[str, Painted]]:
     """The parameters of a function that have no annotation and are called in it, each with the color it has there."""
-    plain = {name for name, param in function.params.items() if param[1] is None}
-    called = dict.fromkeys(call.text for call in program.calling.of(function) if call.text in plain)
+    unannotated = {name for name, param in function.params.items() if param[1] is None}
+    called = dict.fromkeys(call.text for call in program.calling.of(function) if call.text in unannotated)
     callables: list[tuple[str, Painted]] = []
     for name in called:
-        values = _given(program, function, name)
+        values = _passed_values(program, function, name)
         painted = {color_of(program, value, name).color for value in values}
         if painted and Color.UNKNOWN not in painted:
             color = painted.pop() if len(painted) == 1 else Color.EITHER
@@ -162,7 +162,7 @@ def unannotated_callables(program: Program, function: Function) -> Sequence[tupl
     return callables
 
 
-def _given(program: Program, function: Function, name: str) -> list[Value | None]:
+def _passed_values(program: Program, function: Function, name: str) -> list[Value | None]:
     """What the callers of a function in the project give to one of its parameters."""
     position = list(function.params).index(name) - (1 if function.owner is not None else 0)
     values: list[Value | None] = []

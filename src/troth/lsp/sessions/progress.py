@@ -27,7 +27,7 @@ class FirstCheck:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_shown = False
         self._is_over = False
-        self._told = 0
+        self._shown_percent = 0
 
     async def begin(self) -> None:
         """The check begins."""
@@ -43,8 +43,8 @@ class FirstCheck:
     def __call__(self, count: int, total: int, _name: str = "") -> None:
         """So many of so many files are read."""
         percent = count * 100 // max(total, 1)
-        if self._loop is not None and not self._is_over and percent >= self._told + _STEP:
-            self._told = percent
+        if self._loop is not None and not self._is_over and percent >= self._shown_percent + _STEP:
+            self._shown_percent = percent
             self._loop.call_soon_threadsafe(self._report, percent, f"{count} of {total} files")
 
     def end(self) -> None:

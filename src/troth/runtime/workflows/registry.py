@@ -125,10 +125,10 @@ class WorkflowRegistry:
         self._engine = engine
         self._store = store
         self._registry = registry
-        self._known: dict[str, RegisteredWorkflow] = {}
+        self._workflows: dict[str, RegisteredWorkflow] = {}
         self._specs: dict[str, WorkflowSpec] = {}
         self._accepted: dict[str, tuple[RegisteredWorkflow, Mapping[str, str]]] = {}
-        self._taken: dict[int, tuple[str, RegisteredWorkflow]] = {}
+        self._by_identity: dict[int, tuple[str, RegisteredWorkflow]] = {}
         self._registered: set[str] = set()
         self._lock = threading.Lock()
 
@@ -136,22 +136,22 @@ class WorkflowRegistry:
         """Read and check what is to be run; answers its name, itself, and whether it was not known before."""
         if (
             isinstance(source, LinkedWorkflow)
-            and (cached := self._taken.get(id(source)))
+            and (cached := self._by_identity.get(id(source)))
             and cached[1].linked is source
         ):
             return *cached, False
         workflow = self._read(source)
         name = workflow.name
         with self._lock:
-            before = self._known.get(name)
-            self._known[name] = workflow
+            before = self._workflows.get(name)
+            self._workflows[name] = workflow
             if name not in self._registered:
                 self._register(name)
             if before is None:
                 self._keep(name, workflow.spec)
             if before is not None:  # one of each: a service that runs a file a million times reads it a million times
-                self._taken.pop(id(before.linked), None)
-            self._taken[id(workflow.linked)] = name, workflow
+                self._by_identity.pop(id(before.linked), None)
+            self._by_identity[id(workflow.linked)] = name, workflow
         return name, workflow, before is None
 
     def _register(self, name: str) -> None:
@@ -179,7 +179,7 @@ class WorkflowRegistry:
 
     def _decision(self, name: str) -> Callable[[str, dict[str, object], str], Generator[Command, Any, object]]:
         def decision(run_id: str, inputs: dict[str, object], source: str) -> Generator[Command, Any, object]:  # noqa: ARG001
-            workflow, codes = self._accepted.get(run_id) or (self._known[name], {})
+            workflow, codes = self._accepted.get(run_id) or (self._workflows[name], {})
             return (yield from self.deciding(workflow, run_id, inputs, codes))
 
         return decision
@@ -275,7 +275,7 @@ class WorkflowRegistry:
 
     def spec_of(self, run: RunRecord) -> WorkflowSpec:
         """The workflow of a run as it was when the run began."""
-        workflow = self._known.get(run.decision)
+        workflow = self._workflows.get(run.decision)
         if workflow is not None:
             return workflow.spec
         if run.decision not in self._specs:
@@ -362,7 +362,7 @@ class WorkflowRegistry:
                 return self._read(file)
             except InvalidWorkflowError as invalid:
                 raise CannotGoOnHereError(run.id, invalid) from None
-        workflow = self._known.get(run.decision)
+        workflow = self._workflows.get(run.decision)
         if workflow is not None:
             return workflow
         folder = Path(file).parent if file else Path.cwd()

@@ -231,6 +231,10 @@ class SerialExpressions(AnnotationReader):
             orelse = self._within()
             self._skip_end()
             return ("ifexp", test, body, orelse)
+        return self._rare(tag)
+
+    def _rare(self, tag: int) -> Node:
+        """The tuple for an expression that hardly any function has."""
         if tag == tags.LAMBDA:
             return self._lambda()
         if tag == tags.GENERATOR:

@@ -122,7 +122,7 @@ def _all(bench: _Bench, mutants: Sequence[Mutant], coverage: Coverage | None, jo
     """One run per mutant, `jobs` of them at a time; on the way out all that still runs is ended."""
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         pending: set[Future[Result]] = {
-            pool.submit(_one, bench, mutant, coverage.tests(mutant.path, *mutant.run_lines) if coverage else ())
+            pool.submit(_run_mutant, bench, mutant, coverage.tests(mutant.path, *mutant.run_lines) if coverage else ())
             for mutant in mutants
         }
         try:
@@ -136,7 +136,7 @@ def _all(bench: _Bench, mutants: Sequence[Mutant], coverage: Coverage | None, jo
                 future.cancel()
 
 
-def _one(bench: _Bench, mutant: Mutant, tests: tuple[str, ...]) -> Result:
+def _run_mutant(bench: _Bench, mutant: Mutant, tests: tuple[str, ...]) -> Result:
     space = bench.spare.get()
     try:
         process = _with(bench, space, mutant, tests)
@@ -149,7 +149,7 @@ def _one(bench: _Bench, mutant: Mutant, tests: tuple[str, ...]) -> Result:
     if process.code is None:
         return Result(mutant.key, Verdict.HUNG, (f"after {bench.limit:.0f} seconds",), process.seconds)
     verdict = Verdict.CAUGHT if process.code else Verdict.SURVIVED
-    return Result(mutant.key, verdict, _said(process) if process.code else (), process.seconds)
+    return Result(mutant.key, verdict, _failures_in(process) if process.code else (), process.seconds)
 
 
 def _with(bench: _Bench, space: Workspace, mutant: Mutant, tests: tuple[str, ...]) -> Finished:
@@ -166,7 +166,7 @@ def _passes(bench: _Bench, space: Workspace, tests: tuple[str, ...]) -> bool:
     return bench.passes[tests]
 
 
-def _said(process: Finished) -> tuple[str, ...]:
+def _failures_in(process: Finished) -> tuple[str, ...]:
     """The failures by name, as pytest and unittest give them, or else the last line."""
     lines = [line.strip() for line in (process.stdout + "\n" + process.stderr).splitlines() if line.strip()]
     failures = [line for line in lines if line.startswith(("FAILED ", "ERROR ", "FAIL:", "ERROR:"))]

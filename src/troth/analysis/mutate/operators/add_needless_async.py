@@ -84,8 +84,8 @@ def _is_free(module: Module, node: ast.FunctionDef) -> bool:
         return False
     parent = module.parents[node]
     if isinstance(parent, ast.ClassDef):
-        plain = all(isinstance(base, ast.Name) and base.id == "object" for base in parent.bases)
-        if not (plain or node.name.startswith("_")) or parent.keywords or parent.decorator_list:
+        has_no_base = all(isinstance(base, ast.Name) and base.id == "object" for base in parent.bases)
+        if not (has_no_base or node.name.startswith("_")) or parent.keywords or parent.decorator_list:
             return False
     elif not isinstance(parent, ast.Module):
         return False

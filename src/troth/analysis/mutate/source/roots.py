@@ -22,7 +22,7 @@ def import_roots(project: Project) -> tuple[str, ...]:
     without an `__init__.py` if files of the project import from it by its name; then the one above it is tried.
     """
     packages = _packages(project)
-    imported = frozenset(_named(project))
+    imported = frozenset(_imported_names(project))
     roots = {_root_above(path.rpartition("/")[0], packages, imported) for path in project.sources}
     return tuple(sorted(root or "." for root in roots if not root or not _hides_library(root, project)))
 
@@ -64,7 +64,7 @@ def _is_named(folder: str, imported: frozenset[str]) -> bool:
     return any(".".join(parts[start:]) in imported for start in starts)
 
 
-def _named(project: Project) -> Iterator[str]:
+def _imported_names(project: Project) -> Iterator[str]:
     """Every dotted name that is imported, and those above it."""
     for source in project.sources.values():
         for name in set(_IMPORTED.findall(source.text)):

@@ -9,7 +9,7 @@ from troth.runtime.workflows.document.contracts import contract_schema
 from troth.runtime.workflows.document.field_types import Choice, Count, Duration, Number, SourceMap, TargetType, Text
 from troth.runtime.workflows.document.fields import Desk, Field, dump_fields, fields_schema, read_fields
 from troth.runtime.workflows.document.nodes import ListNode, MapNode, Node
-from troth.runtime.workflows.document.problems import Unreadable, did_you_mean
+from troth.runtime.workflows.document.problems import Unreadable, nearest
 from troth.runtime.workflows.document.sources import Source, source_schema
 from troth.runtime.workflows.spec import Target, Undo
 
@@ -29,9 +29,9 @@ class _ExceptionNames:
             name = Text().read(item, desk)
             exceptions = [exception for exception, value in vars(builtins).items() if _is_exception(value)]
             if "." not in name and name not in exceptions:
-                advice = did_you_mean(name, exceptions, kind="exception") if name[:1].isupper() else ""
+                near = nearest(name, sorted(exceptions)) if name[:1].isupper() else None
                 message = f"{name!r} is no exception that Python has; one of your own is written `module.{name}`"
-                raise Unreadable(item.mark, message, advice if advice.startswith("Did") else "")
+                raise Unreadable(item.mark, message, f"Did you mean `{near}`?" if near else "")
             names.append(name)
         return tuple(names)
 

@@ -84,7 +84,7 @@ def _gather(
     if not branches:
         return []
     name = f"enough {frame.place(step.id)}"
-    watched = [_kept(branch, group.race, name, frame.run.send) for branch in branches]
+    watched = [_as_outcome(branch, group.race, name, frame.run.send) for branch in branches]
     results: list[object] = yield Together.of(watched, limit=limit, name=frame.place(step.id))
     group.results.extend(results)
     return results
@@ -129,7 +129,7 @@ class _Group:
         return self.race is None or self.race.is_open
 
 
-def _kept(branch: Decision, race: Race | None, name: str, send: Callable[[str, object], object]) -> Decision:
+def _as_outcome(branch: Decision, race: Race | None, name: str, send: Callable[[str, object], object]) -> Decision:
     """A branch whose failure is its outcome, so that the others are brought to their end and counted."""
     try:
         output = yield from branch

@@ -149,7 +149,7 @@ async def _first(
 
     A cancellation that finds `work` done is swallowed: the engine sees to it, once it has the answer.
     """
-    at_work = asyncio.ensure_future(_kept(work))
+    at_work = asyncio.ensure_future(_ending_of(work))
     watches = [asyncio.ensure_future(race.decided()) for race in races]
     cancelled: asyncio.CancelledError | None = None
     try:
@@ -190,7 +190,7 @@ async def _ended(tasks: "list[asyncio.Future[Any]]", grace: float) -> asyncio.Ca
     return cancelled
 
 
-async def _kept(work: Awaitable[object]) -> tuple[object, BaseException | None]:
+async def _ending_of(work: Awaitable[object]) -> tuple[object, BaseException | None]:
     """The ending as a value: a task that ends with SystemExit would take its loop down."""
     try:
         return await work, None

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from troth.cli.analysis.options import VARIABLES, add_project_options, add_rule_options, request_of
+from troth.cli.analysis.stdin import source_on_stdin
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.options import VARIABLES, add_project_options, add_rule_options, request_of
 from troth.cli.pipe import say, say_bytes
-from troth.cli.stdin import source_on_stdin
 from troth.cli.switches import stop_at_bugs
 from troth.errors import MisuseError
 
@@ -32,7 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--stdin-filename", metavar="FILE", help="the file that the source on stdin stands for")
     add("--diff", action="store_true", help="show what would change, and change nothing; exit 1 if something would")
     add("--all", action="store_true", help="apply the fixes that are only likely to be right, too")
-    add("--guesses", action="store_true", help="also those that rest on a name or on other calls alone; implies --all")
+    add(
+        "--guesses",
+        action="store_true",
+        help="also apply fixes that are based only on a name or on other calls; implies --all",
+    )
     add(
         "--recolor",
         action="store_true",
@@ -41,9 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--run-with",
         choices=("bridge.run", "asyncio.run"),
-        help="with --recolor: what runs it where nothing can be async",
+        help="with --recolor: the function that runs the coroutine where code cannot be async",
     )
-    add("-q", "--quiet", action="store_true", help="print what is left and errors, and nothing else")
+    add("-q", "--quiet", action="store_true", help="print only remaining findings and errors")
     add("--exit-zero", action="store_true", help="exit with 0 even if findings are left or a diff is shown")
     add("--allow-dirty", action="store_true", help="repair also files with edits that are not committed")
     add("--undo", action="store_true", help="undo the last change of fix, recolor or check, and stop")

@@ -59,7 +59,9 @@ async def ship(order: str, weight: float) -> dict[str, object]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `troth init`."""
-    parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="where to (default: here)")
+    parser.add_argument(
+        "folder", nargs="?", default=".", metavar="FOLDER", help="the folder to write to (default: the current one)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from tests.cli.test_watch import Watching
+from tests.cli.analysis.test_watch import Watching
 
 # A rule, under the name of another so that it can be selected, that fails where a file asks for it.
 FAILING = """\
@@ -27,7 +27,7 @@ def check(program):
 sys.exit(run(sys.argv[1:]))
 """
 LOST = "async def save(): ...\nasync def main():\n    save()\n"
-SCHEMA = json.loads((Path(__file__).parents[1] / "data/sarif-2.1.0.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[2] / "data/sarif-2.1.0.json").read_text())
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.live import watched
 from troth.cli.pipe import kept_for_json, say, say_json, warn
-from troth.cli.run import going_on, told
+from troth.cli.runtime.live import watched
+from troth.cli.runtime.run import going_on, show_outcome
 from troth.cli.stores import add_app, add_run, add_store, existing, find_run, looked_into, options_of
 from troth.cli.terminal import Style, output_width
 from troth.errors import MisuseError
@@ -81,7 +81,7 @@ def _list(runtime: "Runtime", args: argparse.Namespace) -> int:
 def _declare_show(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--html", metavar="FILE", help="write a page that needs nothing else; `-` prints it")
+    form.add_argument("--html", metavar="FILE", help="write a self-contained HTML page; `-` prints it")
     form.add_argument("--mermaid", action="store_true", help="print the graph as a Mermaid flowchart")
     form.add_argument("--follow", action="store_true", help="print what happens in it as it happens, until it is over")
 
@@ -132,9 +132,9 @@ def _declare_resume(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     changed = parser.add_mutually_exclusive_group()
     changed.add_argument(
-        "--accept-changes", action="store_true", help="go on although the workflow or its code changed"
+        "--accept-changes", action="store_true", help="continue although the workflow or its code has changed"
     )
-    changed.add_argument("--as-recorded", action="store_true", help="go on with the workflow as it was")
+    changed.add_argument("--as-recorded", action="store_true", help="continue with the workflow as it was")
     parser.add_argument(
         "--budget",
         action="append",
@@ -142,7 +142,7 @@ def _declare_resume(parser: argparse.ArgumentParser) -> None:
         metavar="LIMIT=VALUE",
         help="a larger budget, as in `tokens=5000`, `time=2h`, `steps=none`; may be given several times",
     )
-    parser.add_argument("--wait", action="store_true", help="stay until questions for people are answered elsewhere")
+    parser.add_argument("--wait", action="store_true", help="wait until questions for people are answered elsewhere")
 
 
 def _resume(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -150,7 +150,7 @@ def _resume(runtime: "Runtime", args: argparse.Namespace) -> int:
     steps = sum(1 for step in runtime.show(run_id).steps if not step.is_undo)
     with watched(runtime, run_id, steps), going_on(args, run_id), kept_for_json(args.json):
         report = _resumed(runtime, run_id, args)
-    return told(report, args)
+    return show_outcome(report, args)
 
 
 def _resumed(runtime: "Runtime", run_id: str, args: argparse.Namespace) -> "RunReport":
@@ -190,14 +190,16 @@ def _replay(runtime: "Runtime", args: argparse.Namespace) -> int:
 
 def _declare_fork(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
-    parser.add_argument("--from", dest="step", metavar="STEP", help="the first step done anew; without it, all are")
-    parser.add_argument("--wait", action="store_true", help="stay until questions for people are answered elsewhere")
+    parser.add_argument(
+        "--from", dest="step", metavar="STEP", help="the first step to run again (default: all of them)"
+    )
+    parser.add_argument("--wait", action="store_true", help="wait until questions for people are answered elsewhere")
 
 
 def _fork(runtime: "Runtime", args: argparse.Namespace) -> int:
     with kept_for_json(args.json):
         report = runtime.fork(find_run(runtime, args.run), args.step, check=False, wait=args.wait)
-    return told(report, args)
+    return show_outcome(report, args)
 
 
 # ---- comparing
@@ -206,7 +208,10 @@ def _fork(runtime: "Runtime", args: argparse.Namespace) -> int:
 def _declare_diff(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument(
-        "other", nargs="?", metavar="OTHER", help="the run it is compared with; without it, its state at two moments"
+        "other",
+        nargs="?",
+        metavar="OTHER",
+        help="the run to compare with; without it, the states of the run at two points are compared",
     )
     parser.add_argument("--from", dest="since", metavar="STEP", help="from the end of this step (default: the start)")
     parser.add_argument("--to", dest="until", metavar="STEP", help="to the end of this step (default: now)")
@@ -253,7 +258,7 @@ def _told_diff(
 def _declare_cancel(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument(
-        "--no-wait", action="store_true", help="ask for it and return; whoever carries it out undoes it"
+        "--no-wait", action="store_true", help="request it and return; the process that runs it undoes it"
     )
 
 
@@ -267,7 +272,7 @@ def _cancel(runtime: "Runtime", args: argparse.Namespace) -> int:
         raise MisuseError(f"The run {run_id!r} is {before.state}; there is nothing left to cancel. Nothing was done.")
     with kept_for_json(args.json):
         report = runtime.cancel(run_id, wait=not args.no_wait)
-    told(report, args)
+    show_outcome(report, args)
     return Exit.CLEAN if report.state in (RunWord.CANCELLED, RunWord.ROLLED_BACK) or args.no_wait else Exit.FOUND
 
 
@@ -276,8 +281,10 @@ def _declare_approve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--step", metavar="STEP", help="which question, where there are several")
     parser.add_argument("--deny", action="store_true", help="say no")
     parser.add_argument("--by", metavar="NAME", default=None, help="who answers (default: you)")
-    parser.add_argument("--note", metavar="TEXT", help="a word to the record")
-    parser.add_argument("--no-resume", action="store_true", help="answer only; somebody else goes on with the run")
+    parser.add_argument("--note", metavar="TEXT", help="a note for the record")
+    parser.add_argument(
+        "--no-resume", action="store_true", help="record the answer only; another process continues the run"
+    )
 
 
 def _approve(runtime: "Runtime", args: argparse.Namespace) -> int:
@@ -287,10 +294,10 @@ def _approve(runtime: "Runtime", args: argparse.Namespace) -> int:
             runtime.prepare(run_id)  # an answer is not taken by somebody who then cannot go on
     runtime.approve(run_id, args.step, deny=args.deny, by=args.by or _me(), note=args.note)
     if args.no_resume:
-        return told(runtime.show(run_id), args)
+        return show_outcome(runtime.show(run_id), args)
     with kept_for_json(args.json):
         report = runtime.attach(run_id, check=False, wait=False)
-    return told(report, args)
+    return show_outcome(report, args)
 
 
 def _me() -> str:

@@ -41,7 +41,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _declare_list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="the N that were last active (default: 20)")
+    parser.add_argument(
+        "--limit", type=int, default=20, metavar="N", help="show the N most recently active (default: 20)"
+    )
 
 
 def _list(runtime: "Runtime", args: argparse.Namespace) -> int:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from troth.cli.analysis.outputs import Output, write
 from troth.cli.exit import Exit
-from troth.cli.outputs import Output, write
 from troth.cli.pipe import say
 from troth.errors import MisuseError
 

@@ -148,14 +148,14 @@ class _Talk:
         self._screen = screen
         self._inbound: queue.SimpleQueue[object] = queue.SimpleQueue()
         events = conversation.events()
-        self._seen = {event.payload.get("id") for event in events if event.kind == "agent.delivery"}
+        self._shown_ids = {event.payload.get("id") for event in events if event.kind == "agent.delivery"}
 
     def arrived(self, delivery: "Delivery") -> str:
         """For the channel: put a delivery into the talk; answers where it stands. Once for each id."""
-        if delivery.id not in self._seen:
+        if delivery.id not in self._shown_ids:
             entry = ("agent.delivery", {"id": delivery.id, "promise": delivery.promise, "kind": delivery.kind})
             self._conversation.send(delivery.text, role="system", with_events=[entry])
-            self._seen.add(delivery.id)
+            self._shown_ids.add(delivery.id)
             self._screen.show("delivery", delivery.text, id=delivery.id)
             self._inbound.put(delivery)
         return delivery.id

@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from troth.cli.analysis.options import VARIABLES, add_project_options, add_rule_options, request_of
+from troth.cli.analysis.outputs import FORMATS, parse_outputs, write
+from troth.cli.analysis.stdin import source_on_stdin
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.options import VARIABLES, add_project_options, add_rule_options, request_of
-from troth.cli.outputs import FORMATS, parse_outputs, write
 from troth.cli.pipe import say
-from troth.cli.stdin import source_on_stdin
 from troth.cli.switches import stop_at_bugs
 from troth.errors import MisuseError
 
@@ -29,8 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = report.add_argument
     add_rule_options(add)
     add("--confidence", choices=("certain", "likely"), help="certain: only what is certain; likely: both (the default)")
-    add("--since", metavar="REV", help="only what came with the changes since a commit, callers left behind included")
-    add("--baseline", metavar="FILE", type=Path, help="leave out the findings that this file knows")
+    add(
+        "--since",
+        metavar="REV",
+        help="report only what the changes since a commit introduced, also in callers that did not change",
+    )
+    add("--baseline", metavar="FILE", type=Path, help="leave out the findings that are listed in this file")
     add("--write-baseline", action="store_true", help="write the findings of today into the baseline")
     add("--add-allow", action="store_true", help="silence each finding with a comment beside it")
     output = parser.add_argument_group("how it is reported")
@@ -43,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT:FILE",
         help="write a format to a file; `-` is stdout; repeatable",
     )
-    add("-q", "--quiet", action="store_true", help="print findings and errors, and nothing else")
+    add("-q", "--quiet", action="store_true", help="print only findings and errors")
     add("--statistics", action="store_true", help="count the findings by rule")
     add("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     add("--show-files", action="store_true", help="list the files that would be checked, and stop")
@@ -63,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     cwd = Path.cwd()
     outputs = parse_outputs(args.output or (), args.output_format, cwd)
     if args.watch:
-        from troth.cli.watching import refuse_what_has_no_next_time
+        from troth.cli.analysis.watching import refuse_what_has_no_next_time
 
         refuse_what_has_no_next_time(args)
     source = _source_on_stdin(args)
@@ -76,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         stdin_name=args.stdin_filename or "stdin.py",
     )
     if args.watch:
-        from troth.cli.watching import watch
+        from troth.cli.analysis.watching import watch
 
         return watch(request, outputs, statistics=args.statistics, quiet=args.quiet)
     prepared = prepare(request)
@@ -111,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
         say([] if args.quiet else [f"Wrote {count} to {report.baseline}; {next_time}"])
         return Exit.CLEAN
     if args.add_allow:
-        from troth.cli.add_allow import add_allow
+        from troth.cli.analysis.add_allow import add_allow
 
         return add_allow(prepared, report, quiet=args.quiet)
     write(outputs, report, statistics=args.statistics, quiet=args.quiet)

@@ -76,7 +76,7 @@ def _declare_one(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="ID", help="the session's id")
 
 
-def _found(hypervisor: "Hypervisor", session_id: str) -> "Session":
+def _session_of(hypervisor: "Hypervisor", session_id: str) -> "Session":
     session = hypervisor.get(session_id)
     if session is None:
         raise MisuseError(
@@ -86,7 +86,7 @@ def _found(hypervisor: "Hypervisor", session_id: str) -> "Session":
 
 
 def _show(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
-    session = _found(hypervisor, args.session)
+    session = _session_of(hypervisor, args.session)
     if args.json:
         say_json(session.to_json())
         return Exit.CLEAN
@@ -105,13 +105,13 @@ def _show(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
 def _declare_kill(parser: argparse.ArgumentParser) -> None:
     _declare_one(parser)
     parser.add_argument("agent", metavar="AGENT", help="the agent's id")
-    parser.add_argument("--reason", default="killed from the command line", help="why; it is audited")
-    parser.add_argument("--substitute", metavar="AGENT", help="a member that goes on with what is open")
+    parser.add_argument("--reason", default="killed from the command line", help="why (recorded in the audit trail)")
+    parser.add_argument("--substitute", metavar="AGENT", help="a member that takes over open work")
     parser.add_argument("--timeout", type=float, default=5.0, metavar="S", help="seconds to wait (default: 5)")
 
 
 def _kill(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
-    _found(hypervisor, args.session)
+    _session_of(hypervisor, args.session)
     kill = hypervisor.kill(
         args.session, args.agent, reason=args.reason, substitute=args.substitute, timeout=args.timeout
     )
@@ -129,12 +129,14 @@ def _kill(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
 
 def _declare_terminate(parser: argparse.ArgumentParser) -> None:
     _declare_one(parser)
-    parser.add_argument("--reason", default="terminated from the command line", help="why; it is audited")
+    parser.add_argument(
+        "--reason", default="terminated from the command line", help="why (recorded in the audit trail)"
+    )
     parser.add_argument("--timeout", type=float, default=5.0, metavar="S", help="seconds to wait (default: 5)")
 
 
 def _terminate(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
-    _found(hypervisor, args.session)
+    _session_of(hypervisor, args.session)
     session = hypervisor.terminate(args.session, reason=args.reason, timeout=args.timeout)
     if args.json:
         say_json(session.to_json())
@@ -169,11 +171,11 @@ def _asks(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
 def _declare_answer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ask", metavar="ASK", help="its id, as `troth session asks` shows it")
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--yes", action="store_true", help="let it be done")
+    which.add_argument("--yes", action="store_true", help="allow it")
     which.add_argument("--no", action="store_true", help="refuse it")
-    parser.add_argument("--by", required=True, metavar="NAME", help="who answers; it is audited")
-    parser.add_argument("--reason", default="", help="why; it is audited")
-    parser.add_argument("--digest", metavar="DIGEST", help="refuse if it is not this that waits")
+    parser.add_argument("--by", required=True, metavar="NAME", help="who answers (recorded in the audit trail)")
+    parser.add_argument("--reason", default="", help="why (recorded in the audit trail)")
+    parser.add_argument("--digest", metavar="DIGEST", help="fail unless this is what waits")
 
 
 def _answer(hypervisor: "Hypervisor", args: argparse.Namespace) -> int:
@@ -216,7 +218,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], Verb]] =
         _terminate,
     ),
     "asks": ("list the acts that wait for a person", _declare_asks, _asks),
-    "answer": ("answer an act that waits: let it be done, or refuse it", _declare_answer, _answer),
+    "answer": ("answer an act that waits: allow it, or refuse it", _declare_answer, _answer),
     "try": ("tell which of the recorded acts a policy would not have allowed", _declare_try, _try),
 }
 

@@ -28,11 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `troth worker`."""
     end = parser.add_mutually_exclusive_group()
     end.add_argument(
-        "--once", action="store_true", help="carry on what is there until it is over or has to wait, then end"
+        "--once", action="store_true", help="process the runs that are there until each has ended or waits, then exit"
     )
-    end.add_argument(
-        "--idle", type=float, metavar="SECONDS", help="end when no run could be carried on for so many seconds"
-    )
+    end.add_argument("--idle", type=float, metavar="SECONDS", help="exit after so many seconds without work")
     add_store(parser)
     add_app(parser)
 

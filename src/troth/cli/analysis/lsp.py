@@ -16,8 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `troth lsp`."""
     add = parser.add_argument
     add("--stdio", action="store_true", help="talk to the editor over stdin and stdout (the default)")
-    add("--tcp", type=int, metavar="PORT", help="wait for the editor on this port of this machine instead")
-    add("--log", type=Path, metavar="FILE", help="write what is done, and how long it takes; no source text is in it")
+    add("--tcp", type=int, metavar="PORT", help="listen for the editor on this local port instead")
+    add("--log", type=Path, metavar="FILE", help="write a log of requests and their times; it contains no source text")
     add("--clientProcessId", dest="client", type=int, help=argparse.SUPPRESS)  # some editors pass it
 
 
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if args.tcp is not None and not 0 < args.tcp < 65536:
         raise MisuseError(f"{args.tcp} is no port.\nNothing was started.\nA port lies between 1 and 65535.")
     _log_to(args.log)
-    from troth.lsp.server import serve
+    from troth.lsp.serve import serve
 
     return Exit.CLEAN if serve(port=args.tcp) else Exit.FOUND
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from troth.cli.analysis.options import words
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.options import words
 from troth.cli.pipe import say
 from troth.cli.switches import stop_at_bugs, switch
 from troth.errors import MisuseError
@@ -34,11 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TARGET",
         help="package.module:Class, :function or :Class.method; a path works too",
     )
-    add("--to", choices=("sync", "async"), help="the color to change to; left out, the colors of today are shown")
+    add("--to", choices=("sync", "async"), help="the color to change to (default: show the current colors)")
     add("--plan", action="store_true", help="show what would change, and change nothing")
     add("--diff", action="store_true", help="show the change as a diff, and change nothing")
     add("--methods", action="append", metavar="NAMES", help="only these methods of a class")
-    add("--needless", action="store_true", help="TARGETs are folders: make plain what is async there without need")
+    add("--needless", action="store_true", help="TARGETs are folders: make functions sync that are async without need")
     add(
         "--cascade",
         choices=("callers", "tests", "all"),
@@ -51,19 +51,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHERE",
         help="with --to async: plain functions or modules that run the coroutine",
     )
-    add("--run-with", choices=("asyncio.run", "bridge.run"), default="asyncio.run", help="what runs it there")
+    add(
+        "--run-with",
+        choices=("asyncio.run", "bridge.run"),
+        default="asyncio.run",
+        help="the function that runs the coroutine there",
+    )
     add(
         "--decide",
         metavar="FILE",
         type=Path,
         help="answers to what a plan asks, one `PLACE: recolor|leave|boundary` a line",
     )
-    add("--leave-unknown", action="store_true", help="change all else though some namesakes could not be told apart")
+    add(
+        "--leave-unknown",
+        action="store_true",
+        help="change everything else, although some calls of the same name could not be resolved",
+    )
     add("--in", dest="scope", action="append", metavar="PATH", help="change only what lies here (default: the project)")
     add("--verify", metavar="CMD", help="run this afterwards; unless it succeeds, everything is put back")
     add("--coverage", metavar="FILE", type=Path, help="a coverage file: name the calls that no test runs")
     add("--output-format", choices=("text", "json"), default="text", help="how the plan is shown")
-    add("--all", action="store_true", help="leave no list of the plan short")
+    add("--all", action="store_true", help="show every entry of the plan")
     add("--allow-dirty", action="store_true", help="change also files with edits that are not committed")
 
 
@@ -165,7 +174,7 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
         return Exit.CLEAN
     _refuse_dirty(root, [change.path for change in changes], allow=args.allow_dirty)
     carried_out(root, changes, args.verify, prepared.request.cwd)
-    lines = [*text_lines(plan, everything=args.all), *_awaited(lost), *_done(changes, args.verify)]
+    lines = [*text_lines(plan, everything=args.all), *_awaited(lost), *_changed_files(changes, args.verify)]
     _show(args, lines, lambda: as_json(plan) | {"awaited": [_place(finding) for finding in lost]})
     return Exit.CLEAN
 
@@ -197,7 +206,7 @@ def _place(finding: "Finding") -> dict[str, object]:
     return {"path": finding.span.path, "line": finding.span.line, "text": finding.subject}
 
 
-def _done(changes: Sequence["Change"], verify: str | None) -> list[str]:
+def _changed_files(changes: Sequence["Change"], verify: str | None) -> list[str]:
     files = f"{len(changes):,} file{'' if len(changes) == 1 else 's'}"
     return [f"Changed {files}" + (f"; `{verify}` succeeds" if verify else "")]
 

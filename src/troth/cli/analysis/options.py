@@ -36,8 +36,13 @@ VARIABLES = (
 def add_rule_options(add: Callable[..., argparse.Action]) -> None:
     """Declare the options that choose rules."""
     add("--select", action="append", metavar="RULES", help="only these rules: codes (TR101), families (TR1) or names")
-    add("--extend-select", action="append", metavar="RULES", help="also these rules, such as those off by default")
-    add("--ignore", action="append", metavar="RULES", help="not these rules")
+    add(
+        "--extend-select",
+        action="append",
+        metavar="RULES",
+        help="add these rules, for example rules that are off by default",
+    )
+    add("--ignore", action="append", metavar="RULES", help="skip these rules")
     add(
         "--no-foreign-comments",
         action="store_true",
@@ -66,12 +71,16 @@ def add_project_options(add: Callable[..., argparse.Action]) -> None:
         metavar="CONFIG",
         help="a settings file to use instead of the project's, or a setting in TOML that wins over them; repeatable",
     )
-    add("--isolated", action="store_true", help="read no settings file and no baseline that is not named")
+    add(
+        "--isolated",
+        action="store_true",
+        help="ignore settings files and baselines that are not named on the command line",
+    )
     add("--python", metavar="ENV", help="the environment whose packages are read (default: .venv, then the active one)")
     add(
         "--jobs", type=_count, default=0, metavar="N", help="number of worker processes (default: chosen automatically)"
     )
-    add("--no-cache", action="store_true", help="keep nothing between runs")
+    add("--no-cache", action="store_true", help="do not use the cache")
     add("--cache-dir", metavar="DIR", type=Path, help="where facts are kept (default: .troth_cache in the project)")
 
 

@@ -254,6 +254,6 @@ def test_ignored_and_test_files_are_left_alone(project):
 
 def test_help_names_every_operator_in_the_reference():
     """The reference page lists the operators with their summaries as they are in the code."""
-    page = (Path(__file__).parents[2] / "docs/reference/mutate.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/reference/mutate.md").read_text(encoding="utf-8")
     for operator in all_operators().values():
         assert f"| `{operator.name}` | {operator.summary} |" in page

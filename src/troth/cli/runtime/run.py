@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
-from troth.cli.live import watched
 from troth.cli.pipe import kept_for_json, say, say_json, warn
+from troth.cli.runtime.live import watched
 from troth.cli.stores import add_app, add_store, find_value, needs_yaml, opened, options_of
 from troth.cli.terminal import Style
 from troth.errors import MisuseError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from troth.runtime.workflows.document.contracts import Contract
     from troth.runtime.workflows.record.report import RunReport
 
-__all__ = ["COMMAND", "going_on", "told"]
+__all__ = ["COMMAND", "going_on", "show_outcome"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--inputs", metavar="FILE", help="a JSON file with inputs; `-` reads them from stdin")
     parser.add_argument("--id", metavar="ID", help="the run's id: an older run of that id goes on, or is shown")
-    parser.add_argument("--wait", action="store_true", help="stay until questions for people are answered elsewhere")
+    parser.add_argument("--wait", action="store_true", help="wait until questions for people are answered elsewhere")
     add_store(parser)
     add_app(parser)
 
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         run_id = args.id or new_id(linked.spec.name)
         with watched(runtime, run_id, sum(1 for _ in linked.spec.all_steps())), going_on(args, run_id):
             report = runtime.run(linked, inputs, run_id=run_id, check=False, wait=args.wait)
-    return told(report, args)
+    return show_outcome(report, args)
 
 
 @contextlib.contextmanager
@@ -67,7 +67,7 @@ def going_on(args: argparse.Namespace, run_id: str) -> Iterator[None]:
         raise
 
 
-def told(report: "RunReport", args: argparse.Namespace) -> int:
+def show_outcome(report: "RunReport", args: argparse.Namespace) -> int:
     """Print what became of a run in as few lines as will do, and answer the exit code."""
     from troth.runtime.workflows.record.report import RunWord
     from troth.runtime.workflows.record.report_json import as_json

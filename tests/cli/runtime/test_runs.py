@@ -9,7 +9,7 @@ import time
 import pytest
 
 from troth.cli import app
-from troth.cli.live import watched
+from troth.cli.runtime.live import watched
 from troth.runtime import Runtime, Workflow, step
 
 

@@ -104,16 +104,16 @@ def _show(runtime: "Runtime", args: argparse.Namespace) -> int:
 def _replay(runtime: "Runtime", args: argparse.Namespace) -> int:
     record = _find(runtime, args.delivery)
     runtime.outbox.replay(record.id, channel=args.channel)
-    return _told(runtime, record.id, args, "is owed once more")
+    return _confirm(runtime, record.id, args, "is owed once more")
 
 
 def _ack(runtime: "Runtime", args: argparse.Namespace) -> int:
     record = _find(runtime, args.delivery)
     is_new = runtime.outbox.ack(record.id, by="troth outbox ack")
-    return _told(runtime, record.id, args, "is delivered" if is_new else "was over before")
+    return _confirm(runtime, record.id, args, "is delivered" if is_new else "was over before")
 
 
-def _told(runtime: "Runtime", delivery: str, args: argparse.Namespace, says: str) -> int:
+def _confirm(runtime: "Runtime", delivery: str, args: argparse.Namespace, says: str) -> int:
     if args.json:
         say_json(_as_json(runtime.outbox.find(delivery)))
     else:

@@ -50,7 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(all_operators())}, or all; may be repeated (default: drop-await)",
     )
     add("--n", type=int, default=120, help="how many mutants at most (default: 120)")
-    add("--seed", type=int, default=7, help="same seed, same tree: same mutants (default: 7)")
+    add(
+        "--seed",
+        type=int,
+        default=7,
+        help="random seed; the same seed and the same code give the same mutants (default: 7)",
+    )
     add(
         "--root",
         type=Path,
