@@ -1,7 +1,8 @@
 """Supervise commands: start them, keep their output and exit status in files, and outlive whoever asked for them.
 
-This is a program of its own. It runs in a session of its own, takes requests from the socket that is its stdin, and
-ends when nobody can ask any more and its last command has ended. It imports only the standard library: it is run by its
+This is a program of its own. It runs in a session of its own, takes requests from the socket that is its stdin and
+answers them there, tells on the one that is its stdout what has ended, and ends itself when nobody can ask any more and
+its last command has ended. It imports only the standard library: it is run by its
 path, in isolated mode. Each command has a folder:
 
     process   who it is, and who supervises it: ids with the moments at which they started
@@ -181,17 +182,19 @@ def _group_of(name: str) -> int | None:
 class _Supervisor:
     """The commands that one owner has asked for."""
 
-    def __init__(self, connection: int) -> None:
+    def __init__(self, connection: int, news: int) -> None:
         self._connection = connection
+        self._news = news
         self._is_attached = True
         self._inbound = b""
-        self._outbound = b""
+        self._outbound = {connection: b"", news: b""}
         self._commands: dict[str, _Command] = {}
         self._mine = (os.getpid(), start_time(os.getpid()))
 
     def serve(self) -> None:
         """Work until nobody can ask any more, and nothing is under way."""
         os.set_blocking(self._connection, False)
+        os.set_blocking(self._news, False)
         woken, waking = os.pipe()
         os.set_blocking(woken, False)
         os.set_blocking(waking, False)
@@ -200,13 +203,14 @@ class _Supervisor:
             signal.signal(number, lambda *_: None)  # not SIG_IGN, which the commands would inherit
         while self._is_attached or self._commands:
             reads = [woken, self._connection] if self._is_attached else [woken]
-            writes = [self._connection] if self._outbound and self._is_attached else []
+            writes = [target for target, unsent in self._outbound.items() if unsent and self._is_attached]
             ready, _, _ = select.select(reads, writes, [], self._patience())
             signals = os.read(woken, 4096) if woken in ready else b""
             if self._connection in ready:
                 self._receive()
             self._look(signals)
-            self._send()
+            for target in writes:
+                self._send(target)
 
     def _patience(self) -> float | None:
         now = time.monotonic()
@@ -229,7 +233,7 @@ class _Supervisor:
             return
         *lines, self._inbound = (self._inbound + data).split(b"\n")
         for line in lines:
-            self._tell(self._start(json.loads(line)))
+            self._tell(self._connection, self._start(json.loads(line)))
 
     def _start(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -245,24 +249,26 @@ class _Supervisor:
         for command in list(self._commands.values()):
             if (signals or command.is_timed) and command.look(now, is_asked=is_asked):
                 del self._commands[command.id]
-                if len(self._outbound) < _MOST_UNREAD:
-                    self._tell({"ended": command.id})
+                if len(self._outbound[self._news]) < _MOST_UNREAD:
+                    self._tell(self._news, {"ended": command.id})
 
-    def _tell(self, message: dict[str, Any]) -> None:
-        self._outbound += json.dumps(message).encode() + b"\n"
+    def _tell(self, target: int, message: dict[str, Any]) -> None:
+        self._outbound[target] += json.dumps(message).encode() + b"\n"
+        self._send(target)
 
-    def _send(self) -> None:
-        if not self._outbound or not self._is_attached:
+    def _send(self, target: int) -> None:
+        unsent = self._outbound[target]
+        if not unsent or not self._is_attached:
             return
         try:
-            self._outbound = self._outbound[os.write(self._connection, self._outbound) :]
+            self._outbound[target] = unsent[os.write(target, unsent) :]
         except BlockingIOError:
             return
         except ConnectionError:
-            self._outbound = b""  # whoever asked is gone; reading will notice
+            self._outbound[target] = b""  # whoever asked is gone; reading will notice
 
 
 if __name__ == "__main__":
     os.setsid()
-    _Supervisor(0).serve()
+    _Supervisor(0, 1).serve()
     sys.exit(0)
