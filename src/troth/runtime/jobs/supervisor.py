@@ -333,12 +333,7 @@ class _Supervisor:
 
 def _close_what_came_with_us() -> None:
     """Close what our starter has left open for its children: neither we nor our commands are to hold it."""
-    for name in os.listdir("/dev/fd"):  # noqa: PTH208
-        if int(name) > 2:
-            try:
-                os.close(int(name))
-            except OSError:
-                continue  # it was the list itself
+    os.closerange(3, max(map(int, os.listdir("/dev/fd"))) + 1)  # noqa: PTH208
 
 
 if __name__ == "__main__":

@@ -45,14 +45,14 @@ class SupervisorClient:
         with self._asking:
             connection = self._connected()
             try:
-                connection.send(line)
+                connection.asks.sendall(line)
             except TimeoutError:
                 raise
             except OSError as gone:  # the supervisor was killed: a new one is started, and asked instead
                 log.warning("The supervisor of jobs is gone (%s); a new one is started.", gone)
                 self._disconnect(connection)
                 connection = self._connected()
-                connection.send(line)
+                connection.asks.sendall(line)
             return connection.answer(request["id"])
 
     def _connected(self) -> "_Connection":
@@ -104,9 +104,6 @@ class _Connection:
         self.notices = notices
         self._unread = b""
         asks.settimeout(_PATIENCE)
-
-    def send(self, line: bytes) -> None:
-        self.asks.sendall(line)
 
     def answer(self, request_id: str) -> dict[str, Any]:
         """The answer to a request. One to an earlier request, for which nobody waits any more, is passed over."""
