@@ -129,7 +129,7 @@ def full_disk(monkeypatch, name, times):
     monkeypatch.setattr(supervisor, "write_whole", fails)
 
 
-def test_an_end_that_cannot_be_written_is_written_later(folder, monkeypatch, capsys):
+def test_an_end_that_cannot_be_written_is_written_later(folder, monkeypatch, capfd):
     """The exit status is kept until the disk takes it: a full disk does not make a job one that was lost."""
     full_disk(monkeypatch, supervisor.EXIT, 3)
     command = start(folder, ["sh", "-c", "exit 5"])
@@ -138,7 +138,7 @@ def test_an_end_that_cannot_be_written_is_written_later(folder, monkeypatch, cap
     assert JobFiles(folder).ending() is None
     assert [command.look(time.monotonic(), is_asked=False) for _ in range(3)] == [False, False, True]
     assert JobFiles(folder).ending().code == 5
-    assert capsys.readouterr().err.count("could not be written yet") == 1
+    assert capfd.readouterr().err.count("could not be written yet") == 1
 
 
 def test_a_command_that_nobody_could_find_again_is_ended(folder, monkeypatch):

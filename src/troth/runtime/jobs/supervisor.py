@@ -70,6 +70,13 @@ def write_whole(path: str, value: object) -> None:
     os.replace(draft, path)  # noqa: PTH105
 
 
+def _log(line: str) -> None:
+    try:
+        os.write(2, f"{line}\n".encode(errors="replace"))
+    except OSError:
+        return  # the log is on the same disk, and what it would have said shows in the job
+
+
 def _programs(name: str, env: dict[str, str]) -> list[str]:
     """Where a program of that name may be, by the command's own PATH."""
     if "/" in name:
@@ -194,7 +201,7 @@ class _Command:
             write_whole(f"{self.folder}/{EXIT}", self.ending)
         except OSError as error:  # the disk is full, say: until it is not, nobody is told that it has ended
             if not self.is_unwritten:
-                print(f"The end of {self.folder} could not be written yet: {error}", file=sys.stderr)
+                _log(f"The end of {self.folder} could not be written yet: {error}")
             self.is_unwritten = True
             return False
         return True
