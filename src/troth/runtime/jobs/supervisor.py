@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +78,15 @@ def _log(line: str) -> None:
         return  # the log is on the same disk, and what it would have said shows in the job
 
 
-def _programs(name: str, env: dict[str, str]) -> list[str]:
+def _programs(name: str, env: dict[str, str]) -> Iterator[str]:
     """Where a program of that name may be, by the command's own PATH."""
     if "/" in name:
-        return [name]
-    places = (f"{folder or '.'}/{name}" for folder in env.get("PATH", os.defpath).split(":"))
-    return [place for place in places if os.path.isfile(place)]  # noqa: PTH113
+        yield name
+        return
+    for folder in env.get("PATH", os.defpath).split(":"):
+        place = f"{folder or '.'}/{name}"
+        if os.path.isfile(place):  # noqa: PTH113
+            yield place
 
 
 def _spawn(command: list[str], cwd: str, env: dict[str, str], reading: int, output: int) -> int:
