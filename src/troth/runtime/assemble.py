@@ -130,7 +130,8 @@ class Runtime:
     is refused with `ReadOnlyStoreError`.
 
     Results that are promised for later arrive in `inbox`, unless `in_process=False`; `retention` says for how long they
-    are kept from the end of the work on, `delivery` when a delivery is tried again.
+    are kept from the end of the work on, `delivery` when a delivery is tried again. With `must_bind=True` a promise
+    that is made outside of every turn, in a thread that lost its context for one, is refused.
 
     `on_event` is called with each `RunEvent` of every run that this runtime begins, resumes, forks or takes up: one
     function or several, sync or async. It is called on one thread of the runtime's own, called `troth-events`, one
@@ -151,6 +152,7 @@ class Runtime:
         grace: float = GRACE,
         max_result: int | None = MAX_RESULT,
         in_process: bool = True,
+        must_bind: bool = False,
         read_only: bool = False,
         retention: Retention | float | None = WEEK,
         delivery: RetryPolicy | None = None,
@@ -181,6 +183,7 @@ class Runtime:
         self._is_closed = False
         self._lock = threading.Lock()
         self._default = InProcessChannel() if in_process else None
+        self._must_bind = must_bind
         self._retention = Retention.of(retention)
         self._delivery = delivery
         self._post: _Post | None = None
@@ -293,7 +296,13 @@ class Runtime:
                     look_after_work=self._look_after_promises if self.recover else None,
                 )
                 promises = Promises(
-                    self.engine, self.store, outbox, self._prepare, lambda: self._default, self._retention
+                    self.engine,
+                    self.store,
+                    outbox,
+                    self._prepare,
+                    lambda: self._default,
+                    self._retention,
+                    must_bind=self._must_bind,
                 )
                 jobs = Jobs(self.store, promises, outbox, admit=self._admit_job, looks_after=self.recover)
                 self._post = _Post(outbox, promises, jobs)

@@ -1,6 +1,7 @@
 """What `promises.start` answers, and that the row is there before anything else."""
 
 import asyncio
+import contextvars
 import subprocess
 import sys
 import textwrap
@@ -111,6 +112,34 @@ def test_a_worker_of_somebody_else_says_so(runtime, monkeypatch, word):
     monkeypatch.setenv("TROTH_DELIVERY", "perhaps")
     with pytest.raises(MisuseError, match="can be `none` or `store`"):
         runtime.promises.start(give, 1)
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_a_thread_that_lost_its_context_is_refused(path, color):
+    """F16: with `must_bind`, what is bound to nothing is no turn of anybody; a thread that carries the context is."""
+    with Runtime(path, in_process=False, must_bind=True) as runtime:
+        outcomes = []
+
+        def work():
+            for start in (lambda: begin(runtime, color, give, 1), lambda: runtime.jobs.start(["true"])):
+                try:
+                    outcomes.append(start())
+                except PromiseRefused as refused:
+                    outcomes.append(refused)
+
+        with bind("s"):
+            lost = threading.Thread(target=work, name="lost")
+            lost.start()
+            lost.join()
+            carried = threading.Thread(target=contextvars.copy_context().run, args=(work,))
+            carried.start()
+            carried.join()
+        assert [type(outcome) for outcome in outcomes] == [PromiseRefused, PromiseRefused, Stored, Stored]
+        assert "the thread" in str(outcomes[0])
+        assert "copy_context" in str(outcomes[0])
+        assert runtime.outbox.counts().promised == 2
+        for outcome in outcomes[2:]:
+            outcome.promise.wait(60)
 
 
 def test_without_a_default_channel_results_are_stored(path):

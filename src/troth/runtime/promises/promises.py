@@ -6,6 +6,7 @@ owner writes the row with `open_promise`, and calls `tx.promises.settle(kind, su
 """
 
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from troth.bridge import call
 from troth.errors import MisuseError
 from troth.runtime.channels import Binding, Capability, Channel
-from troth.runtime.channels.binding import resolve
+from troth.runtime.channels.binding import resolve, turn_session
 from troth.runtime.engine import Engine, ResultTimeoutError, RunFailedError
 from troth.runtime.engine.errors import EngineClosedError, UnknownRunError
 from troth.runtime.promises.errors import (
@@ -114,6 +115,8 @@ class Promises:
         prepare: Preparing,
         default: Callable[[], Channel | None],
         retention: Retention = WEEK,
+        *,
+        must_bind: bool = False,
     ) -> None:
         self._engine = engine
         self._store = store
@@ -121,6 +124,7 @@ class Promises:
         self._prepare = prepare
         self._default = default
         self._retention = retention
+        self._must_bind = must_bind
         self._kinds: dict[str, WorkKind] = {}
 
     def register(self, kind: WorkKind) -> None:
@@ -215,6 +219,12 @@ class Promises:
 
     def _binding(self) -> Binding:
         """What this turn is bound to, as far as this runtime can keep it."""
+        if self._must_bind and turn_session() is None:
+            raise PromiseRefused(
+                f"nothing is bound in the thread {threading.current_thread().name!r}, so nobody can say whom to tell",
+                "Bind the turn with `with bind(session, channel)`. A thread that Troth did not start has no context: "
+                "start its work with `contextvars.copy_context().run`, or through `troth.bridge.call`.",
+            )
         binding = resolve(self._default())
         if binding.capability is Capability.PUSH and (
             binding.channel is None or not self._outbox.serves(binding.channel)
