@@ -66,7 +66,8 @@ def _kind(why: str) -> str:
 class Tree:
     """A tree that is read once, and looked at after each change."""
 
-    def __init__(self, path: Path, count: int, seed: int) -> None:
+    def __init__(self, path: Path, count: int, seed: int, boundary: Boundary) -> None:
+        self.boundary = boundary
         self.prepared = prepare(Request(cwd=path, paths=(str(path),), cache=False))
         self.project: Project = self.prepared.scope.project
         chosen: list[Function] = []
@@ -82,7 +83,7 @@ class Tree:
     def plan(self, function: Function) -> Plan:
         """The plan with all callers."""
         target = f"{function.module.path}:{function.qualname}"
-        return plan_async(self.workspace, target, [function], "all", Boundary(), marking=marking_of(self.workspace))
+        return plan_async(self.workspace, target, [function], "all", self.boundary, marking=marking_of(self.workspace))
 
     def fresh(self, plan: Plan) -> list[str]:
         """What is wrong with the tree after the change."""
@@ -109,16 +110,18 @@ def main() -> None:
     parser.add_argument("trees", nargs="+", type=Path, metavar="TREE")
     parser.add_argument("--count", type=int, default=25)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--boundary", choices=("auto",), help="run it wherever a caller has to stay plain")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--details", type=Path, metavar="FILE", help="write a line of JSON for each function")
     args = parser.parse_args()
+    boundary = Boundary(runner="bridge.run", is_auto=True) if args.boundary else Boundary()
     why: Counter[str] = Counter()
     examples: dict[str, str] = {}
     through = total = 0
     rows = []
     for path in args.trees:
         started = time.process_time()
-        tree = Tree(path.resolve(), args.count, args.seed)
+        tree = Tree(path.resolve(), args.count, args.seed, boundary)
         here = 0
         for function in tree.functions:
             plan = tree.plan(function)

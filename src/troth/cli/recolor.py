@@ -49,9 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--boundary",
         action="append",
         metavar="WHERE",
-        help="with --to async: plain functions or modules that run the coroutine",
+        help="with --to async: plain functions or modules that run the coroutine; auto: all that have to stay plain",
     )
-    add("--run-with", choices=("asyncio.run", "bridge.run"), default="asyncio.run", help="what runs it there")
+    add("--run-with", choices=("asyncio.run", "bridge.run"), help="what runs it there")
     add(
         "--decide",
         metavar="FILE",
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         words(args.methods or []),
         args.cascade,
         tuple(_target(one, cwd, root) for one in args.boundary or ()),
-        args.run_with,
+        args.run_with or ("bridge.run" if "auto" in (args.boundary or ()) else "asyncio.run"),
         None if args.coverage is None else cwd / args.coverage,
         tuple(_inner(one, cwd, root) for one in args.scope or ()),
         _decisions(args.decide),

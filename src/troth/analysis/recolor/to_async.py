@@ -11,7 +11,7 @@ from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.project.sites import Site, Sites, find_sites
 from troth.analysis.recolor.project.tree import Definition, Tree
 from troth.analysis.recolor.project.workspace import Workspace
-from troth.analysis.recolor.reach.boundary import Boundary
+from troth.analysis.recolor.reach.boundary import Boundary, is_start
 from troth.analysis.recolor.reach.callback_takers import lambda_taken, mention_taken
 from troth.analysis.recolor.reach.callers import Cascade, in_scope, is_test_file, kept_by
 from troth.analysis.recolor.reach.color_requirements import required_by
@@ -78,6 +78,7 @@ def plan_async(
             and site.caller not in stays
             and not site.caller.is_async
             and not boundary.holds(site.caller)
+            and not isinstance(site.tree.around(site.node), ast.Lambda)  # which cannot await, whoever it stands in
             and _follows(site.caller, cascade, decisions)
         }
         if not waiting:
@@ -95,7 +96,7 @@ def plan_async(
                 stays[function] = why
         sites = decided(find_sites(workspace, changed), changed, decisions)
     mocked, odd_mocks = mocks_recolored(workspace, definitions, "async")
-    edits, problems, in_text = _edits(program, sites, changed, boundary, stays, within, decisions)
+    edits, problems, notes = _edits(program, sites, changed, boundary, stays, within, decisions)
     problems += _perhaps_fulfilling(program, definitions, changed, decisions)
     for function in changed:
         where = workspace.definition(function)
@@ -126,13 +127,19 @@ def plan_async(
         ),
         sites.mentions,
         tuple(sorted(Listed(*one.place, one.qualname, why) for one, why in stays.items())),
-        notes=(*odd_mocks, *in_text, *outside(sites.calls, within)),
+        notes=(*odd_mocks, *notes, *_by_name(sites, within), *outside(sites.calls, within)),
     )
 
 
 def _plain(sites: Sites, within: Callable[[str], bool]) -> list[Site]:
     """The calls that nobody awaits yet."""
     return [site for site in sites.calls if site.use.kind not in CONSUMES and within(site.path)]
+
+
+def _by_name(sites: Sites, within: Callable[[str], bool]) -> list[Listed]:
+    """The calls that are meant by their name alone: a reader may know better."""
+    why = "meant by its name: nobody can tell its receiver, and nothing else in the project has a method of that name"
+    return [Listed(one.path, one.line, one.text, why) for one in sites.calls if one.by_name and within(one.path)]
 
 
 def _edits(
@@ -147,6 +154,8 @@ def _edits(
     edits: list[Edit] = []
     found_at: dict[Site, Problem] = {}
     run_in: dict[Tree, None] = {}
+    run_at: list[Listed] = []
+    starts = _starts(sites, within)
     for site in (one for one in sites.calls if one.use.kind == "entered" and within(one.path)):
         why = "it is entered by `async with` or `async for`, which would get a coroutine"
         found_at[site] = Problem(site.path, site.line, site.text, why, site.functions)
@@ -154,13 +163,16 @@ def _edits(
         answer = decisions.about(site.caller, site.path, site.line)
         if answer == "leave" and site.caller not in changed:
             continue
-        found = _rewritten(program, site, changed, _with(boundary, site, answer), stays)
+        found = _rewritten(program, site, changed, _with(boundary, site, answer), stays, starts)
         if isinstance(found, Problem):
             found_at[site] = replace(found, settled_by=_settled_by(site))
             continue
         edits += found[0]
         if found[1]:
             run_in[site.tree] = None
+            kept = stays.get(site.caller) if site.caller is not None else None
+            why = f"run here by `{boundary.runner}`" + ("" if kept is None else f": {kept}")
+            run_at.append(Listed(site.path, site.line, site.text, why))
     for tree in run_in:
         edits += import_added(tree, boundary.import_line, boundary.import_line.rpartition(" ")[2])
     for site in sites.mixed:
@@ -178,28 +190,35 @@ def _edits(
                     problems.append(replace(taken, settled_by=lines))
             else:
                 edits += taken
-    return edits, problems, in_text
+    return edits, problems, [*run_at, *in_text]
 
 
 def _rewritten(
-    program: Program, site: Site, changed: Collection[Function], boundary: Boundary, stays: dict[Function, str]
+    program: Program,
+    site: Site,
+    changed: Collection[Function],
+    boundary: Boundary,
+    stays: dict[Function, str],
+    starts: Collection[Site],
 ) -> tuple[list[Edit], bool] | Problem:
     """The edits of one call, and whether it is run at a boundary."""
     around = site.tree.around(site.node)
     kind = site.tree.view.kind
     if site.use.kind == "lambda":
         taken = lambda_taken(program, site, "async")
-        return taken if isinstance(taken, Problem) else (taken, False)
+        if not isinstance(taken, Problem) or not boundary.is_auto:
+            return taken if isinstance(taken, Problem) else (taken, False)
     is_generator = any(one.is_generator for one in site.functions)
     if isinstance(around, ast.AsyncFunctionDef) or (isinstance(around, Definition) and site.caller in changed):
         found = site_looped(site) if is_generator else site_awaited(site)
         return found if isinstance(found, Problem) else (found, False)
-    if is_generator and boundary.holds(site.caller, site.tree.view.name):
+    is_here = boundary.is_auto or boundary.holds(site.caller, site.tree.view.name)
+    if is_generator and is_here:
         return Problem(site.path, site.line, site.text, "an async generator cannot be run to its end at a boundary")
     if isinstance(around, ast.Module) and kind != "code":
         found = site_awaited(site)
         return found if isinstance(found, Problem) else (found, False)
-    if isinstance(around, Definition | ast.Module) and boundary.holds(site.caller, site.tree.view.name):
+    if site in starts or (is_here and (boundary.is_auto or isinstance(around, Definition | ast.Module))):
         found = site_run(site, boundary.runner)
         return found if isinstance(found, Problem) else (found, True)
     if isinstance(around, ast.Lambda | ast.ClassDef):
@@ -213,6 +232,18 @@ def _rewritten(
         return Problem(site.path, site.line, site.text, f"`{name}` is plain and has to stay so: {kept}")
     why = f"`{name}` is plain; let it follow with `--cascade`, or name it with `--boundary`"
     return Problem(site.path, site.line, site.text, why)
+
+
+def _starts(sites: Sites, within: Callable[[str], bool]) -> set[Site]:
+    """The calls with which a program starts. Of several, each would get a loop of its own, so none is taken."""
+    found: dict[str, list[Site]] = {}
+    for site in _plain(sites, within):
+        is_top = site.caller is None and site.tree.view.kind == "code" and site.use.kind != "lambda"
+        if is_top and isinstance(site.tree.around(site.node), ast.Module) and is_start(site.tree, site.line):
+            found.setdefault(site.path, []).append(site)
+    return {
+        here[0] for here in found.values() if len(here) == 1 and not any(one.is_generator for one in here[0].functions)
+    }
 
 
 def _follows(caller: Function, cascade: Cascade, decisions: Decisions) -> bool:

@@ -8,18 +8,21 @@ from typing import Literal
 
 from troth.analysis.facts.from_ast.expressions import at
 from troth.analysis.facts.model import At
+from troth.analysis.recolor.project.made_elsewhere import is_made_elsewhere
+from troth.analysis.recolor.project.namesakes import fitting, has_name_alone, is_never_ours
 from troth.analysis.recolor.project.resolve import looked_up
-from troth.analysis.recolor.project.tree import Definition, Tree, own_nodes
+from troth.analysis.recolor.project.tree import Definition, Tree, is_bound_around, own_nodes
 from troth.analysis.recolor.project.workspace import Workspace
 from troth.analysis.recolor.reach.arguments import given_to
 from troth.analysis.recolor.reach.callbacks import Taker, taker_of
 from troth.analysis.recolor.rewrite.value_use import INDIFFERENT, Use, use_of
 from troth.analysis.semantics.queries.call_graph import Call
-from troth.analysis.semantics.symbols import Class, Function
-from troth.analysis.semantics.values import External, FunctionValue, Instance, Nothing, Value, members_of, union
+from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.values import External, FunctionValue, Nothing, Value, members_of, union
 
 __all__ = ["Mention", "Site", "Sites", "find_sites"]
 
+_CALLING = frozenset({"__call__", "__get__", "__func__", "__wrapped__"})
 Whose = Literal["ours", "other", "mixed", "unknown"]
 
 
@@ -34,6 +37,7 @@ class Site:
     caller: Function | None
     functions: tuple[Function, ...]
     taker: Taker | None = None  # who is given the lambda it stands in
+    by_name: bool = False  # nobody can tell the receiver, and nothing else has a method of that name
 
     @property
     def path(self) -> str:
@@ -94,6 +98,7 @@ def find_sites(workspace: Workspace, functions: Collection[Function]) -> Sites:
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
     found: dict[str, list[Site]] = {"ours": [], "unknown": [], "mixed": [], "other": []}
     mentions: list[Mention] = []
+    alone = _Alone(workspace, wanted)
     for name, view in sorted(workspace.views.items()):
         if not pattern.search(view.text):
             continue
@@ -106,19 +111,37 @@ def find_sites(workspace: Workspace, functions: Collection[Function]) -> Sites:
             if last in names:
                 value = looked.callee(node)
                 whose, ours = _whose(value, wanted)
-                if whose == "unknown" and looked.is_of_another(node.func):
-                    whose = "other"
+                by_name = False
+                if whose == "unknown" and view.kind in {"code", "notebook"}:
+                    meant = looked.meant(node, wanted)
+                    if not meant:
+                        whose = "other"
+                    elif alone.of(last):
+                        whose, ours, by_name = "ours", tuple(meant), True
                 if whose == "other" and view.kind in {"markdown", "docstring"} and isinstance(value, External):
                     whose = "unknown"  # a page may name the package by another name than the project has it
                 caller = looked.caller(node)
                 use = use_of(tree, node, looked.calls)
                 handed = use.outer if isinstance(use.outer, ast.Lambda) else None
                 taker = taker_of(tree, handed, looked.all_calls(handed)) if handed is not None else None
-                site = Site(tree, node, last, use, caller, ours, taker)
+                site = Site(tree, node, last, use, caller, ours, taker, by_name)
                 found[whose].append(site)
         mentions += looked.mentions(wanted)
     calls, unknown, mixed = (tuple(sorted(found[one], key=_order)) for one in ("ours", "unknown", "mixed"))
     return Sites(calls, unknown, mixed, tuple(mentions))
+
+
+class _Alone:
+    """Which names only functions of `wanted` have; asked for where it matters, and once for each."""
+
+    def __init__(self, workspace: Workspace, wanted: Collection[Function]) -> None:
+        self._workspace, self._wanted = workspace, wanted
+        self._known: dict[str, bool] = {}
+
+    def of(self, name: str) -> bool:
+        if name not in self._known:
+            self._known[name] = has_name_alone(self._workspace, name, self._wanted)
+        return self._known[name]
 
 
 def _order(site: Site) -> tuple[str, int, int]:
@@ -192,12 +215,16 @@ class _Looked:
                 continue
             if _last(node) not in self._names or (isinstance(parent, ast.Call) and node is parent.func):
                 continue
-            if isinstance(node, ast.Name) and (not any(one.owner is None for one in wanted) or self._is_local(node)):
+            if isinstance(node, ast.Name) and (
+                not any(one.owner is None for one in wanted) or is_bound_around(self._tree, node)
+            ):
                 continue  # a bare name is no method, and a variable of that name no function
             value, to = self._given(node, parent)
             whose, ours = _whose(value if value is not None else self._value(node), wanted)
             if whose in {"ours", "mixed"}:
-                taker = taker_of(self._tree, node, self.all_calls(node))
+                if _is_only_looked_at(parent):
+                    continue
+                taker = taker_of(self._tree, node, self.all_calls(node), self._value)
                 yield Mention(
                     self._tree,
                     node,
@@ -208,21 +235,27 @@ class _Looked:
                     taker=taker,
                     caller=self.caller(node),
                 )
-            elif whose == "unknown" and to and to not in INDIFFERENT and not self.is_of_another(node):
+            elif whose == "unknown" and to and to not in INDIFFERENT and self._may_be_meant(node):
                 yield Mention(self._tree, node, _last(node), to, is_known=False, caller=self.caller(node))
 
-    def _is_local(self, name: ast.Name) -> bool:
-        """Whether a function around binds the name to something else: a parameter or a variable."""
-        around = self._tree.around(name)
-        while isinstance(around, Definition | ast.Lambda):
-            args = around.args
-            named = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-            inside = own_nodes(around) if isinstance(around, Definition) else ()
-            stored = (one for one in inside if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
-            if any(one is not None and one.arg == name.id for one in named) or any(one.id == name.id for one in stored):
-                return True
-            around = self._tree.around(around)
-        return False
+    def _is_another_thing(self, name: ast.Name) -> bool:
+        """Whether a bare name stands for no function of the project: nothing in the file defines or imports it."""
+        if is_bound_around(self._tree, name):
+            return True
+        if self._module.stars:
+            return False
+        return not any(one.name == name.id for one in self._tree.definitions.values()) and not any(
+            (alias.asname or alias.name.partition(".")[0]) == name.id
+            for one in ast.walk(self._tree.module)
+            if isinstance(one, ast.Import | ast.ImportFrom)
+            for alias in one.names
+        )
+
+    def _may_be_meant(self, node: ast.Attribute | ast.Name) -> bool:
+        """Whether a mention of which nobody can tell may be one: pages run nothing, and a bare name has to be bound."""
+        if self._tree.view.kind not in {"code", "notebook"}:
+            return False
+        return bool(self._module.stars) if isinstance(node, ast.Name) else not self.is_of_another(node)
 
     def _given(self, node: ast.expr, parent: ast.AST) -> tuple[Value | None, str]:
         """What the program saw in that argument, and the callee it is given to."""
@@ -239,20 +272,20 @@ class _Looked:
                 value = call.given[outer.args.index(node)][1]
         return value, ast.unparse(outer.func)
 
+    def meant(self, node: ast.Call, wanted: Collection[Function]) -> list[Function]:
+        """Which of `wanted` a call may mean whose callee nobody can tell."""
+        if self.is_of_another(node.func):
+            return []
+        is_scoped = isinstance(node.func, ast.Name) and self._is_another_thing(node.func)
+        return fitting(node, (one for one in wanted if one.name == _last(node.func)), is_scoped=is_scoped)
+
     def is_of_another(self, node: ast.expr) -> bool:
         """Whether the receiver is known, by an annotation or what it was made by, and simply has no such method."""
-        base = self._value(node.value) if isinstance(node, ast.Attribute) else None
-        if isinstance(base, External):
-            return True
-        if not isinstance(base, Instance) or base.guess:
+        if not isinstance(node, ast.Attribute):
             return False
-        classes = self._workspace.program.classes
-        order = classes.order(base.cls) if isinstance(base.cls, Class) else []
-        return bool(order) and all(
-            one is not None
-            and not (isinstance(one, Class) and {"__getattr__", "__getattribute__"} & one.methods.keys())
-            for one in order
-        )
+        if is_never_ours(self._workspace.program, self._value(node.value)):
+            return True
+        return is_made_elsewhere(self._workspace, self._tree, node.value, self.caller(node))
 
     def _value(self, node: ast.expr) -> Value | None:
         return looked_up(self._workspace, self._tree, node, self.caller(node))
@@ -275,6 +308,11 @@ def _whose(value: Value | None, wanted: Collection[Function]) -> tuple[Whose, tu
     if ours:
         return ("mixed" if other else "ours"), tuple(ours)
     return ("other" if other else "unknown"), ()
+
+
+def _is_only_looked_at(parent: ast.AST) -> bool:
+    """Whether the function is compared, or asked for an attribute (`f.__name__`): nobody calls it there."""
+    return isinstance(parent, ast.Compare) or (isinstance(parent, ast.Attribute) and parent.attr not in _CALLING)
 
 
 def _last(node: ast.expr) -> str:
