@@ -19,7 +19,7 @@ from pathlib import Path
 from troth.analysis.check import Request, check, prepare
 from troth.analysis.findings import Finding
 from troth.analysis.project.project import Project
-from troth.analysis.recolor.check_plan import awaiting_lost, not_in, rewritten
+from troth.analysis.recolor.check_plan import awaiting_lost, not_in, rewritten, split_blocking
 from troth.analysis.recolor.plan import Plan
 from troth.analysis.recolor.project.workspace import Subject, Workspace, read_workspace
 from troth.analysis.recolor.reach.boundary import Boundary
@@ -97,7 +97,8 @@ class Tree:
         changes, lost = awaiting_lost(plan, changes, self._before, after)
         if lost:
             after = self._look({change.path: change.after for change in changes})
-        return [f"{one.code} {one.span.path}:{one.span.line} {one.message}" for one in not_in(self._before, after)]
+        fresh, _ = split_blocking(plan, not_in(self._before, after))
+        return [f"{one.code} {one.span.path}:{one.span.line} {one.message}" for one in fresh]
 
     def _look(self, overlay: Mapping[str, bytes]) -> list[Finding]:
         return list(check(self.prepared._replace(overlay={**self.prepared.overlay, **overlay})).findings)

@@ -112,3 +112,26 @@ def test_a_framework_that_takes_both_colors(project):
     done = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all", "--allow-dirty")
     assert done.code == 1
     assert "click.command" in done.out
+
+
+def test_what_blocks_is_told_and_no_obstacle(project):
+    """A sleep in what becomes async holds up the loop from now on: told with the change, and repaired by `fix`."""
+    text = "import time\n\n\ndef load(n):\n    time.sleep(n)\n\n\nasync def main():\n    load(1)\n"
+    project.write({"app.py": text})
+    done = project.troth("recolor", "app:load", "--to", "async")
+    assert done.code == 0, done.out + done.err
+    assert "1 blocking call in what is async now" in done.out
+    assert "app.py:5" in done.out
+
+
+def test_a_caller_that_brings_obstacles_stays_plain(project):
+    """With `--boundary auto`, a caller that somebody unknown may call runs the coroutine itself."""
+    user = "from app import load\n\n\nclass Job:\n    def start(self):\n        return load(1)\n\n\ndef go(job):\n    job.start()\n"
+    project.write({"app.py": LOAD, "user.py": user})
+    refused = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all")
+    assert refused.code == 1
+    done = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all", "--boundary", "auto")
+    assert done.code == 0, done.out + done.err
+    made = (project.root / "user.py").read_text()
+    assert "    def start(self):\n        return bridge.run(load(1))" in made
+    assert "user.py:10 may call it" in done.out

@@ -123,7 +123,7 @@ def _show(args: argparse.Namespace, lines: Iterable[str], document: Callable[[],
 def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> int:
     from troth.analysis.crash import kinds
     from troth.analysis.fix.diff import diff
-    from troth.analysis.recolor.check_plan import awaiting_lost, not_in, rewritten
+    from troth.analysis.recolor.check_plan import awaiting_lost, not_in, rewritten, split_blocking
     from troth.analysis.recolor.report import as_json, text_lines
     from troth.analysis.recolor.verify import carried_out
     from troth.cli.crash import incomplete
@@ -143,7 +143,7 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
     if plan.to == "async":
         changes, lost = awaiting_lost(plan, changes, before, after)
         after = look({change.path: change.after for change in changes}) if lost else after
-    fresh = not_in(before, after)
+    fresh, blocking = split_blocking(plan, not_in(before, after))
     if not kinds(crashes[-1]) <= kinds(crashes[0]):
         sys.stderr.write("Nothing was changed, because the files could not be checked after the change.\n")
         return incomplete(crashes[-1], prepared)
@@ -156,14 +156,14 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
             "Nothing was changed.\nRepair these places first, or recolor what they call too (`--cascade`)."
         )
     if args.plan:
-        _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
+        _show(args, [*text_lines(plan, everything=args.all), *_blocking(blocking)], lambda: as_json(plan))
         return Exit.CLEAN
     if args.diff:
         say(line.removesuffix(b"\n") for change in changes for line in diff(change))
         return Exit.CLEAN
     _refuse_dirty(root, [change.path for change in changes], allow=args.allow_dirty)
     carried_out(root, changes, args.verify, prepared.request.cwd)
-    told = [*text_lines(plan, everything=args.all), *_awaited(lost), *_done(changes, args.verify)]
+    told = [*text_lines(plan, everything=args.all), *_awaited(lost), *_blocking(blocking), *_done(changes, args.verify)]
     _show(args, told, lambda: as_json(plan) | {"awaited": [_place(one) for one in lost]})
     return Exit.CLEAN
 
@@ -189,6 +189,15 @@ def _awaited(lost: Sequence["Finding"]) -> list[str]:
         return []
     rows = [f"  {one.span.path}:{one.span.line}  {one.subject}" for one in lost]
     return [f"{len(lost):,} lost call{'' if len(lost) == 1 else 's'} awaited, and will now run", *rows]
+
+
+def _blocking(found: Sequence["Finding"]) -> list[str]:
+    """The calls that hold up the loop from now on."""
+    if not found:
+        return []
+    rows = [f"  {one.span.path}:{one.span.line}  {one.message}" for one in found]
+    calls = f"{len(found):,} blocking call{'' if len(found) == 1 else 's'}"
+    return [f"{calls} in what is async now; `troth fix` repairs what it can", *rows]
 
 
 def _place(finding: "Finding") -> dict[str, object]:

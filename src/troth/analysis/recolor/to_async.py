@@ -54,8 +54,44 @@ def plan_async(
 ) -> Plan:
     """The plan for `functions`, and for the plain callers that `cascade` lets follow up to `boundary`.
 
-    What people have decided counts for more than any reason that is found here.
+    What people have decided counts for more than any reason that is found here. Where every plain caller may run the
+    coroutine, one that would bring an obstacle of its own with it stays plain instead.
     """
+    kept: dict[Function, str] = {}
+    while True:
+        plan = _planned(workspace, target, functions, cascade, boundary, marking, within, decisions, kept)
+        more = _bringing_obstacles(workspace.program, plan) if boundary.is_auto else {}
+        if not more.keys() - kept.keys():
+            return plan
+        kept |= more
+
+
+def _bringing_obstacles(program: Program, plan: Plan) -> dict[Function, str]:
+    """The callers that cannot all be awaited, or not in every place, with why; their kin stays plain with them."""
+    found: dict[Function, str] = {}
+    followers = set(plan.followers)
+    for problem in plan.problems:
+        for function in followers.intersection(problem.about):
+            found.setdefault(function, f"{problem.path}:{problem.line}: {problem.why}")
+    for site in plan.unknown:
+        for function in (one for one in followers if one.name == site.name):
+            found.setdefault(function, f"{site.path}:{site.line} may call it, and nobody can tell")
+    for function, why in list(found.items()):
+        found |= {one: why for one in family(program, [function]) if one in followers and one not in found}
+    return found
+
+
+def _planned(
+    workspace: Workspace,
+    target: str,
+    functions: Sequence[Function],
+    cascade: Cascade,
+    boundary: Boundary,
+    marking: Marking,
+    within: Callable[[str], bool],
+    decisions: Decisions,
+    kept: Mapping[Function, str],
+) -> Plan:
     program = workspace.program
     definitions = tuple(
         one
@@ -66,7 +102,7 @@ def plan_async(
     )
     unable = _unable(workspace, definitions, decisions)
     first, changed = set(definitions), set(definitions)
-    stays: dict[Function, str] = {}
+    stays: dict[Function, str] = dict(kept)
     sites = decided(find_sites(workspace, changed), changed, decisions)
     unable += _awaited_already(program, definitions, sites)
     while True:
@@ -90,8 +126,10 @@ def plan_async(
             if decisions.about(function, function.module.path) != "recolor":
                 whys = (_kept(workspace, one, handed, kin) for one in (function, *kin))
                 why = next((one for one in whys if one is not None), None)
-            if why is None:
+            if why is None and not any(one in kept for one in kin):
                 changed |= {function, *kin}
+            elif why is None:
+                stays[function] = next(kept[one] for one in kin if one in kept)
             else:
                 stays[function] = why
         sites = decided(find_sites(workspace, changed), changed, decisions)
@@ -165,7 +203,7 @@ def _edits(
             continue
         found = _rewritten(program, site, changed, _with(boundary, site, answer), stays, starts)
         if isinstance(found, Problem):
-            found_at[site] = replace(found, settled_by=_settled_by(site))
+            found_at[site] = replace(found, settled_by=_settled_by(site), about=found.about or site.functions)
             continue
         edits += found[0]
         if found[1]:

@@ -6,7 +6,8 @@ from troth.analysis.recolor.project.resolve import looked_up
 from troth.analysis.recolor.project.tree import Definition, Tree, is_bound_around, own_nodes
 from troth.analysis.recolor.project.workspace import Workspace
 from troth.analysis.semantics.queries.call_graph import names_of
-from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.resolve.library import LibraryClass
+from troth.analysis.semantics.symbols import Class, Function
 from troth.analysis.semantics.values import members_of
 
 __all__ = ["is_made_elsewhere"]
@@ -28,6 +29,8 @@ _BUILTINS = frozenset({
     "open", "str", "bytes", "bytearray", "int", "float", "bool", "dict", "list", "set", "frozenset", "tuple", "vars",
     "repr", "format", "input", "range", "hex", "sorted", "memoryview", "complex", "ascii", "bin", "oct", "chr",
 })  # fmt: skip
+_OF_EVERYTHING = frozenset({"__dict__", "__name__", "__doc__", "__module__", "__qualname__"})
+_EMPTY = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})  # bases that keep nothing
 _GIVING_BACK = frozenset(
     {"get", "pop", "setdefault", "popitem", "popleft", "__getitem__", "__enter__", "enter_context"}
 )
@@ -41,7 +44,7 @@ def is_made_elsewhere(
 
     A library may give back what it was given; those that are known to make things of their own are listed.
     """
-    if isinstance(node, _LITERALS):
+    if isinstance(node, _LITERALS) or (isinstance(node, ast.Attribute) and node.attr in _OF_EVERYTHING):
         return True
     if isinstance(node, ast.Call):
         value = looked_up(workspace, tree, node.func, caller)
@@ -60,24 +63,29 @@ def is_made_elsewhere(
             one is not None and is_made_elsewhere(workspace, tree, one, caller, depth + 1) for one in made
         )
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
-        return _is_field_made_elsewhere(workspace, tree, node.attr, where[1], depth)
+        return _is_field_made_elsewhere(workspace, node.attr, caller, depth)
     return False
 
 
-def _is_field_made_elsewhere(workspace: Workspace, tree: Tree, name: str, method: Definition, depth: int) -> bool:
-    """Whether everything that the methods of the class put into the field was made elsewhere."""
-    cls = tree.parent(method)
-    if not isinstance(cls, ast.ClassDef) or any(ast.unparse(one) != "object" for one in cls.bases):
-        return False  # a base may put anything there
-    made: list[tuple[ast.expr | None, Function | None]] = []
-    for one in ast.walk(cls):
-        if isinstance(one, ast.Attribute) and one.attr == name and isinstance(one.ctx, ast.Store):
-            around = tree.around(one)
-            inside = workspace.function(tree, around) if isinstance(around, Definition) else None
-            made.append((_bound_to(tree, one), inside))
-    real = [(one, inside) for one, inside in made if not (isinstance(one, ast.Constant) and one.value is None)]
+def _is_field_made_elsewhere(workspace: Workspace, name: str, method: Function, depth: int) -> bool:
+    """Whether everything that the methods of the class and its bases put into the field was made elsewhere."""
+    made: list[tuple[Tree, ast.expr | None, Function | None]] = []
+    for cls in workspace.program.classes.order(method.owner) if method.owner is not None else ():
+        tree = workspace.tree(cls.module.path) if isinstance(cls, Class) else None
+        if tree is None:
+            if isinstance(cls, LibraryClass) and cls.qualified in _EMPTY:
+                continue
+            return False  # a base that is not known may put anything there
+        assert isinstance(cls, Class)
+        for one in ast.walk(tree.module):
+            if isinstance(one, ast.Attribute) and one.attr == name and isinstance(one.ctx, ast.Store):
+                around = tree.around(one)
+                inside = workspace.function(tree, around) if isinstance(around, Definition) else None
+                if inside is not None and inside.owner is cls:
+                    made.append((tree, _bound_to(tree, one), inside))
+    real = [one for one in made if not (isinstance(one[1], ast.Constant) and one[1].value is None)]
     return bool(real) and all(
-        one is not None and is_made_elsewhere(workspace, tree, one, inside, depth + 1) for one, inside in real
+        one is not None and is_made_elsewhere(workspace, tree, one, inside, depth + 1) for tree, one, inside in real
     )
 
 

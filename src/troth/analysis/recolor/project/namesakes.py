@@ -28,11 +28,14 @@ _KEEPS_PARAMETERS = frozenset({"staticmethod", "classmethod", "abstractmethod", 
 _SHORTEST = 8  # characters of a name that hardly another library has by chance; with an underscore two fewer
 
 
-def fitting(node: ast.Call, functions: Iterable[Function], *, is_scoped: bool) -> list[Function]:
+def fitting(
+    node: ast.Call, functions: Iterable[Function], imported: Collection[str], *, is_scoped: bool
+) -> list[Function]:
     """Those of `functions` that the call can mean by how it is written.
 
-    `is_scoped` says that a bare name is bound to something else around it. A bare name is no method, a function inside
-    another is nobody's attribute, and a call with arguments that the function does not take would fail.
+    `imported` are the names that the file imports, `is_scoped` says that a bare name is bound to something else. A bare
+    name is no method, a function inside another is nobody's attribute, and a call with arguments that the function does
+    not take would fail.
     """
     is_bare = isinstance(node.func, ast.Name)
     return [
@@ -41,14 +44,15 @@ def fitting(node: ast.Call, functions: Iterable[Function], *, is_scoped: bool) -
         if (one.owner is None if is_bare else one.parent is None)
         and not (is_bare and is_scoped)
         and _takes(one, node)
-        and (is_bare or one.owner is not None or _may_be_module(node.func))
+        and (is_bare or one.owner is not None or _root(node.func) in imported)
     ]
 
 
-def _may_be_module(callee: ast.expr) -> bool:
-    """Whether `x.f` may be a function of the module `x`: modules have short names in small letters."""
-    base = callee.value if isinstance(callee, ast.Attribute) else None
-    return isinstance(base, ast.Name | ast.Attribute) and ast.unparse(base) not in {"self", "cls"}
+def _root(callee: ast.expr) -> str:
+    """The name that `x` begins with in `x.f`: a function of a module is reached through an import."""
+    while isinstance(callee, ast.Attribute):
+        callee = callee.value
+    return callee.id if isinstance(callee, ast.Name) else ""
 
 
 def _takes(function: Function, node: ast.Call) -> bool:

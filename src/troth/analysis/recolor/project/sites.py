@@ -244,12 +244,17 @@ class _Looked:
             return True
         if self._module.stars:
             return False
-        return not any(one.name == name.id for one in self._tree.definitions.values()) and not any(
-            (alias.asname or alias.name.partition(".")[0]) == name.id
+        is_defined = any(one.name == name.id for one in self._tree.definitions.values())
+        return not is_defined and name.id not in self._imported()
+
+    def _imported(self) -> set[str]:
+        """The names that imports bind anywhere in the file."""
+        return {
+            alias.asname or alias.name.partition(".")[0]
             for one in ast.walk(self._tree.module)
             if isinstance(one, ast.Import | ast.ImportFrom)
             for alias in one.names
-        )
+        }
 
     def _may_be_meant(self, node: ast.Attribute | ast.Name) -> bool:
         """Whether a mention of which nobody can tell may be one: pages run nothing, and a bare name has to be bound."""
@@ -277,7 +282,8 @@ class _Looked:
         if self.is_of_another(node.func):
             return []
         is_scoped = isinstance(node.func, ast.Name) and self._is_another_thing(node.func)
-        return fitting(node, (one for one in wanted if one.name == _last(node.func)), is_scoped=is_scoped)
+        named = (one for one in wanted if one.name == _last(node.func))
+        return fitting(node, named, self._imported(), is_scoped=is_scoped)
 
     def is_of_another(self, node: ast.expr) -> bool:
         """Whether the receiver is known, by an annotation or what it was made by, and simply has no such method."""
