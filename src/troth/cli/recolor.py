@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from troth.analysis.recolor.decisions import Decisions
     from troth.analysis.recolor.plan import Plan
 
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "refuse_dirty"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TARGET",
         help="package.module:Class, :function or :Class.method; a path works too",
     )
-    add("--to", choices=("sync", "async"), help="the color to change to; left out, the colors of today are shown")
+    add(
+        "--to",
+        choices=("sync", "async", "both"),
+        help="the color to change to (left out, the colors of today are shown); both: a class gets a plain twin",
+    )
+    add(
+        "--check",
+        action="store_true",
+        help="with --to both: change nothing; exit with 1 if a twin is not as its source",
+    )
     add("--plan", action="store_true", help="show what would change, and change nothing")
     add("--diff", action="store_true", help="show the change as a diff, and change nothing")
     add("--methods", action="append", metavar="NAMES", help="only these methods of a class")
@@ -80,6 +89,12 @@ def run(args: argparse.Namespace) -> int:
     root = prepared.root.path
     if put_back := recover(root):
         sys.stderr.write(f"An earlier change was cut short; put back as they were: {', '.join(put_back)}\n")
+    if args.check and args.to != "both":
+        raise MisuseError("`--check` goes with `--to both`.\nNothing was changed.\nLeave it out, or use `--plan`.")
+    if args.to == "both":
+        from troth.cli.recolor_both import run_both
+
+        return run_both(args, prepared, [_target(one, cwd, root) for one in args.targets])
     wish = Wish(
         tuple((_inner if args.needless else _target)(one, cwd, root) for one in args.targets),
         words(args.methods or []),
@@ -161,7 +176,7 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
     if args.diff:
         say(line.removesuffix(b"\n") for change in changes for line in diff(change))
         return Exit.CLEAN
-    _refuse_dirty(root, [change.path for change in changes], allow=args.allow_dirty)
+    refuse_dirty(root, [change.path for change in changes], allow=args.allow_dirty)
     carried_out(root, changes, args.verify, prepared.request.cwd)
     told = [*text_lines(plan, everything=args.all), *_awaited(lost), *_blocking(blocking), *_done(changes, args.verify)]
     _show(args, told, lambda: as_json(plan) | {"awaited": [_place(one) for one in lost]})
@@ -234,7 +249,8 @@ def _look(
     return look
 
 
-def _refuse_dirty(root: Path, paths: Sequence[str], *, allow: bool) -> None:
+def refuse_dirty(root: Path, paths: Sequence[str], *, allow: bool) -> None:
+    """Stop where a file that would be changed has edits that are not committed."""
     from troth.analysis.fix.worktree import uncommitted
 
     dirty = [] if allow else uncommitted(root, paths)
@@ -272,6 +288,7 @@ COMMAND = Command(
         Example("troth recolor shop.orders:OrderStore --to sync --plan", "what would change"),
         Example("troth recolor shop.orders:OrderStore --to sync", "do it"),
         Example("troth recolor --needless src --plan", "what is async in a folder without need"),
+        Example("troth recolor shop.api:AsyncClient --to both --check", "whether the plain twin is as its source"),
         Example(
             "troth recolor shop.orders:OrderStore --to sync --cascade all --verify 'pytest -q'",
             "and convert the callers too",
