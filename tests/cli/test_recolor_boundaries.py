@@ -135,3 +135,12 @@ def test_a_caller_that_brings_obstacles_stays_plain(project):
     made = (project.root / "user.py").read_text()
     assert "    def start(self):\n        return bridge.run(load(1))" in made
     assert "user.py:10 may call it" in done.out
+
+
+def test_a_method_that_extends_one_of_an_unknown_base(project):
+    """`super().get(…)` says that the base has it as well, and may call it; a decision overrules that."""
+    text = "from lib import Group\n\n\nclass Mine(Group):\n    def get(self, name):\n        return super().get(name)\n"
+    project.write({"app.py": text})
+    done = project.troth("recolor", "app:Mine.get", "--to", "async")
+    assert done.code == 1
+    assert "a base class that is not known" in done.out

@@ -33,7 +33,7 @@ from troth.analysis.recolor.rewrite.unittest_base import is_unittest, isolated
 from troth.analysis.recolor.rewrite.value_use import CONSUMES
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.infer.never_awaitable import gives_no_promise
-from troth.analysis.semantics.symbols import Function
+from troth.analysis.semantics.symbols import Class, Function
 
 __all__ = ["plan_async"]
 
@@ -366,4 +366,18 @@ def _unable(workspace: Workspace, functions: Sequence[Function], decisions: Deci
             found += [Waits(function, base, function.place[1])] if isinstance(base, str) else []
         elif not is_decided and (why := required_by(program, function, functions)):
             found.append(Waits(function, why, function.place[1]))
+        elif not is_decided and _extends_unknown(workspace, function):
+            why = "extends a method of a base class that is not known, which may call it"
+            found.append(Waits(function, why, function.place[1]))
     return found
+
+
+def _extends_unknown(workspace: Workspace, function: Function) -> bool:
+    """Whether it calls `super()` for its own name where the bases of the project have none: then another base does."""
+    where, owner = workspace.definition(function), function.owner
+    if where is None or owner is None:
+        return False
+    above = [one for one in workspace.program.classes.order(owner) if one is not owner]
+    if None not in above or any(isinstance(one, Class) and function.name in one.methods for one in above):
+        return False
+    return f"super().{function.name}(" in where[0].source(where[1])
