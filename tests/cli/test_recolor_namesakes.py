@@ -45,6 +45,26 @@ def test_a_call_that_may_be_meant(project, call):
     assert (project.root / "other.py").read_text() == call
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param("def other(jar: CookieJar):\n    return jar.fill(1)\n", id="annotated with the base"),
+        pytest.param("def other(jar: CookieJar):\n    return getattr(jar, 'fill')(1)\n", id="by a string"),
+        pytest.param("def other(jar):\n    fill = getattr(jar, 'fill', None)\n    return fill(1)\n", id="of anything"),
+        pytest.param("from operator import methodcaller\nFILL = methodcaller('fill', 1)\n", id="by methodcaller"),
+    ],
+)
+def test_an_object_of_a_derived_class(project, use):
+    """A class of a library may stand for one that derives from it, and a string for a method: both are asked about."""
+    head = "from http.cookiejar import CookieJar\n"
+    store = f"{head}class Jar(CookieJar):\n    def fill(self, n):\n        return n\n"
+    project.write({"store.py": store, "other.py": head + use})
+    done = project.troth("recolor", "store:Jar.fill", "--to", "async", "--cascade", "all", "--boundary", "auto")
+    assert done.code == 1, done.out
+    assert "other.py:" in done.out
+    assert (project.root / "other.py").read_text() == head + use
+
+
 def test_a_name_that_nothing_else_has(project):
     """A telling name that only the target has means it, whatever the receiver; the plan says so."""
     call = "async def other(thing):\n    return thing.determine_price(1) + 1\n"

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 from troth.analysis.findings import Edit
 from troth.analysis.recolor.decisions import NOTHING_DECIDED, Answer, Decisions, place_of
-from troth.analysis.recolor.plan import Listed, Plan, Waits, outside, split_by_kind
+from troth.analysis.recolor.plan import Listed, Plan, outside, split_by_kind
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.project.sites import Site, Sites, find_sites
 from troth.analysis.recolor.project.tree import Definition, Tree
 from troth.analysis.recolor.project.workspace import Workspace
 from troth.analysis.recolor.reach.boundary import Boundary, is_start
 from troth.analysis.recolor.reach.callback_takers import lambda_taken, mention_taken
-from troth.analysis.recolor.reach.callers import Cascade, in_scope, is_test_file, kept_by
-from troth.analysis.recolor.reach.color_requirements import required_by
+from troth.analysis.recolor.reach.callers import Cascade, in_scope, is_test_file
 from troth.analysis.recolor.reach.decided import decided
 from troth.analysis.recolor.reach.family import family, may_fulfil
 from troth.analysis.recolor.reach.handed_around import handed_around
-from troth.analysis.recolor.rewrite.generators import generator_made_async, keeps_generator, site_looped
+from troth.analysis.recolor.reach.unable import awaited_already, kept_plain, unable_among
+from troth.analysis.recolor.rewrite.generators import generator_made_async, site_looped
 from troth.analysis.recolor.rewrite.mocks import mocks_recolored
 from troth.analysis.recolor.rewrite.rewrite_async import (
     definition_made_async,
@@ -32,13 +32,9 @@ from troth.analysis.recolor.rewrite.test_marks import ASYNCIO, Marking, marked
 from troth.analysis.recolor.rewrite.unittest_base import is_unittest, isolated
 from troth.analysis.recolor.rewrite.value_use import CONSUMES
 from troth.analysis.semantics import Program
-from troth.analysis.semantics.infer.never_awaitable import gives_no_promise
-from troth.analysis.semantics.symbols import Class, Function
+from troth.analysis.semantics.symbols import Function
 
 __all__ = ["plan_async"]
-
-_AWAITS = frozenset({"awaited", "run", "gathered", "timed", "spawned", "other thread"})
-_UNABLE = frozenset({"property", "cached_property", "setter", "deleter", "contextmanager", "overload"})
 
 
 def plan_async(
@@ -100,11 +96,11 @@ def _planned(
         and _is_written(workspace, one)
         and (one in functions or decisions.about(one, one.module.path) != "leave")
     )
-    unable = _unable(workspace, definitions, decisions)
+    unable = unable_among(workspace, definitions, decisions)
     first, changed = set(definitions), set(definitions)
     stays: dict[Function, str] = dict(kept)
     sites = decided(find_sites(workspace, changed), changed, decisions)
-    unable += _awaited_already(program, definitions, sites)
+    unable += awaited_already(program, definitions, sites)
     while True:
         waiting = {
             site.caller
@@ -124,7 +120,7 @@ def _planned(
             kin = [one for one in family(program, [function]) if not one.is_async and _is_written(workspace, one)]
             why = None
             if decisions.about(function, function.module.path) != "recolor":
-                whys = (_kept(workspace, one, handed, kin) for one in (function, *kin))
+                whys = (kept_plain(workspace, one, handed, kin) for one in (function, *kin))
                 why = next((one for one in whys if one is not None), None)
             if why is None and not any(one in kept for one in kin):
                 changed |= {function, *kin}
@@ -290,16 +286,6 @@ def _follows(caller: Function, cascade: Cascade, decisions: Decisions) -> bool:
     return answer == "recolor" if answer is not None else in_scope(caller, cascade)
 
 
-def _kept(workspace: Workspace, function: Function, handed: Mapping[Function, str], kin: list[Function]) -> str | None:
-    where = workspace.definition(function) if function.is_generator else None
-    if where is not None and not function.name.startswith("__"):
-        return keeps_generator(where[1]) or handed.get(function)
-    if is_unittest(workspace.program, function):
-        base = isolated(workspace, function)
-        return base if isinstance(base, str) else None
-    return kept_by(workspace.program, function, handed, kin)
-
-
 def _with(boundary: Boundary, site: Site, answer: Answer | None) -> Boundary:
     if answer != "boundary":
         return boundary
@@ -333,51 +319,3 @@ def _perhaps_fulfilling(
 
 def _is_written(workspace: Workspace, function: Function) -> bool:
     return workspace.definition(function) is not None
-
-
-def _awaited_already(program: Program, functions: Sequence[Function], sites: Sites) -> list[Waits]:
-    """Those that are plain and give something to be awaited: as `async def` they would have to be awaited twice."""
-    found = []
-    for function in functions:
-        awaited = [one for one in sites.calls if function in one.functions and one.use.kind in _AWAITS]
-        if awaited and not gives_no_promise(program, function):
-            why = f"gives what its callers await already ({awaited[0].path}:{awaited[0].line})"
-            found.append(Waits(function, why, function.place[1]))
-    return found
-
-
-def _unable(workspace: Workspace, functions: Sequence[Function], decisions: Decisions) -> list[Waits]:
-    program = workspace.program
-    found = []
-    for function in functions:
-        is_decided = decisions.about(function, function.module.path) == "recolor"
-        if function.name.startswith("__") and function.name.endswith("__"):
-            found.append(Waits(function, "is called by Python itself, which would not await it", function.place[1]))
-        elif function.is_generator:
-            where = workspace.definition(function)
-            why = keeps_generator(where[1]) if where is not None else "it is a generator"
-            found += [] if why is None else [Waits(function, why.removeprefix("it "), function.place[1])]
-        elif any(one.is_async and one.is_generator for one in family(program, [function])):
-            found.append(Waits(function, "has namesakes in its family that are async generators", function.place[1]))
-        elif function.decorated_with(*_UNABLE):
-            found.append(Waits(function, "has a decorator that asks for a plain function", function.place[1]))
-        elif is_unittest(program, function):
-            base = isolated(workspace, function)
-            found += [Waits(function, base, function.place[1])] if isinstance(base, str) else []
-        elif not is_decided and (why := required_by(program, function, functions)):
-            found.append(Waits(function, why, function.place[1]))
-        elif not is_decided and _extends_unknown(workspace, function):
-            why = "extends a method of a base class that is not known, which may call it"
-            found.append(Waits(function, why, function.place[1]))
-    return found
-
-
-def _extends_unknown(workspace: Workspace, function: Function) -> bool:
-    """Whether it calls `super()` for its own name where the bases of the project have none: then another base does."""
-    where, owner = workspace.definition(function), function.owner
-    if where is None or owner is None:
-        return False
-    above = [one for one in workspace.program.classes.order(owner) if one is not owner]
-    if None not in above or any(isinstance(one, Class) and function.name in one.methods for one in above):
-        return False
-    return f"super().{function.name}(" in where[0].source(where[1])

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from troth.analysis.facts.names import decorator_name
+from troth.analysis.facts.names import decorator_name, last_name
 from troth.analysis.recolor.project.workspace import Workspace
 from troth.analysis.semantics import Program
 from troth.analysis.semantics.evidence.common_method_names import GENERIC
@@ -22,7 +22,7 @@ from troth.analysis.semantics.values import (
     members_of,
 )
 
-__all__ = ["fitting", "has_name_alone", "is_never_ours"]
+__all__ = ["fitting", "has_name_alone", "is_never_ours", "may_be_derived"]
 
 _KEEPS_PARAMETERS = frozenset({"staticmethod", "classmethod", "abstractmethod", "override", "final", "overload"})
 _SHORTEST = 8  # characters of a name that hardly another library has by chance; with an underscore two fewer
@@ -79,21 +79,52 @@ def _takes(function: Function, node: ast.Call) -> bool:
     return all(one[2] is not None or one[0] in given for one in left)
 
 
-def is_never_ours(program: Program, base: Value | None) -> bool:
-    """Whether a receiver is known, by an annotation or what it was made by, and simply has no method of the project."""
+def is_never_ours(program: Program, base: Value | None, functions: Iterable[Function]) -> bool:
+    """Whether a receiver is known, by an annotation or what it was made by, and cannot have one of `functions`.
+
+    What is annotated with a class of a library may be an object of a class of the project that derives from it.
+    """
     members = [one for one in members_of(base) if not isinstance(one, Nothing)]
-    return bool(members) and all(_is_foreign(program, one) for one in members)
+    derived = _library_bases(program, functions)
+    return bool(members) and all(_is_foreign(program, one, derived) for one in members)
 
 
-def _is_foreign(program: Program, base: Value | None) -> bool:
-    if isinstance(base, External | Builtin | Table | TupleOf):
+def may_be_derived(program: Program, base: Value | None, functions: Iterable[Function]) -> bool:
+    """Whether a receiver is of a class of a library from which the owner of one of `functions` derives."""
+    derived = _library_bases(program, functions) - {"object"}
+    known = [one for one in members_of(base) if isinstance(one, External | Builtin | Instance)]
+    return any(
+        not (isinstance(one, Instance) and isinstance(one.cls, Class)) and not _is_foreign(program, one, derived)
+        for one in known
+    )
+
+
+def _library_bases(program: Program, functions: Iterable[Function]) -> set[str]:
+    """The last names of all classes of libraries that the owners of `functions` derive from."""
+    found: set[str] = set()
+    for owner in {one.owner for one in functions if one.owner is not None}:
+        for cls in program.classes.order(owner):
+            if isinstance(cls, LibraryClass):
+                found.add(cls.name)
+            elif isinstance(cls, Class):
+                bases = (one[1] if one[0] == "index" else one for one in cls.facts.bases)
+                found.update(last_name(one) or "?" for one in bases)
+    return found
+
+
+def _is_foreign(program: Program, base: Value | None, derived: Collection[str]) -> bool:
+    if isinstance(base, External):
+        return re.sub(r"\(.*\)$", "", base.path).rpartition(".")[2] not in derived
+    if isinstance(base, Builtin):
+        return base.name not in derived
+    if isinstance(base, Table | TupleOf):
         return True
     if isinstance(base, ClassObject):
-        return isinstance(base.cls, LibraryClass)
+        return isinstance(base.cls, LibraryClass) and base.cls.name not in derived
     if not isinstance(base, Instance) or base.guess:
         return False
     if isinstance(base.cls, LibraryClass):
-        return True
+        return base.cls.name not in derived
     order = program.classes.order(base.cls)
     return bool(order) and all(
         one is not None and not (isinstance(one, Class) and {"__getattr__", "__getattribute__"} & one.methods.keys())
