@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from troth.analysis.recolor.decisions import Decisions
     from troth.analysis.recolor.plan import Plan
 
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "refuse_dirty"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TARGET",
         help="package.module:Class, :function or :Class.method; a path works too",
     )
-    add("--to", choices=("sync", "async"), help="the color to change to (default: show the current colors)")
+    add(
+        "--to",
+        choices=("sync", "async", "both"),
+        help="the color to change to (default: show the current colors); both: an async class gets a sync twin",
+    )
+    add(
+        "--check",
+        action="store_true",
+        help="with --to both: change nothing; exit with 1 if a twin is not as its source",
+    )
     add("--plan", action="store_true", help="show what would change, and change nothing")
     add("--diff", action="store_true", help="show the change as a diff, and change nothing")
     add("--methods", action="append", metavar="NAMES", help="only these methods of a class")
@@ -49,14 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--boundary",
         action="append",
         metavar="WHERE",
-        help="with --to async: plain functions or modules that run the coroutine",
+        help="with --to async: plain functions or modules that run the coroutine; auto: all that have to stay plain",
     )
-    add(
-        "--run-with",
-        choices=("asyncio.run", "bridge.run"),
-        default="asyncio.run",
-        help="the function that runs the coroutine there",
-    )
+    add("--run-with", choices=("asyncio.run", "bridge.run"), help="the function that runs the coroutine there")
     add(
         "--decide",
         metavar="FILE",
@@ -89,12 +93,18 @@ def run(args: argparse.Namespace) -> int:
     root = prepared.root.path
     if put_back := recover(root):
         sys.stderr.write(f"An earlier change was cut short; put back as they were: {', '.join(put_back)}\n")
+    if args.check and args.to != "both":
+        raise MisuseError("`--check` goes with `--to both`.\nNothing was changed.\nLeave it out, or use `--plan`.")
+    if args.to == "both":
+        from troth.cli.analysis.recolor_both import run_both
+
+        return run_both(args, prepared, [_target(target, cwd, root) for target in args.targets])
     wish = Wish(
         tuple((_inner if args.needless else _target)(target, cwd, root) for target in args.targets),
         words(args.methods or []),
         args.cascade,
         tuple(_target(target, cwd, root) for target in args.boundary or ()),
-        args.run_with,
+        args.run_with or ("bridge.run" if "auto" in (args.boundary or ()) else "asyncio.run"),
         None if args.coverage is None else cwd / args.coverage,
         tuple(_inner(path, cwd, root) for path in args.scope or ()),
         _decisions(args.decide),
@@ -132,7 +142,7 @@ def _show(args: argparse.Namespace, lines: Iterable[str], document: Callable[[],
 def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> int:
     from troth.analysis.crash import kinds
     from troth.analysis.fix.diff import diff
-    from troth.analysis.recolor.check_plan import awaiting_lost, not_in, rewritten
+    from troth.analysis.recolor.check_plan import awaiting_lost, not_in, rewritten, split_blocking
     from troth.analysis.recolor.report import as_json, text_lines
     from troth.analysis.recolor.verify import carried_out
     from troth.cli.crash import incomplete
@@ -152,7 +162,7 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
     if plan.to == "async":
         changes, lost = awaiting_lost(plan, changes, before, after)
         after = look({change.path: change.after for change in changes}) if lost else after
-    fresh = not_in(before, after)
+    fresh, blocking = split_blocking(plan, not_in(before, after))
     if not kinds(crashes[-1]) <= kinds(crashes[0]):
         sys.stderr.write("Nothing was changed, because the files could not be checked after the change.\n")
         return incomplete(crashes[-1], prepared)
@@ -167,14 +177,19 @@ def _carry_out(args: argparse.Namespace, plan: "Plan", prepared: "Prepared") -> 
             "Nothing was changed.\nRepair these places first, or recolor what they call too (`--cascade`)."
         )
     if args.plan:
-        _show(args, text_lines(plan, everything=args.all), lambda: as_json(plan))
+        _show(args, [*text_lines(plan, everything=args.all), *_blocking(blocking)], lambda: as_json(plan))
         return Exit.CLEAN
     if args.diff:
         say(line.removesuffix(b"\n") for change in changes for line in diff(change))
         return Exit.CLEAN
-    _refuse_dirty(root, [change.path for change in changes], allow=args.allow_dirty)
+    refuse_dirty(root, [change.path for change in changes], allow=args.allow_dirty)
     carried_out(root, changes, args.verify, prepared.request.cwd)
-    lines = [*text_lines(plan, everything=args.all), *_awaited(lost), *_changed_files(changes, args.verify)]
+    lines = [
+        *text_lines(plan, everything=args.all),
+        *_awaited(lost),
+        *_blocking(blocking),
+        *_changed_files(changes, args.verify),
+    ]
     _show(args, lines, lambda: as_json(plan) | {"awaited": [_place(finding) for finding in lost]})
     return Exit.CLEAN
 
@@ -200,6 +215,15 @@ def _awaited(lost: Sequence["Finding"]) -> list[str]:
         return []
     rows = [f"  {finding.span.path}:{finding.span.line}  {finding.subject}" for finding in lost]
     return [f"{len(lost):,} lost call{'' if len(lost) == 1 else 's'} awaited, and will now run", *rows]
+
+
+def _blocking(found: Sequence["Finding"]) -> list[str]:
+    """The calls that hold up the loop from now on."""
+    if not found:
+        return []
+    rows = [f"  {one.span.path}:{one.span.line}  {one.message}" for one in found]
+    calls = f"{len(found):,} blocking call{'' if len(found) == 1 else 's'}"
+    return [f"{calls} in what is async now; `troth fix` repairs what it can", *rows]
 
 
 def _place(finding: "Finding") -> dict[str, object]:
@@ -238,7 +262,8 @@ def _look(
     return look
 
 
-def _refuse_dirty(root: Path, paths: Sequence[str], *, allow: bool) -> None:
+def refuse_dirty(root: Path, paths: Sequence[str], *, allow: bool) -> None:
+    """Stop where a file that would be changed has edits that are not committed."""
     from troth.analysis.fix.worktree import uncommitted
 
     dirty = [] if allow else uncommitted(root, paths)
@@ -276,6 +301,7 @@ COMMAND = Command(
         Example("troth recolor shop.orders:OrderStore --to sync --plan", "what would change"),
         Example("troth recolor shop.orders:OrderStore --to sync", "do it"),
         Example("troth recolor --needless src --plan", "what is async in a folder without need"),
+        Example("troth recolor shop.api:AsyncClient --to both --check", "whether the plain twin is as its source"),
         Example(
             "troth recolor shop.orders:OrderStore --to sync --cascade all --verify 'pytest -q'",
             "and convert the callers too",

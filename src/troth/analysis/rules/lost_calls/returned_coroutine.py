@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from troth.analysis.rules._finding import await_fix, call_text, tell
+from troth.analysis.rules._fixes.awaited_results import is_result_awaited
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.resolve.references import mentioned
 from troth.analysis.semantics.resolve.test_files import is_test
@@ -74,6 +75,11 @@ CASES = [
         },
     ),
     Case(
+        "gathered by its callers, once it is there",
+        good="import asyncio\nasync def load(x): ...\nasync def start(x):\n    return load(x)\n"
+        "async def main(xs):\n    return await asyncio.gather(*[await start(x) for x in xs])\n",
+    ),
+    Case(
         "awaited twice by its callers",
         good="async def load(): ...\nasync def start():\n    return load()\nasync def main():\n    return await (await start())\n",
     ),
@@ -118,6 +124,8 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in incidents_of(program, "returned"):
         verdict = returned_on_purpose(program, incident)
         if verdict == "on purpose" or _is_staged(incident.site):
+            continue
+        if is_result_awaited(program, incident.site.function):
             continue
         if verdict == "perhaps" and incident.site.target is None:
             continue
