@@ -8,7 +8,7 @@ from typing import Any
 from troth import __version__
 from troth.runtime import Runtime
 from troth.runtime.workflows.record.run_events import RunEvent
-from troth.server.telemetry import prometheus, trace_context
+from troth.server.telemetry import prometheus, trace_context, tracing
 from troth.server.telemetry.metrics import Metrics, Sample
 from troth.server.telemetry.names import METRICS
 from troth.server.telemetry.run_spans import RunSpans
@@ -32,8 +32,9 @@ class Telemetry:
 
     def open(self) -> None:
         """Begin to listen."""
-        spans = RunSpans(self._trace_of, self._before, has_content=self._has_content)
-        self._open.callback(self._runtime.listen(spans))
+        if tracing.is_used():  # otherwise nobody would see them, and following each run costs
+            spans = RunSpans(self._trace_of, self._before, has_content=self._has_content)
+            self._open.callback(self._runtime.listen(spans))
         if "opentelemetry.metrics" in sys.modules:
             api: Any = sys.modules["opentelemetry.metrics"]
             _observe(self._numbers, api.get_meter("troth", __version__))

@@ -7,8 +7,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-import httpcore
-
 from troth import __version__
 from troth.runtime.channels import Capability, Channel, Delivery, Receipt
 from troth.runtime.promises import RetryPolicy
@@ -16,7 +14,7 @@ from troth.server.telemetry import tracing
 from troth.server.telemetry.names import Attribute, SpanName
 from troth.server.webhooks.addresses import Allowed
 from troth.server.webhooks.endpoint import Endpoint
-from troth.server.webhooks.guarded_connect import GuardedBackend, InsideError, Resolve, UnknownHostError, resolve
+from troth.server.webhooks.name_resolution import InsideError, Resolve, UnknownHostError, resolve
 from troth.server.webhooks.payload import body_of
 from troth.server.webhooks.retry_after import seconds_until
 from troth.server.webhooks.signature import headers_for
@@ -83,6 +81,8 @@ class WebhookChannel(Channel):
             return receipt
 
     async def _attempt(self, endpoint: Endpoint, delivery: Delivery) -> Receipt:
+        from troth.server.webhooks.guarded_connect import FAULTS  # late: httpcore takes long to import
+
         try:
             async with asyncio.timeout(self._sending.timeout):
                 status, retry_after = await self._post(endpoint, delivery)
@@ -90,7 +90,7 @@ class WebhookChannel(Channel):
             return Receipt.refused(f"no answer within {self._sending.timeout:g} s")
         except (InsideError, UnknownHostError) as refused:
             return Receipt.refused(str(refused))
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as problem:
+        except FAULTS as problem:
             return Receipt.refused(f"{type(problem).__name__}: {problem}".rstrip(": "))
         finally:
             await asyncio.sleep(0)  # a loop that is closed right now would leave the socket open
@@ -98,6 +98,10 @@ class WebhookChannel(Channel):
 
     async def _post(self, endpoint: Endpoint, delivery: Delivery) -> tuple[int, str | None]:
         """The status of the answer, and its `Retry-After`. Its body is not read: nobody needs it."""
+        import httpcore
+
+        from troth.server.webhooks.guarded_connect import GuardedBackend
+
         now = self._sending.clock()
         body = body_of(delivery, now)
         headers = {
