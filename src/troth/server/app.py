@@ -75,7 +75,9 @@ async def _failed(request: Request, problem: Exception) -> JSONResponse:
 
 async def _refused(request: Request, problem: Exception) -> JSONResponse:
     assert isinstance(problem, HTTPException)
-    if problem.status_code == 404:
+    if isinstance(problem.__cause__, ApiError):  # raised while the body was read, and wrapped on its way
+        error = problem.__cause__
+    elif problem.status_code == 404:
         error = ApiError(404, "no_such_route", f"There is nothing at {request.url.path!r}.")
     elif problem.status_code == 405:
         what = f"{request.method} cannot be done with {request.url.path!r}."
