@@ -25,9 +25,13 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     403: {"model": ErrorBody, "description": "The key lacks the scope, or the caller is a foreign page."},
     404: {"model": ErrorBody, "description": "There is none, or it belongs to another owner."},
     409: {"model": ErrorBody, "description": "It cannot be done in the state that things are in."},
+    405: {"model": ErrorBody, "description": "That cannot be done with it."},
+    408: {"model": ErrorBody, "description": "The body came too slowly."},
+    410: {"model": ErrorBody, "description": "It was there, and has expired."},
     413: {"model": ErrorBody, "description": "The body is too large."},
     429: {"model": ErrorBody, "description": "Too much at once for one owner; `Retry-After` says when to come back."},
     500: {"model": ErrorBody, "description": "Our own fault; the log has it under the id."},
+    501: {"model": ErrorBody, "description": "No such action is registered."},
     503: {"model": ErrorBody, "description": "Not just now; `Retry-After` says when to come back."},
 }
 
