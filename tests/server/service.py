@@ -128,6 +128,16 @@ class Patient(Agent):
         await conversation.asay("done")
 
 
+class Loud(Agent):
+    """Says very much."""
+
+    async def astep(self, conversation):
+        for _ in range(400):
+            conversation.emit("noise", {"text": "x" * 20_000})
+            await asyncio.sleep(0)
+        await conversation.asay("done")
+
+
 class Broken(Agent):
     def step(self, conversation):
         raise ValueError("no")
@@ -158,7 +168,7 @@ runtime = Runtime(HERE / "shop.db", in_process=False)
 saga = Saga("parcel")
 saga.step("pay", do=pay, undo=refund)
 saga.step("ship", do=ship, undo=None)
-AGENTS = {"parrot": Parrot(), "patient": Patient(), "broken": Broken(), "promiser": Promiser()}
+AGENTS = {"parrot": Parrot(), "patient": Patient(), "broken": Broken(), "loud": Loud(), "promiser": Promiser()}
 WORKFLOWS = [*sorted(HERE.glob("*.yaml")), saga]
 
 
@@ -175,6 +185,14 @@ def governed():
 
 def server():
     return Server(runtime, agents=AGENTS, workflows=WORKFLOWS, keys=False)
+
+
+def small():
+    limits = Limits(
+        body=20_000, header_time=1, body_time=1, idle_time=2, write_time=1, keep_alive=0.2, turns=2, streams=5, wait=5,
+        lag=50,
+    )
+    return Server(runtime, agents=AGENTS, workflows=WORKFLOWS, keys=False, limits=limits)
 
 
 def keyed():

@@ -65,6 +65,15 @@ def test_the_secret_of_a_key_is_what_counts(keyed):
         assert client.get("/runs").status_code == 401
 
 
+def test_many_wrong_keys(keyed):
+    """401 for each, and whoever has a key is answered beside them."""
+    with keyed.client("x") as guessing, keyed.client(keyed.keys["shop"]) as client:
+        for number in range(500):
+            guessing.headers["Authorization"] = f"Bearer troth_{number:012x}_{'x' * 43}"
+            assert guessing.get("/runs").status_code == 401
+        assert client.get("/runs").status_code == 200
+
+
 def test_scopes(keyed):
     """A key that may read begins nothing; one that may not kill does not; metrics are for an admin."""
     with keyed.client(keyed.keys["reader"]) as reader:

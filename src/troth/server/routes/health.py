@@ -21,7 +21,7 @@ class Health(BaseModel):
     version: str
 
 
-@router.get("/health", **needs(None))
+@router.get("/health", responses={503: {"model": Health}}, **needs(None))
 def health(context: ContextDep, response: Response) -> Health:
     """Whether the server takes requests; 503 while it is being ended."""
     if context.is_draining:

@@ -30,6 +30,9 @@ __all__ = ["router"]
 
 router = APIRouter(tags=["runs"])
 
+NOTHING_MORE: dict[int | str, dict[str, Any]] = {
+    204: {"description": "The run is over, and nothing follows the cursor."}
+}
 RunId = Annotated[str, Path(max_length=200, description="the id of the run")]
 
 
@@ -139,7 +142,9 @@ async def awaited(context: ServerContext, run_id: str, prefer: Preference) -> Ru
     return await context.runtime.ashow(run_id)
 
 
-@router.post("/runs", status_code=202, response_model=RunInfo, **needs(Scope.RUN, "http"))
+@router.post(
+    "/runs", status_code=202, response_model=RunInfo, responses={200: {"model": RunInfo}}, **needs(Scope.RUN, "http")
+)
 async def start_run(body: NewRun, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep) -> Response:
     """Begin a run. Answers with 202 and `Location` at once; 200 where `Prefer: wait=N` saw its end."""
     linked = context.workflows.get(body.workflow)
@@ -214,7 +219,7 @@ async def _exists(context: ServerContext, run_id: str) -> RunReport:
     return run
 
 
-@router.get("/runs/{run_id}/events", response_class=EventStream, **needs(Scope.READ))
+@router.get("/runs/{run_id}/events", response_class=EventStream, responses=NOTHING_MORE, **needs(Scope.READ))
 async def run_events(
     run_id: RunId,
     context: ContextDep,

@@ -261,7 +261,12 @@ async def terminate_session(session_id: SessionId, body: Ending, context: Contex
     return info(await call(lambda: hypervisor.terminate(session_id, reason=body.reason)))
 
 
-@router.post("/sessions/{session_id}/execute", response_model=ActInfo, **needs(Scope.ACT, "http"))
+@router.post(
+    "/sessions/{session_id}/execute",
+    response_model=ActInfo,
+    responses={202: {"model": ActInfo}},
+    **needs(Scope.ACT, "http"),
+)
 async def execute(
     session_id: SessionId, body: Act, context: ContextDep, caller: CallerDep, once: OnceDep, prefer: PreferDep
 ) -> Response:
