@@ -13,7 +13,6 @@ from typing import NamedTuple
 from troth.bridge import call
 from troth.runtime.agents.history import HistoryFold
 from troth.runtime.agents.model import Message
-from troth.runtime.channels import bind
 from troth.runtime.conversations import Conversation
 from troth.runtime.conversations.log import MESSAGE, Status, stream_of
 from troth.runtime.store import Event, commit_point
@@ -79,7 +78,7 @@ class Talk(NamedTuple):
             if before_start is not None:
                 await before_start(self)
             if not answer.is_over:
-                with self.session():
+                with Talk.session(self):
                     await context.turns.start(conversation)
         return conversation
 
@@ -93,7 +92,7 @@ class Talk(NamedTuple):
     def session(self) -> Iterator[None]:
         """Bind what the agent begins: to the receiver of webhooks that its owner has, else to HTTP, which stores."""
         channel = self.context.webhooks.channel_for(self.caller.owner, self.conversation_id)
-        with bind(self.conversation_id, channel) if channel else HttpChannel.session(self.conversation_id):
+        with (channel or HttpChannel).session(self.conversation_id):
             yield
 
     async def answer(self) -> Answer:

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from troth.bridge import call
 from troth.errors import MisuseError
-from troth.runtime.channels import bind
 from troth.runtime.engine.errors import UnknownRunError
 from troth.runtime.workflows.execute.failures import check_inputs
 from troth.runtime.workflows.link.linker import LinkedWorkflow
@@ -25,6 +24,7 @@ from troth.server.sources import RunSource
 from troth.server.streams import CursorDep, EventStream, stream_of
 from troth.server.telemetry import trace_context, tracing
 from troth.server.under_way import check_under_way
+from troth.server.webhooks import WebhookChannel
 
 __all__ = ["router"]
 
@@ -180,7 +180,7 @@ async def _begin(
         with HttpChannel.session(run_id):
             await context.runtime.astart(linked, inputs, run_id=run_id)
     elif await call(context.store.promises.find, run_id) is None:  # an earlier attempt may have begun it
-        with bind(run_id, told):
+        with WebhookChannel.session(told, run_id):
             await context.runtime.promises.astart(linked, inputs=inputs, promise_id=run_id, detach="must")
 
 

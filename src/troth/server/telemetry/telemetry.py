@@ -1,6 +1,7 @@
 """Let OpenTelemetry and Prometheus see what a runtime does."""
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -15,6 +16,8 @@ from troth.server.telemetry.run_spans import RunSpans
 from troth.server.telemetry.turn_spans import TurnSpans
 
 __all__ = ["Telemetry"]
+
+_ONE_LOOK = 0.2  # seconds for which what was read is told to all instruments
 
 
 class Telemetry:
@@ -69,10 +72,17 @@ class Telemetry:
 def _observe(numbers: Callable[[], Metrics], meter: Any) -> None:
     """Make observable instruments of the table's metrics: they look when somebody collects."""
     api: Any = sys.modules["opentelemetry.metrics"]
+    looked: list[tuple[float, list[Sample]]] = []
+
+    def samples() -> list[Sample]:
+        """One look serves all instruments of a collection."""
+        if not looked or time.monotonic() - looked[-1][0] > _ONE_LOOK:
+            looked[:] = [(time.monotonic(), numbers().look())]
+        return looked[-1][1]
 
     def looking(name: str) -> Callable[[Any], Iterable[Any]]:
         def look(_: Any) -> Iterable[Any]:
-            for sample in numbers().look():
+            for sample in samples():
                 if sample.metric == name:
                     label = METRICS[name].label
                     yield api.Observation(sample.value, {} if label is None else {label: sample.label or ""})

@@ -4,11 +4,12 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from troth import __version__
-from troth.runtime.channels import Capability, Channel, Delivery, Receipt
+from troth.runtime.channels import Binding, Capability, Channel, Delivery, Receipt, bind
 from troth.runtime.promises import RetryPolicy
 from troth.server.telemetry import tracing
 from troth.server.telemetry.names import Attribute, SpanName
@@ -65,6 +66,12 @@ class WebhookChannel(Channel):
         """PUSH while the receiver wants anything. What comes after that is stored for whoever asks."""
         endpoint = self._look(self.endpoint_id)
         return Capability.PUSH if endpoint is not None and endpoint.is_enabled else Capability.STORE
+
+    @contextmanager
+    def session(self, session: str) -> Iterator[Binding]:
+        """Bind what is begun in the block to `session`. What it promises is sent to the receiver."""
+        with bind(session, self) as binding:
+            yield binding
 
     async def send(self, delivery: Delivery) -> Receipt:
         """Post it once. Whatever goes wrong is a refusal, which is tried again by the schedule."""
