@@ -202,9 +202,11 @@ FACES = {
         "WaitTimeoutError",
         "current_step",
     ],
+    "troth.server": ["Caller", "Keys", "Limits", "Scope", "Server"],
     "troth.runtime.store": [
         "Attempt",
         "CommitPoint",
+        "CursorTrimmedError",
         "DamagedStoreError",
         "Event",
         "Follower",
