@@ -82,7 +82,7 @@ def _answer(status: str, response: dict[str, Any]) -> str:
     content = response.get("content", {})
     if "text/event-stream" in content:
         return f"{status} (server-sent events)"
-    schema = next(iter(content.values()), {}).get("schema", {})
+    schema = dict(*content.values()).get("schema", {})
     return f"{status} `{schema['$ref'].rpartition('/')[2]}`" if "$ref" in schema else status
 
 
