@@ -132,9 +132,9 @@ class Loud(Agent):
     """Says very much."""
 
     async def astep(self, conversation):
-        for _ in range(400):
-            conversation.emit("noise", {"text": "x" * 20_000})
-            await asyncio.sleep(0)
+        for _ in range(8):
+            conversation.token("x" * 1_000_000)
+            await asyncio.sleep(0.06)  # so that each is an entry of its own
         await conversation.asay("done")
 
 
@@ -204,6 +204,8 @@ import asyncio
 import time
 from pathlib import Path
 
+from troth.runtime import current_step
+
 HERE = Path(__file__).parent
 
 
@@ -213,7 +215,7 @@ def hello(who):
 
 def gate():
     with (HERE / "gates.txt").open("a") as gates:
-        gates.write("gate\\n")
+        gates.write(current_step().key + "\\n")
     while not (HERE / "go").exists():
         time.sleep(0.02)
     return "open"

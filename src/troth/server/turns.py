@@ -6,6 +6,7 @@ is not over and that nobody carries out goes on with it: the next start of the s
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Mapping
 
 from troth.bridge import call
@@ -25,6 +26,7 @@ log = logging.getLogger("troth.server")
 TURN_BEGIN = commit_point("server.turn.begin", "that a turn is owed, before its message is written")
 TURN_END = commit_point("server.turn.end", "that a turn is over")
 
+_KEPT = 512  # handles of conversations
 _LOOK = 1.0  # seconds between two looks at turns that nobody may be carrying out
 
 
@@ -38,10 +40,20 @@ class Turns:
         self._refused: set[str] = set()
         self.has_content = False
         """Whether spans may tell what is said."""
+        self._recent: OrderedDict[str, Conversation] = OrderedDict()
 
     async def open(self, agent: str, conversation_id: str) -> Conversation:
-        """A handle of a conversation with an agent of this server."""
-        return await self._runtime.conversations.aopen(self._agents[agent], conversation_id)
+        """A handle of a conversation with an agent of this server.
+
+        The handles that were asked for last are kept: what the log tells is then read once, and not for each request.
+        """
+        found = self._recent.pop(conversation_id, None)
+        if found is None:
+            found = await self._runtime.conversations.aopen(self._agents[agent], conversation_id)
+        self._recent[conversation_id] = found
+        while len(self._recent) > _KEPT:
+            self._recent.popitem(last=False)
+        return found
 
     async def owe(self, conversation_id: str, agent: str) -> None:
         """Write down that a turn is to be carried out, whatever becomes of this process. Before anything is sent."""
@@ -68,10 +80,11 @@ class Turns:
         with self._store.listening(bell, stream_topic(stream_of(conversation.id))):
             while True:
                 seen = bell.count
-                status = await call(lambda: conversation.status)
-                if status is not Status.RUNNING:
-                    return status
-                await bell.await_ring(seen, _LOOK)
+                state = conversation.look()
+                if state.open_run is None:
+                    return state.outcome
+                if not await bell.await_ring(seen, _LOOK) and conversation.status is not Status.RUNNING:
+                    return conversation.status  # its process died, or its end is not written yet
 
     # Going on with what was cut off
 

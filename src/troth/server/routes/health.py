@@ -22,7 +22,7 @@ class Health(BaseModel):
 
 
 @router.get("/health", responses={503: {"model": Health}}, **needs(None))
-def health(context: ContextDep, response: Response) -> Health:
+async def health(context: ContextDep, response: Response) -> Health:
     """Whether the server takes requests; 503 while it is being ended."""
     if context.is_draining:
         response.status_code = 503
