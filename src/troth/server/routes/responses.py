@@ -117,17 +117,15 @@ async def create_response(body: ResponseRequest, context: ContextDep, caller: Ca
         }
         if not known:
             await check_under_way(context, caller)
-        if place.is_new:
-            await aclaim(context, caller, "conversation", place.conversation_id, {"agent": body.model})
         await aclaim(context, caller, RESPONSE, response_id, about)
         talk = await talk_of(context, response_id)
         assert talk is not None
         promise = context.responses.promise if body.background else None
-        conversation = await talk.begin(said, is_alone=place.is_new, before_start=promise)
+        begun = await talk.begin(said, is_new=place.is_new, is_repeated=known is not None, before_start=promise)
         if body.stream:
             return await _stream(context, caller, response_id, -1)
         if not body.background:
-            await talk.await_end(conversation)
+            await talk.await_end(begun)
         return JSONResponse(await _shown(context, caller, response_id))
 
     return await once(work)

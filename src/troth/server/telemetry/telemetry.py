@@ -38,8 +38,8 @@ class Telemetry:
         if tracing.is_used():  # otherwise nobody would see them, and following each run costs
             spans = RunSpans(self._trace_of, self._before, has_content=self._has_content)
             self._open.callback(self._runtime.listen(spans))
-        if "opentelemetry.metrics" in sys.modules:
-            api: Any = sys.modules["opentelemetry.metrics"]
+        api: Any = sys.modules.get("opentelemetry.metrics")
+        if api is not None and not _is_stand_in(api.get_meter_provider()):
             _observe(self._numbers, api.get_meter("troth", __version__))
 
     def close(self) -> None:
@@ -67,6 +67,11 @@ class Telemetry:
             if event.seq >= seq:
                 return
             yield event
+
+
+def _is_stand_in(provider: object) -> bool:
+    """Whether nobody has set up what becomes of metrics. The API has its stand-ins under private names."""
+    return type(provider).__name__.lstrip("_") in ("ProxyMeterProvider", "NoOpMeterProvider")
 
 
 def _observe(numbers: Callable[[], Metrics], meter: Any) -> None:
