@@ -65,6 +65,7 @@ PAGES = {
     "jobs": Page("`troth.runtime.jobs`", "Commands in the background.", ("troth.runtime.jobs",)),
     "sessions": Page("`troth.runtime.sessions`", "Governed sessions.", ("troth.runtime.sessions",)),
     "engine": Page("`troth.runtime.engine`", "What executes decisions durably.", ("troth.runtime.engine",)),
+    "server": Page("`troth.server`", "A runtime that others reach over HTTP.", ("troth.server",)),
     "store": Page("`troth.runtime.store`", "What remembers.", ("troth.runtime.store",)),
 }
 

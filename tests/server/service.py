@@ -128,6 +128,16 @@ class Patient(Agent):
         await conversation.asay("done")
 
 
+class Loud(Agent):
+    """Says very much."""
+
+    async def astep(self, conversation):
+        for _ in range(8):
+            conversation.token("x" * 1_000_000)
+            await asyncio.sleep(0.06)  # so that each is an entry of its own
+        await conversation.asay("done")
+
+
 class Broken(Agent):
     def step(self, conversation):
         raise ValueError("no")
@@ -158,7 +168,7 @@ runtime = Runtime(HERE / "shop.db", in_process=False)
 saga = Saga("parcel")
 saga.step("pay", do=pay, undo=refund)
 saga.step("ship", do=ship, undo=None)
-AGENTS = {"parrot": Parrot(), "patient": Patient(), "broken": Broken(), "promiser": Promiser()}
+AGENTS = {"parrot": Parrot(), "patient": Patient(), "broken": Broken(), "loud": Loud(), "promiser": Promiser()}
 WORKFLOWS = [*sorted(HERE.glob("*.yaml")), saga]
 
 
@@ -177,6 +187,14 @@ def server():
     return Server(runtime, agents=AGENTS, workflows=WORKFLOWS, keys=False)
 
 
+def small():
+    limits = Limits(
+        body=20_000, header_time=1, body_time=1, idle_time=2, write_time=1, keep_alive=0.2, turns=2, streams=5, wait=5,
+        lag=50,
+    )
+    return Server(runtime, agents=AGENTS, workflows=WORKFLOWS, keys=False, limits=limits)
+
+
 def keyed():
     return Server(runtime, agents=AGENTS, workflows=WORKFLOWS)
 '''
@@ -185,6 +203,8 @@ STEPS = """
 import asyncio
 import time
 from pathlib import Path
+
+from troth.runtime import current_step
 
 HERE = Path(__file__).parent
 
@@ -195,7 +215,7 @@ def hello(who):
 
 def gate():
     with (HERE / "gates.txt").open("a") as gates:
-        gates.write("gate\\n")
+        gates.write(current_step().key + "\\n")
     while not (HERE / "go").exists():
         time.sleep(0.02)
     return "open"

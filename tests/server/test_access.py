@@ -6,6 +6,9 @@ import subprocess
 import pytest
 from tests.server.service import PATIENCE, TROTH, Served, fill, wait_until
 
+from troth.runtime.store import SqliteStore
+from troth.server import Keys, Scope
+
 
 def keys(folder, *args):
     done = subprocess.run(
@@ -23,16 +26,17 @@ def keys(folder, *args):
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory):
     folder = fill(tmp_path_factory.mktemp("keyed"))
-    made = {
-        "shop": keys(folder, "create", "shop", "--scopes", "read,run,act"),
-        "other": keys(folder, "create", "other", "--scopes", "read,run,act,kill"),
-        "reader": keys(folder, "create", "shop", "--scopes", "read"),
-        "ops": keys(folder, "create", "ops", "--scopes", "admin"),
-        "revoked": keys(folder, "create", "shop"),
-    }
+    with SqliteStore(folder / "shop.db") as store:
+        made = {
+            "other": Keys(store).create("other", ["read", "run", "act", "kill"]),
+            "reader": Keys(store).create("shop", ["read"]),
+            "ops": Keys(store).create("ops", [Scope.ADMIN]),
+            "revoked": Keys(store).create("shop", ["read"]),
+        }
+    shop = keys(folder, "create", "shop", "--scopes", "read,run,act")
     served = Served(folder, "app:keyed")
-    served.keys = {name: one["key"] for name, one in made.items()}
-    served.ids = {name: one["id"] for name, one in made.items()}
+    served.keys = {"shop": shop["key"], **{name: one.secret for name, one in made.items()}}
+    served.ids = {name: one.row.id for name, one in made.items()}
     yield served
     served.close()
 
@@ -63,6 +67,15 @@ def test_the_secret_of_a_key_is_what_counts(keyed):
     wrong = keyed.keys["shop"][:-1] + ("A" if keyed.keys["shop"][-1] != "A" else "B")
     with keyed.client(wrong) as client:
         assert client.get("/runs").status_code == 401
+
+
+def test_many_wrong_keys(keyed):
+    """401 for each, and whoever has a key is answered beside them."""
+    with keyed.client("x") as guessing, keyed.client(keyed.keys["shop"]) as client:
+        for number in range(500):
+            guessing.headers["Authorization"] = f"Bearer troth_{number:012x}_{'x' * 43}"
+            assert guessing.get("/runs").status_code == 401
+        assert client.get("/runs").status_code == 200
 
 
 def test_scopes(keyed):

@@ -4,6 +4,8 @@ import threading
 
 from tests.server.service import PATIENCE, frames, wait_until
 
+from troth.runtime.store import SqliteStore
+
 
 def talk(client, agent):
     opened = client.post("/conversations", json={"agent": agent})
@@ -113,3 +115,15 @@ def test_what_is_wrong_is_told(client):
     assert client.get("/conversations/nosuch/events").status_code == 404
     role = client.post(f"/conversations/{talk_id}/messages", json={"text": "x", "role": "assistant"})
     assert (role.status_code, role.json()["error"]["param"]) == (400, "role")
+
+
+def test_a_trimmed_cursor_is_told(shared, client):
+    """A `gap` says from where to where, and the stream goes on with what is left."""
+    talk_id = talk(client, "parrot")
+    say(client, talk_id, "a", run=True)
+    last = finished(client, talk_id)["last_event"]
+    with SqliteStore(shared.folder / "shop.db") as store:
+        assert store.trim(f"conversation/{talk_id}", 2) == last - 2
+    told = frames(client.get(f"/conversations/{talk_id}/events", params={"follow": False}).text)
+    assert told[0][1:] == ("gap", {"after": 0, "next": last - 1, "last": last})
+    assert [number for number, _, _ in told] == [last - 2, last - 1, last]

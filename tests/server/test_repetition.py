@@ -78,7 +78,7 @@ def test_a_client_that_only_counts_is_joined(serve):
         assert again.result().json()["id"] == first.result().json()["id"]
         assert post(2).json()["id"] == first.result().json()["id"]
         assert post(0).json()["id"] != first.result().json()["id"]  # a new request of the client's
-        assert lines(server.folder / "gates.txt") == ["gate"] * 2
+        assert len(set(lines(server.folder / "gates.txt"))) == 2
 
 
 CRASHES = [
@@ -119,7 +119,7 @@ def crash_and_come_back(serve, point):
         assert [run["id"] for run in client.get("/runs").json()["data"]] == [run_id]
         told = frames(client.get(f"/runs/{run_id}/events").text)
         assert [kind for _, kind, _ in told].count("run.ended") == 1
-    assert lines(server.folder / "gates.txt") == ["gate"]
+    assert len(set(lines(server.folder / "gates.txt"))) == 1  # a step that was cut off is taken again, with its key
 
 
 @pytest.mark.parametrize("point", CRASHES)

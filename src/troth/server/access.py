@@ -1,6 +1,6 @@
 """Say who may do what: scopes, the caller of a request, and how a route declares what it needs."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
@@ -65,7 +65,11 @@ def caller_of(request: Request) -> Caller:
     return caller
 
 
-CallerDep = Annotated[Caller, Depends(caller_of)]
+async def _caller(request: Request) -> Caller:  # async: FastAPI calls a plain one in a thread
+    return caller_of(request)
+
+
+CallerDep = Annotated[Caller, Depends(_caller)]
 
 
 def needs(scope: Scope | None, channel: str | None = None) -> dict[str, Any]:
@@ -82,8 +86,8 @@ def needs(scope: Scope | None, channel: str | None = None) -> dict[str, Any]:
     return {"openapi_extra": extra, "dependencies": [Depends(_checking(scope))]}
 
 
-def _checking(scope: Scope) -> Callable[[Request], None]:
-    def check(request: Request) -> None:
+def _checking(scope: Scope) -> Callable[[Request], Awaitable[None]]:
+    async def check(request: Request) -> None:
         check_scope(caller_of(request), scope)
 
     return check

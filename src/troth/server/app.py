@@ -26,9 +26,13 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     403: {"model": ErrorBody, "description": "The key lacks the scope, or the caller is a foreign page."},
     404: {"model": ErrorBody, "description": "There is none, or it belongs to another owner."},
     409: {"model": ErrorBody, "description": "It cannot be done in the state that things are in."},
+    405: {"model": ErrorBody, "description": "That cannot be done with it."},
+    408: {"model": ErrorBody, "description": "The body came too slowly."},
+    410: {"model": ErrorBody, "description": "It was there, and has expired."},
     413: {"model": ErrorBody, "description": "The body is too large."},
     429: {"model": ErrorBody, "description": "Too much at once for one owner; `Retry-After` says when to come back."},
     500: {"model": ErrorBody, "description": "Our own fault; the log has it under the id."},
+    501: {"model": ErrorBody, "description": "No such action is registered."},
     503: {"model": ErrorBody, "description": "Not just now; `Retry-After` says when to come back."},
 }
 
@@ -77,7 +81,9 @@ async def _failed(request: Request, problem: Exception) -> JSONResponse:
 
 async def _refused(request: Request, problem: Exception) -> JSONResponse:
     assert isinstance(problem, HTTPException)
-    if problem.status_code == 404:
+    if isinstance(problem.__cause__, ApiError):  # raised while the body was read, and wrapped on its way
+        error = problem.__cause__
+    elif problem.status_code == 404:
         error = ApiError(404, "no_such_route", f"There is nothing at {request.url.path!r}.")
     elif problem.status_code == 405:
         what = f"{request.method} cannot be done with {request.url.path!r}."

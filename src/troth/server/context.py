@@ -140,4 +140,8 @@ def context_of(request: Request) -> ServerContext:
     return context
 
 
-ContextDep = Annotated[ServerContext, Depends(context_of)]
+async def _context(request: Request) -> ServerContext:  # async: FastAPI calls a plain one in a thread
+    return context_of(request)
+
+
+ContextDep = Annotated[ServerContext, Depends(_context)]

@@ -41,6 +41,8 @@ class Gate:
         request_id = f"req_{secrets.token_hex(12)}"
         passage = _Passage(scope, receive, send, request_id, self._context)
         scope["troth.context"], scope["troth.request_id"] = self._context, request_id
+        transport = getattr(getattr(receive, "__self__", None), "transport", None)  # uvicorn's, where nobody is between
+        scope["troth.abort"] = getattr(transport, "abort", None)
         is_counted = False
         try:
             await self._context.start()

@@ -13,8 +13,6 @@ class Limits:
 
     body: int = 10_000_000
     """The largest body of a request."""
-    depth: int = 100
-    """How deep JSON in a body may be nested."""
     requests: int = 200
     """Requests at once that are not streams; one more is answered with 503."""
     streams: int = 4000

@@ -7,6 +7,7 @@ from fastapi.openapi.utils import get_openapi
 
 __all__ = ["document"]
 
+_ERROR = "#/components/schemas/ErrorBody"
 _STREAM = {"schema": {"type": "string", "description": "server-sent events, each with its number as `id`"}}
 
 
@@ -35,7 +36,11 @@ def _ours(made: dict[str, Any]) -> dict[str, Any]:
                     **responses["400"],
                     "description": "The `Idempotency-Key` came with another request.",
                 }
-            for response in responses.values():
+            for status, response in responses.items():
+                if int(status) >= 400 and _ERROR not in str(response):
+                    continue
+                if int(status) >= 400:
+                    response["content"] = {"application/json": {"schema": {"$ref": _ERROR}}}
                 if "text/event-stream" in response.get("content", {}):
                     response["content"]["text/event-stream"] = _STREAM
             scope = operation.get("x-troth-scope")

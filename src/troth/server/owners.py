@@ -26,7 +26,7 @@ async def aclaim(
 
 async def afind(context: ServerContext, caller: Caller, kind: str, thing: str) -> Belonging | None:
     """What is known of something. An admin also gets at what no server began: then nothing is known of it."""
-    found: Belonging | None = await call(context.store.read_server, lambda rows: rows.belonging(kind, thing))
+    found = context.store.read_server(lambda rows: rows.belonging(kind, thing))  # quicker than a thread would be
     if not caller.is_admin and (found is None or found.owner != caller.owner):
         raise not_found(kind, thing)
     return found
@@ -36,7 +36,7 @@ async def acheck_seen(context: ServerContext, caller: Caller, thing: str, *kinds
     """Whether the caller may see something that is one of these kinds."""
     if caller.is_admin:
         return True
-    whose = await call(context.store.read_server, lambda rows: [rows.belonging(kind, thing) for kind in kinds])
+    whose = context.store.read_server(lambda rows: [rows.belonging(kind, thing) for kind in kinds])
     return any(found is not None and found.owner == caller.owner for found in whose)
 
 

@@ -26,7 +26,7 @@ class Preference(NamedTuple):
         return {} if self.applied is None else {"Preference-Applied": self.applied}
 
 
-def preference_of(
+async def preference_of(  # async: FastAPI calls a plain one in a thread
     context: ContextDep,
     prefer: Annotated[
         str | None, Header(description="`respond-async`, or `wait=N` to wait up to N seconds for the result")

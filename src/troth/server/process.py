@@ -14,6 +14,7 @@ import uvicorn
 
 from troth.errors import RunError
 from troth.server.context import ServerContext
+from troth.server.protocol import limited
 
 if TYPE_CHECKING:
     from troth.server.server import Server
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 
+_LAST_ANSWERS = 5  # seconds that answers under way have when the turns are over; those still at work are cancelled
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -36,7 +38,9 @@ async def serve(server: "Server", host: str, port: int) -> None:
         server_header=False,
         lifespan="on",
         timeout_keep_alive=int(limits.idle_time),
-        http="h11",
+        http=limited(limits),
+        ws_max_size=limits.body,
+        timeout_graceful_shutdown=_LAST_ANSWERS,
         ws="websockets-sansio",
     )
     worker = _Worker(config, server.context)

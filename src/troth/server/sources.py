@@ -37,7 +37,9 @@ class LogSource:
 
     def read(self, after: int) -> Page:
         """The next entries."""
-        last = self._store.last_event(self._stream)
+        last, first = self._store.last_event(self._stream), self._store.trimmed(self._stream) + 1
+        if after + 1 < first:
+            return Page((), first, last, is_over=False)
         events = self._store.events(self._stream, after=after, limit=_PAGE) if after < last else []
         items = [Item(event.seq, event.kind, one_line({**event.payload, "at": event.at})) for event in events]
-        return Page(items, 1, max(last, items[-1].seq if items else 0), is_over=False)
+        return Page(items, first, max(last, items[-1].seq if items else 0), is_over=False)

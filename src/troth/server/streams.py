@@ -35,7 +35,7 @@ def frame(kind: str | None, data: str, number: int | None = None) -> bytes:
     return f"{head}{name}data: {data}\n\n".encode()
 
 
-def cursor_of(
+async def cursor_of(  # async: FastAPI calls a plain one in a thread
     request: Request,
     after: Annotated[int | None, Query(ge=0, description="the number of the last event that is known")] = None,
 ) -> int:

@@ -198,6 +198,12 @@ class Transaction(Protocol):
     def events(self, stream: str, *, after: int = 0) -> Sequence[Event]:
         """The entries of a stream that follow number `after`, all of them."""
 
+    def trim(self, stream: str, keep: int) -> int:
+        """Cut off a stream's oldest entries but for the last `keep`. Answers how many that were."""
+
+    def trimmed(self, stream: str) -> int:
+        """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+
     def enroll(self, owner: Owner) -> None:
         """Write down who takes leases, and that it lives."""
 
@@ -304,6 +310,18 @@ class Store(Protocol):
 
     def last_event(self, stream: str) -> int:
         """The number of the stream's last entry; 0 if it is empty."""
+        ...
+
+    def trimmed(self, stream: str) -> int:
+        """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+        ...
+
+    def trim(self, stream: str, keep: int) -> int:
+        """Keep only the last `keep` entries of a stream, at least one. What is left keeps its numbers.
+
+        Whoever follows the stream from further back is told so. For streams whose entries stand for themselves: what is
+        folded from its first entry on, as a conversation is, loses its beginning.
+        """
         ...
 
     def recent_streams(self, prefix: str, limit: int) -> Sequence[str]:

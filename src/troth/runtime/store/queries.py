@@ -249,9 +249,17 @@ def events_after(connection: sqlite3.Connection, stream: str, after: int, limit:
         f"SELECT {EVENT.sql} FROM events WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?",  # noqa: S608
         (stream, after, limit),
     ).fetchall()
+    if rows and rows[0][2] != after + 1:
+        after = max(after, trimmed(connection, stream))
     events = events_of(rows, stream, after)
     # An index that is damaged may lead nowhere. Whoever begins to read is told; to ask every time would cost too much.
     return events_of((), stream, 0, last_event(connection, stream)) if not events and after == 0 else events
+
+
+def trimmed(connection: sqlite3.Connection, stream: str) -> int:
+    """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+    row = connection.execute("SELECT last FROM trimmed WHERE stream = ?", (stream,)).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def recent_streams(connection: sqlite3.Connection, prefix: str, limit: int) -> list[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from troth.errors import MisuseError
-from troth.runtime.arguments import check_path, check_seconds
+from troth.runtime.arguments import check_count, check_path, check_seconds
 from troth.runtime.store import queries, schema
 from troth.runtime.store.errors import FAULTS, ReadOnlyStoreError, StoreBusyError, StoreError, UnsupportedSqliteError
 from troth.runtime.store.failpoints import CommitPoint, commit_point
@@ -39,6 +39,7 @@ __all__ = ["SqliteStore"]
 
 T = TypeVar("T")
 
+STREAM_TRIM = commit_point("stream.trim", "which entries of a stream are gone, and up to where")
 STORE_MIGRATE = commit_point("store.migrate", "the tables of a new file, or of an older version brought to today's")
 
 _LOOK_EVERY = 0.05  # seconds between looks for commits of other processes, while somebody waits
@@ -309,6 +310,16 @@ class SqliteStore:
         """The number of the stream's last entry; 0 if it is empty."""
         with self._readers.lend() as connection:
             return queries.last_event(connection, stream)
+
+    def trimmed(self, stream: str) -> int:
+        """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+        with self._readers.lend() as connection:
+            return queries.trimmed(connection, stream)
+
+    def trim(self, stream: str, keep: int) -> int:
+        """Keep only the last `keep` entries of a stream, at least one; answers how many are gone. See `Store.trim`."""
+        check_count("keep", keep)
+        return self.commit(STREAM_TRIM, lambda tx: tx.trim(stream, keep))
 
     def recent_streams(self, prefix: str, limit: int) -> list[str]:
         """The streams whose names begin so, those that were written to last first."""

@@ -481,7 +481,27 @@ class SqliteTransaction:
             f"SELECT {EVENT.sql} FROM events WHERE stream = ? AND seq > ? ORDER BY seq",  # noqa: S608
             (stream, after),
         ).fetchall()
+        if rows and rows[0][2] != after + 1:
+            after = max(after, self.trimmed(stream))
         return events_of(rows, stream, after, self.last_event(stream))
+
+    def trim(self, stream: str, keep: int) -> int:
+        """Cut off a stream's oldest entries but for the last `keep`. Answers how many that were."""
+        last = self.last_event(stream) - keep
+        if last <= self.trimmed(stream):
+            return 0
+        count = self._execute("DELETE FROM events WHERE stream = ? AND seq <= ?", (stream, last)).rowcount
+        self._execute(
+            "INSERT INTO trimmed (stream, last) VALUES (?, ?) ON CONFLICT (stream) DO UPDATE SET last = excluded.last",
+            (stream, last),
+        )
+        self.topics.add(stream_topic(stream))
+        return int(count)
+
+    def trimmed(self, stream: str) -> int:
+        """The number of the last entry that was cut off from the beginning of a stream; 0 if none was."""
+        row = self._execute("SELECT last FROM trimmed WHERE stream = ?", (stream,)).fetchone()
+        return 0 if row is None else int(row[0])
 
     # Owners and leases
 

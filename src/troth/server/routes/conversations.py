@@ -198,7 +198,7 @@ async def send_message(
         number = await say(context, caller, found, conversation, body, seed, start)
         if body.run and prefer.wait:
             await waited(context, conversation, prefer.wait)
-        status = await call(lambda: conversation.status)
+        status = conversation.status
         return JSONResponse(Sent(number=number, status=status).model_dump(mode="json"), 202, prefer.headers)
 
     return await once(work)
@@ -241,7 +241,7 @@ async def sent(conversation: Conversation, seed: Seed) -> int | None:
 
 async def check_turns(context: ServerContext, caller: Caller, conversation: Conversation) -> None:
     """Refuse one turn too many of an owner; one that is under way may be told more."""
-    if await call(lambda: conversation.status) is Status.RUNNING:
+    if conversation.status is Status.RUNNING:
         return
     await check_under_way(context, caller)
 

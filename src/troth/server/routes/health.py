@@ -21,8 +21,8 @@ class Health(BaseModel):
     version: str
 
 
-@router.get("/health", **needs(None))
-def health(context: ContextDep, response: Response) -> Health:
+@router.get("/health", responses={503: {"model": Health}}, **needs(None))
+async def health(context: ContextDep, response: Response) -> Health:
     """Whether the server takes requests; 503 while it is being ended."""
     if context.is_draining:
         response.status_code = 503

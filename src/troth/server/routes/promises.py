@@ -90,7 +90,9 @@ async def list_promises(
     return PromiseList(data=[info(record) for record in records])
 
 
-@router.get("/promises/{promise_id}", response_model=PromiseInfo, **needs(Scope.READ))
+@router.get(
+    "/promises/{promise_id}", response_model=PromiseInfo, responses={202: {"model": PromiseInfo}}, **needs(Scope.READ)
+)
 async def show_promise(promise_id: PromiseId, context: ContextDep, caller: CallerDep, prefer: PreferDep) -> Response:
     """A promise: 200 when its work is over, 202 with `Retry-After` while it goes on. Reading acknowledges nothing."""
     record = await find_promise(context, caller, promise_id)

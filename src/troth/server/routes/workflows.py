@@ -37,13 +37,13 @@ class WorkflowList(BaseModel):
 
 
 @router.get("/workflows", **needs(Scope.READ))
-def list_workflows(context: ContextDep) -> WorkflowList:
+async def list_workflows(context: ContextDep) -> WorkflowList:
     """The workflows that can be run here."""
     return WorkflowList(data=[_info(linked) for linked in context.workflows.values()])
 
 
 @router.get("/workflows/{name}", **needs(Scope.READ))
-def show_workflow(name: str, context: ContextDep) -> WorkflowInfo:
+async def show_workflow(name: str, context: ContextDep) -> WorkflowInfo:
     """One workflow."""
     if name not in context.workflows:
         raise not_found("workflow", name, f"There are: {', '.join(context.workflows) or 'none'}.")
