@@ -89,7 +89,7 @@ def test_a_program_that_cannot_be_run_is_an_error(folder, tmp_path, command, err
     assert JobFiles(folder).process() is None
 
 
-def test_a_command_has_its_own_session_and_no_descriptor_too_many(runtime):
+def test_a_command_has_its_own_group_and_no_descriptor_too_many(runtime):
     """Those of the supervisor, and what the program has left open for its children, are not for its commands."""
     program = """
 import os
@@ -97,7 +97,7 @@ def is_open(number):
     try: os.fstat(number)
     except OSError: return False
     return True
-print(os.getsid(0) == os.getpid(), [number for number in range(64) if is_open(number)])
+print(os.getpgid(0) == os.getpid(), os.getsid(0), [number for number in range(64) if is_open(number)])
 """
     reading, writing = os.pipe()
     try:
@@ -108,7 +108,9 @@ print(os.getsid(0) == os.getpid(), [number for number in range(64) if is_open(nu
         assert os.read(reading, 1) == b"", "the supervisor does not hold it either"
     finally:
         os.close(reading)
-    assert runtime.jobs.read(job).text == "True [0, 1, 2]\n"
+    is_leader, session, descriptors = runtime.jobs.read(job).text.split(maxsplit=2)
+    assert (is_leader, descriptors) == ("True", "[0, 1, 2]\n")
+    assert int(session) != os.getsid(0), "it does not end with our terminal"
 
 
 def test_a_signal_that_python_ignores_ends_a_command(folder):
