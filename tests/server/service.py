@@ -132,7 +132,7 @@ class Loud(Agent):
     """Says very much."""
 
     async def astep(self, conversation):
-        for _ in range(8):
+        for _ in range(16):
             conversation.token("x" * 1_000_000)
             await asyncio.sleep(0.06)  # so that each is an entry of its own
         await conversation.asay("done")

@@ -163,7 +163,6 @@ def test_a_reader_who_never_reads_is_let_go(small):
     with small.client() as client:
         talk_id = talk(client, "loud")
         with dial(small) as connection:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.sendall(f"GET /v1/conversations/{talk_id}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             say(client, talk_id, "go", run=True)
             finished(client, talk_id)
