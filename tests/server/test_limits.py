@@ -174,3 +174,18 @@ def test_a_reader_who_never_reads_is_let_go(small):
         url = f"/conversations/{talk_id}/events"
         later = frames(client.get(url, params={"after": last, "follow": False}).text)
         assert later[-1][0] == whole
+
+
+@pytest.mark.soak
+def test_a_thousand_idle_sockets(serve):
+    """They are let go of after the limit, and others are answered meanwhile."""
+    server = serve("app:small")
+    idle = [dial(server) for _ in range(1000)]
+    try:
+        with server.client() as client:
+            assert client.get("/health").status_code == 200
+        for connection in idle:
+            assert rest(connection) == b""
+    finally:
+        for connection in idle:
+            connection.close()
