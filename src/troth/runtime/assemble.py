@@ -20,6 +20,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from inspect import isfunction
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
@@ -129,7 +130,8 @@ class Runtime:
     is refused with `ReadOnlyStoreError`.
 
     Results that are promised for later arrive in `inbox`, unless `in_process=False`; `retention` says for how long they
-    are kept from the end of the work on, `delivery` when a delivery is tried again.
+    are kept from the end of the work on, `delivery` when a delivery is tried again. With `must_bind=True` a promise
+    that is made outside of every turn, in a thread that lost its context for one, is refused.
 
     `on_event` is called with each `RunEvent` of every run that this runtime begins, resumes, forks or takes up: one
     function or several, sync or async. It is called on one thread of the runtime's own, called `troth-events`, one
@@ -150,6 +152,7 @@ class Runtime:
         grace: float = GRACE,
         max_result: int | None = MAX_RESULT,
         in_process: bool = True,
+        must_bind: bool = False,
         read_only: bool = False,
         retention: Retention | float | None = WEEK,
         delivery: RetryPolicy | None = None,
@@ -180,6 +183,7 @@ class Runtime:
         self._is_closed = False
         self._lock = threading.Lock()
         self._default = InProcessChannel() if in_process else None
+        self._must_bind = must_bind
         self._retention = Retention.of(retention)
         self._delivery = delivery
         self._post: _Post | None = None
@@ -193,6 +197,19 @@ class Runtime:
         self._recovered: list[str] = []
         self._source = _Source(self.engine, self._workflows)
         self._event_thread = EventThread(self._source)
+
+    def listen(self, on_event: Callback) -> Callable[[], None]:
+        """Call `on_event` as the `on_event` of the constructor is called, for what begins from now on.
+
+        The answer, called, ends that for what begins after it.
+        """
+        (callback,) = callbacks_of(on_event)
+        self._callbacks = (*self._callbacks, callback)
+
+        def stop() -> None:
+            self._callbacks = tuple(one for one in self._callbacks if one is not callback)
+
+        return stop
 
     @property
     def agents(self) -> Mapping[str, object]:
@@ -251,13 +268,15 @@ class Runtime:
         max_age: float | None = None,
         confirm: Callable[[Delivery], Any] | None = None,
         second_route: str | None = None,
+        policy: RetryPolicy | None = None,
     ) -> None:
         """Deliver through `channel` from now on, beginning with what waited for it.
 
         Before something older than `max_age` seconds is sent, `confirm(delivery)` is asked, sync or async; without it,
         or if it says no, the delivery stays stored. A delivery that is given up is told through `second_route`.
+        `policy` says when this channel's deliveries are tried again, where that differs from the runtime's `delivery`.
         """
-        self.outbox.open_channel(channel, max_age=max_age, confirm=confirm, second_route=second_route)
+        self.outbox.open_channel(channel, max_age=max_age, confirm=confirm, second_route=second_route, policy=policy)
 
     def close_channel(self, channel: Channel | str) -> None:
         """Deliver through `channel` no more. What it held in memory is owed again, and kept for the next channel."""
@@ -277,7 +296,13 @@ class Runtime:
                     look_after_work=self._look_after_promises if self.recover else None,
                 )
                 promises = Promises(
-                    self.engine, self.store, outbox, self._prepare, lambda: self._default, self._retention
+                    self.engine,
+                    self.store,
+                    outbox,
+                    self._prepare,
+                    lambda: self._default,
+                    self._retention,
+                    must_bind=self._must_bind,
                 )
                 jobs = Jobs(self.store, promises, outbox, admit=self._admit_job, looks_after=self.recover)
                 self._post = _Post(outbox, promises, jobs)
@@ -302,12 +327,12 @@ class Runtime:
         """Check what is promised, and name the run that does it."""
         if prompt is not None:
             return self._agent_work.prepare(work, prompt, run_id)
-        if isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
+        if not isfunction(work) and isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
             name, known = self._take(work)
             _, run_args = self._begin(known, inputs, run_id)
             return PreparedWork(name, run_args, run_id, known.spec.name, known.spec.name)
         name = self.engine.register(cast("Decision", work))
-        return PreparedWork(name, args, run_id, name, name)
+        return PreparedWork(name, args, run_id, None, name)
 
     def _look_after_promises(self) -> None:
         """Go on with promised runs that nobody carries out: their process died, or let them go. So with jobs."""

@@ -16,6 +16,7 @@ from troth.server.errors import ApiError, ErrorBody, as_api_error, body_of
 from troth.server.gate import Gate
 from troth.server.openapi import document
 from troth.server.routes import routers
+from troth.server.telemetry.request_spans import Traced
 
 __all__ = ["build_app"]
 
@@ -63,6 +64,7 @@ def build_app(context: ServerContext) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _failed)
+    app.add_middleware(Traced)
     app.add_middleware(Gate, context=context)
     app.openapi = partial(document, app)  # type: ignore[method-assign]  # as FastAPI wants it extended
     return app

@@ -22,7 +22,9 @@ from troth.server.feeds import Feeds
 from troth.server.keys import Keys
 from troth.server.limits import Limits
 from troth.server.recovery import Recovery
+from troth.server.telemetry import Telemetry
 from troth.server.turns import Turns
+from troth.server.webhooks import Webhooks
 
 __all__ = ["ContextDep", "ServerContext", "context_of"]
 
@@ -43,6 +45,9 @@ class ServerContext:
         workflows: Iterable[Runnable],
         keys: Keys | None,
         limits: Limits,
+        webhooks: Webhooks | None = None,
+        *,
+        content: bool = False,
     ) -> None:
         self.runtime = runtime
         self.store = runtime.store
@@ -60,6 +65,13 @@ class ServerContext:
         self.feeds = Feeds(runtime.store)
         self.turns = Turns(runtime, self.agents)
         self.recovery = Recovery(runtime, self.turns, limits)
+        self.webhooks = webhooks or Webhooks()
+        from troth.server.openai_api.background import BackgroundResponses  # it stands on this very module
+
+        self.responses = BackgroundResponses(self)
+        self.turns.has_content = content
+        self.telemetry = Telemetry(runtime, content=content)
+        self.began_at = self.store.clock()
         self.owner = new_owner(self.store.clock())
         self._sources = list(workflows)
         self._starting: asyncio.Lock | None = None
@@ -74,6 +86,9 @@ class ServerContext:
         async with self._starting:
             if not self._is_started:
                 await call(self._load)
+                await self.webhooks.open(self.runtime)
+                await call(self.telemetry.open)
+                await self.responses.open()
                 self.recovery.start()
                 self._is_started = True
 
@@ -111,6 +126,9 @@ class ServerContext:
             return
         self._is_started = False
         await self.recovery.stop()
+        await self.responses.close()
+        self.telemetry.close()
+        await self.webhooks.close()
         self._stop_beating()
         with contextlib.suppress(Exception):
             await call(self.store.commit, RETIRE, lambda tx: tx.retire(self.owner.id))

@@ -33,6 +33,7 @@ from troth.runtime.sessions.errors import (
     UnknownSessionError,
 )
 from troth.runtime.store import ReadOnlyStoreError, StoreBusyError, StoreError
+from troth.server.webhooks.errors import TakenError, UnknownWebhookError, WebhookRefusedError
 
 __all__ = ["ApiError", "ErrorBody", "ErrorDetails", "as_api_error", "body_of", "not_found"]
 
@@ -113,6 +114,9 @@ def not_found(what: str, name: str, advice: str | None = None) -> ApiError:
 
 
 _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
+    (UnknownWebhookError, 404, "webhook_not_found"),
+    (TakenError, 409, "webhook_exists"),
+    (WebhookRefusedError, 400, "webhook_refused"),
     (UnknownSessionError, 404, "session_not_found"),
     (NotAMemberError, 404, "member_not_found"),
     (UnknownActionError, 501, "action_not_registered"),

@@ -9,7 +9,7 @@ from troth.server.access import Caller
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, not_found
 
-__all__ = ["acheck_seen", "aclaim", "afind", "alist", "page_cursor", "page_end"]
+__all__ = ["acheck_seen", "aclaim", "afind", "alist", "created_at", "page_cursor", "page_end"]
 
 CLAIM = commit_point("server.claim", "whose something is, before it is begun")
 
@@ -48,6 +48,12 @@ async def alist(
         context.store.read_server,
         lambda rows: rows.belongings(kind, owner=caller.sees, before=before, limit=limit),
     )
+
+
+async def created_at(context: ServerContext, kind: str, thing: str) -> float:
+    """When something that was claimed was begun: the same for every repetition of its request."""
+    found: Belonging | None = await call(context.store.read_server, lambda rows: rows.belonging(kind, thing))
+    return context.store.clock() if found is None else found.created_at
 
 
 def page_cursor(word: str | None) -> tuple[float, str] | None:

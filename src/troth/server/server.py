@@ -16,6 +16,8 @@ from troth.server.limits import Limits
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from troth.server.webhooks import Webhooks
+
 __all__ = ["PORT", "Server"]
 
 PORT = 8700
@@ -28,6 +30,9 @@ class Server:
     run: files, or workflows in Python. `keys` are the keys in the runtime's store unless told otherwise; with
     `keys=False` nobody needs one, and the server listens on loopback alone.
 
+    `webhooks` says whom to call when work is done, and what may be called at all; receivers can be registered over HTTP
+    too. `content=True` lets OpenTelemetry's spans tell what people and agents say.
+
     `app` is an ASGI application, to be mounted below any prefix; `serve` and `aserve` are a server of its own.
     """
 
@@ -39,12 +44,16 @@ class Server:
         workflows: Iterable[Runnable] = (),
         keys: Keys | bool = True,
         limits: Limits | None = None,
+        webhooks: "Webhooks | None" = None,
+        content: bool = False,
     ) -> None:
         if not isinstance(runtime, Runtime):
             raise MisuseError(f"`Server` serves a `Runtime`, and {runtime!r} is none. Nothing was started.")
         found = Keys(runtime.store) if keys is True else keys or None
         self.runtime = runtime
-        self.context = ServerContext(runtime, agents or {}, workflows, found, limits or Limits())
+        self.context = ServerContext(
+            runtime, agents or {}, workflows, found, limits or Limits(), webhooks, content=content
+        )
         self.app: FastAPI = build_app(self.context)
 
     def serve(self, host: str = "127.0.0.1", port: int = PORT) -> None:

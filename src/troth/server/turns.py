@@ -17,6 +17,7 @@ from troth.runtime.store import Notifier, commit_point
 from troth.runtime.store.server_rows import TurnRow
 from troth.runtime.store.transaction import stream_topic
 from troth.server.channels import HttpChannel
+from troth.server.telemetry.turn_spans import trace_turn
 
 __all__ = ["Turns"]
 
@@ -39,6 +40,8 @@ class Turns:
         self._agents = agents
         self._refused: set[str] = set()
         self._recent: OrderedDict[str, Conversation] = OrderedDict()
+        self.has_content = False
+        """Whether spans may tell what is said."""
 
     async def open(self, agent: str, conversation_id: str) -> Conversation:
         """A handle of a conversation with an agent of this server.
@@ -66,9 +69,10 @@ class Turns:
         if unless_since is not None and await call(_has_run_since, conversation, unless_since):
             return True
         try:
-            await conversation.astart()
+            number = await conversation.astart()
         except AlreadyRunning:
             return False
+        trace_turn(self._store, conversation, number, has_content=self.has_content)
         return True
 
     async def await_end(self, conversation: Conversation) -> Status:

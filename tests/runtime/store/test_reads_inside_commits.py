@@ -26,6 +26,7 @@ READS = {
     "orphans": lambda store: store.orphans(["d"]),
     "unheld": lambda store: store.unheld("d"),
     "recent_streams": lambda store: store.recent_streams("s", 1),
+    "events_of_all": lambda store: store.events_of_all("s"),
     "cancelling": lambda store: store.cancelling(),
     "read_sessions": lambda store: store.read_sessions(lambda rows: rows.session("s")),
     "trimmed": lambda store: store.trimmed("s"),

@@ -327,6 +327,10 @@ class Store(Protocol):
     def recent_streams(self, prefix: str, limit: int) -> Sequence[str]:
         """The streams whose names begin so, those that were written to last first."""
 
+    def events_of_all(self, prefix: str, *, after: int = 0, limit: int = 1000) -> Sequence[Event]:
+        """Entries of all streams whose names begin so, with an `id` above `after`, in the order of these ids."""
+        ...
+
     def holder(self, resource: str) -> Owner | None:
         """Whoever has the lease, dead or alive."""
         ...

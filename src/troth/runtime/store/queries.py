@@ -20,6 +20,7 @@ from troth.runtime.store.rows import (
     RUN,
     SIGNAL,
     damaged_run,
+    event_of,
     events_of,
     owner_of,
     run_of,
@@ -30,6 +31,7 @@ from troth.runtime.store.transaction import run_topic
 __all__ = [
     "cancelling",
     "events_after",
+    "events_of_all",
     "find_run",
     "find_runs",
     "history_after",
@@ -267,6 +269,15 @@ def recent_streams(connection: sqlite3.Connection, prefix: str, limit: int) -> l
         (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), limit),
     )
     return [stream for (stream,) in rows if type(stream) is str]
+
+
+def events_of_all(connection: sqlite3.Connection, prefix: str, after: int, limit: int) -> list[Event]:
+    """Entries of all streams whose names begin so, in the order in which they were written."""
+    rows = connection.execute(
+        f"SELECT {EVENT.sql} FROM events WHERE id > ? AND stream >= ? AND stream < ? ORDER BY id LIMIT ?",  # noqa: S608
+        (after, prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), limit),
+    ).fetchall()
+    return [event_of(row) for row in rows]
 
 
 def last_event(connection: sqlite3.Connection, stream: str) -> int:

@@ -326,6 +326,11 @@ class SqliteStore:
         with self._readers.lend() as connection:
             return queries.recent_streams(connection, prefix, limit)
 
+    def events_of_all(self, prefix: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Entries of all streams whose names begin so, with an `id` above `after`, in the order of these ids."""
+        with self._readers.lend() as connection:
+            return queries.events_of_all(connection, prefix, after, limit)
+
     def holder(self, resource: str) -> Owner | None:
         """Whoever has the lease, dead or alive."""
         with self._readers.lend() as connection:

@@ -20,6 +20,10 @@ NOUNS = (
     "sessions",
     "sagas",
     "audit",
+    "models",
+    "chat",
+    "responses",
+    "webhooks",
     "metrics",
     "socket",
 )

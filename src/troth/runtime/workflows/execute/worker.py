@@ -44,7 +44,7 @@ class Worker:
         self._engine = engine
         self._store = store
         self._workflows = workflows
-        self._taken: set[str] = set()
+        self._taken_up: set[str] = set()
         self._refused: dict[str, tuple[float, float]] = {}  # until when, and how long the next time
 
     def look(self, *, take: bool = True) -> list[WorkerNews]:
@@ -57,13 +57,13 @@ class Worker:
     @property
     def is_idle(self) -> bool:
         """Whether everything that was taken up is over, or waits for what is yet to come."""
-        return all(self._is_at_rest(run_id) for run_id in self._taken)
+        return all(self._is_at_rest(run_id) for run_id in self._taken_up)
 
     def _take_up(self) -> Iterator[WorkerNews]:
         now = time.monotonic()
         for run_id in self._store.unheld(FAMILY):
             is_refused = self._refused.get(run_id, (0.0, 0.0))[0] > now
-            if run_id in self._taken or is_refused or not self._wanted(run_id):
+            if run_id in self._taken_up or is_refused or not self._wanted(run_id):
                 continue
             try:
                 run = self._engine.find(run_id)
@@ -78,11 +78,11 @@ class Worker:
             except (MisuseError, StoreError) as refused:
                 yield self._refuse(run_id, refused)
             else:
-                self._taken.add(run_id)
+                self._taken_up.add(run_id)
                 yield WorkerNews(run_id, "taken up")
 
     def _ended(self) -> Iterator[WorkerNews]:
-        for run_id in [one for one in self._taken if not self._engine.is_driving(one)]:
+        for run_id in [taken_id for taken_id in self._taken_up if not self._engine.is_driving(taken_id)]:
             try:
                 self._engine.result(run_id, timeout=0.0)
             except ResultTimeoutError:
@@ -92,10 +92,10 @@ class Worker:
             except EngineClosedError:
                 return
             except (MisuseError, RunError, InternalError) as refused:
-                self._taken.discard(run_id)
+                self._taken_up.discard(run_id)
                 yield self._refuse(run_id, refused)
                 continue
-            self._taken.discard(run_id)
+            self._taken_up.discard(run_id)
             self._refused.pop(run_id, None)
             yield WorkerNews(run_id, "over")
 

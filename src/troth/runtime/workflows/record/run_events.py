@@ -167,10 +167,10 @@ class _Making:
         self._place = place
 
     def __call__(
-        self, what: What, state: StepWord, number: int = 0, detail: str = "", output: object = None
+        self, kind: What, state: StepWord, number: int = 0, detail: str = "", output: object = None
     ) -> RunEvent:
         entry = self._entry
-        return RunEvent(entry.run_id, entry.seq, what, entry.at, self._place, state, number, detail, output)
+        return RunEvent(entry.run_id, entry.seq, kind, entry.at, self._place, state, number, detail, output)
 
 
 def _failed(entry: HistoryEntry, step: Step | None) -> StepWord:
