@@ -68,7 +68,7 @@ $(EDITORS): | $(BIN)/python
 # In two halves, so that no process holds all tests and all that they leave in memory. A worker that dies is not replaced:
 # `loadgroup` never ends where the new one finds no test left.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --max-worker-restart 0
-AT_RUN_TIME := tests/bridge tests/guard tests/runtime tests/testing
+AT_RUN_TIME := tests/bridge tests/guard tests/runtime tests/server tests/testing
 
 test: lint $(EDITORS) ## everything that has to hold
 	@echo "» tests of the analysis, the command line and the repository"

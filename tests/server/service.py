@@ -132,7 +132,7 @@ class Loud(Agent):
     """Says very much."""
 
     async def astep(self, conversation):
-        for _ in range(8):
+        for _ in range(16):
             conversation.token("x" * 1_000_000)
             await asyncio.sleep(0.06)  # so that each is an entry of its own
         await conversation.asay("done")
@@ -195,6 +195,10 @@ def small():
     return Server(runtime, agents=AGENTS, workflows=WORKFLOWS, keys=False, limits=limits)
 
 
+def hasty():
+    return Server(runtime, agents=AGENTS, workflows=WORKFLOWS, keys=False, limits=Limits(drain=0.1))
+
+
 def keyed():
     return Server(runtime, agents=AGENTS, workflows=WORKFLOWS)
 '''
@@ -221,6 +225,14 @@ def gate():
     return "open"
 
 
+async def agate():
+    with (HERE / "gates.txt").open("a") as gates:
+        gates.write(current_step().key + "\\n")
+    while not (HERE / "go").exists():
+        await asyncio.sleep(0.02)
+    return "open"
+
+
 def fail():
     if not (HERE / "repaired").exists():
         raise ValueError("not repaired")
@@ -230,6 +242,7 @@ def fail():
 FLOWS = {
     "greet": FLOW,
     "gated": "troth: 1\nname: gated\nsteps:\n  - {id: gate, function: 'greeting:gate'}\n",
+    "agated": "troth: 1\nname: agated\nsteps:\n  - {id: gate, function: 'greeting:agate'}\n",
     "asks": "troth: 1\nname: asks\non_error: stop\nsteps:\n  - {id: sure, approval: really?}\n  - {id: well, function: 'greeting:fail'}\n",
 }
 

@@ -2,6 +2,7 @@
 
 import threading
 
+import pytest
 from tests.server.service import PATIENCE, frames, wait_until
 
 from troth.runtime.store import SqliteStore
@@ -127,3 +128,15 @@ def test_a_trimmed_cursor_is_told(shared, client):
     told = frames(client.get(f"/conversations/{talk_id}/events", params={"follow": False}).text)
     assert told[0][1:] == ("gap", {"after": 0, "next": last - 1, "last": last})
     assert [number for number, _, _ in told] == [last - 2, last - 1, last]
+
+
+def test_a_client_of_somebody_elses_reads_the_stream(client):
+    """`httpx-sse` has the same events, and their ids."""
+    httpx_sse = pytest.importorskip("httpx_sse")
+    talk_id = talk(client, "parrot")
+    say(client, talk_id, "a", run=True)
+    last = finished(client, talk_id)["last_event"]
+    with httpx_sse.connect_sse(client, "GET", f"/conversations/{talk_id}/events", params={"follow": False}) as source:
+        events = list(source.iter_sse())
+    assert [int(event.id) for event in events] == list(range(1, last + 1))
+    assert events[-1].event == "run.ended"

@@ -163,7 +163,6 @@ def test_a_reader_who_never_reads_is_let_go(small):
     with small.client() as client:
         talk_id = talk(client, "loud")
         with dial(small) as connection:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.sendall(f"GET /v1/conversations/{talk_id}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             say(client, talk_id, "go", run=True)
             finished(client, talk_id)
@@ -175,3 +174,18 @@ def test_a_reader_who_never_reads_is_let_go(small):
         url = f"/conversations/{talk_id}/events"
         later = frames(client.get(url, params={"after": last, "follow": False}).text)
         assert later[-1][0] == whole
+
+
+@pytest.mark.soak
+def test_a_thousand_idle_sockets(serve):
+    """They are let go of after the limit, and others are answered meanwhile."""
+    server = serve("app:small")
+    idle = [dial(server) for _ in range(1000)]
+    try:
+        with server.client() as client:
+            assert client.get("/health").status_code == 200
+        for connection in idle:
+            assert rest(connection) == b""
+    finally:
+        for connection in idle:
+            connection.close()

@@ -85,7 +85,7 @@ CRASHES = [
     "server.request.claim.written",
     "server.request.claim.after",
     "server.claim.after",
-    "run.start.after@5",  # the first four are the workflows that are loaded
+    "run.start.after@6",  # the first five are the workflows that are loaded
     "server.request.answer.before",
     "server.request.answer.after",
 ]
@@ -93,7 +93,7 @@ MORE = [
     f"{point}.{when}"
     for point in ("server.request.claim", "server.claim", "server.request.answer")
     for when in ("before", "written", "after")
-] + [f"run.start.{when}@5" for when in ("before", "written", "after")]
+] + [f"run.start.{when}@6" for when in ("before", "written", "after")]
 
 
 def failpoint(point):

@@ -1,11 +1,15 @@
 """Every route as a whole: what it declares, how its agents are bound, and the document that tells of it."""
 
 import ast
+import asyncio
 import inspect
 import json
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
+import httpx
 import pytest
 from fastapi.routing import APIRoute
 
@@ -158,6 +162,42 @@ def test_the_document_is_openapi(app):
         for operation in operations.values():
             assert operation.get("x-troth-scope") or path == "/v1/health"
             assert operation["responses"]["400"]["content"]["application/json"]["schema"]["$ref"].endswith("/ErrorBody")
+
+
+def test_our_own_fault_is_told_by_an_id(tmp_path, caplog):
+    """500 with an id that the log has; nothing of the exception reaches the client."""
+    with Runtime(tmp_path / "x.db", in_process=False) as runtime:
+        server = Server(runtime, keys=False)
+
+        async def broken() -> None:
+            raise RuntimeError("a secret of ours")
+
+        server.app.add_api_route("/v1/broken", broken)
+
+        async def ask() -> httpx.Response:
+            transport = httpx.ASGITransport(server.app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                answer = await client.get("/v1/broken")
+            await server.context.stop()
+            return answer
+
+        answer = asyncio.run(ask())
+    assert answer.status_code == 500
+    error = answer.json()["error"]
+    assert (error["type"], error["request_id"]) == ("server_error", answer.headers["x-request-id"])
+    assert "secret" not in answer.text
+    assert error["request_id"] in caplog.text
+    assert "a secret of ours" in caplog.text
+
+
+def test_nobody_pays_for_the_server_who_does_not_use_it():
+    """`import troth`, the package `troth.server` and the other commands import nothing of it."""
+    code = (
+        "import sys, troth, troth.server, troth.runtime, troth.cli.app; troth.cli.app.load('check'); "
+        "troth.cli.app.load('run'); troth.cli.app.load('serve'); "
+        "assert not {'fastapi', 'uvicorn', 'starlette', 'websockets', 'httpx'} & set(sys.modules), sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def _write():

@@ -43,12 +43,30 @@ def test_turns_get_their_time(serve):
 
 def test_what_does_not_end_in_time_goes_on_later(serve):
     """The time is up: turns and runs are let go of, and go on with the next server."""
+    server = serve("app:hasty")
+    with server.client() as client:
+        run_id = begin(client, "agated")
+        talk_id = talk(client, "patient")
+        say(client, talk_id, "x", run=True)
+        wait_until((server.folder / "gates.txt").exists)
+        wait_until((server.folder / "steps.txt").exists)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(PATIENCE) == 0
+    (server.folder / "go").touch()
+    again = serve("app:server")
+    with again.client() as client:
+        wait_until(lambda: client.get(f"/runs/{run_id}").json()["state"] == "completed", "the run")
+        assert [one["text"] for one in finished(client, talk_id)["messages"]] == ["x", "done"]
+
+
+def test_the_time_is_an_option(serve):
+    """`--drain 0`: a step in a thread cannot be stopped; what it was at goes on with the next server."""
     server = serve("--workflows", ".", "--no-key", "--drain", "0")
     with server.client() as client:
         run_id = begin(client, "gated")
         wait_until((server.folder / "gates.txt").exists)
         server.process.send_signal(signal.SIGTERM)
-    (server.folder / "go").touch()  # a step in a thread cannot be stopped; it ends now
+    (server.folder / "go").touch()
     assert server.process.wait(PATIENCE) == 0
     again = serve("--workflows", ".", "--no-key")
     with again.client() as client:

@@ -118,6 +118,7 @@ class ServerContext:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.limits.drain):
                 await self.turns.await_all()
+        await self.turns.let_go()
 
     async def stop(self) -> None:
         """Let go of everything; the runtime stays open."""

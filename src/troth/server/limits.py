@@ -30,7 +30,7 @@ class Limits:
     keep_alive: float = 15.0
     """After which a quiet stream sends a comment."""
     lag: int = 5000
-    """Events that a reader of a stream may be behind, until it is told so and disconnected."""
+    """Events that a reader may be behind, for longer than `write_time`, until it is told so and disconnected."""
     wait: float = 60.0
     """The longest time that a request waits for a result with `Prefer: wait=N`."""
     drain: float = 30.0

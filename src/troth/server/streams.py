@@ -7,6 +7,7 @@ number. Leaving a stream cancels nothing.
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import asdict
@@ -22,6 +23,7 @@ from troth.server.channels import Reader
 from troth.server.context import ServerContext
 from troth.server.errors import ApiError, as_api_error, body_of
 from troth.server.feeds import Feed, Page, Source
+from troth.server.limits import Limits
 
 __all__ = ["CursorDep", "EventStream", "Told", "check_room", "events", "frame", "one_line", "stream_of", "tell"]
 
@@ -160,7 +162,8 @@ async def tell(
 ) -> AsyncGenerator[Told, None]:
     """What a reader is told of a log after number `after`: its events, gaps, deliveries, and how it ends."""
     async with context.feeds.following(topic, make) as feed:
-        cursor, is_up_to_date = after, False
+        cursor = after
+        caught_up_at: float | None = None  # when it last had everything; None while it reads what came before it
         try:
             while True:
                 for delivery in () if reader is None else reader.take():
@@ -174,7 +177,7 @@ async def tell(
                         yield Told("gap", json.dumps(gap), cursor)
                         continue
                     items = list(page.items)
-                if is_up_to_date and feed.last - cursor > context.limits.lag:
+                if caught_up_at is not None and _is_slow(feed.last - cursor, caught_up_at, context.limits):
                     slow = {"cursor": cursor, "behind": feed.last - cursor, "advice": "Connect again with this cursor."}
                     yield Told("slow", json.dumps(slow), cursor)
                     return
@@ -183,7 +186,6 @@ async def tell(
                     cursor = item.seq
                 if items:
                     continue
-                is_up_to_date = True
                 if not follow or (feed.is_over and cursor >= feed.last):
                     return
                 if feed.problem is not None:
@@ -193,9 +195,15 @@ async def tell(
                     return
                 if not await _news(feed, reader, cursor, context.limits.keep_alive):
                     yield Told(None, "", cursor)
+                caught_up_at = time.monotonic()
         except Exception as problem:  # noqa: BLE001  a stream that just ends is taken for a whole one
             error = as_api_error(problem, "stream")
             yield Told("error", json.dumps(body_of(error)), cursor)
+
+
+def _is_slow(behind: int, caught_up_at: float, limits: Limits) -> bool:
+    """Whether a reader falls behind, and not merely had a burst of events."""
+    return behind > limits.lag and time.monotonic() - caught_up_at > limits.write_time
 
 
 async def _news(feed: Feed, reader: Reader | None, cursor: int, timeout: float) -> bool:

@@ -28,6 +28,7 @@ TURN_END = commit_point("server.turn.end", "that a turn is over")
 
 _KEPT = 512  # handles of conversations
 _TOGETHER = 0.05  # seconds in which turns that end are gathered
+_LET_GO = 5.0  # seconds in which a run that is let go of has to end
 _LOOK = 1.0  # seconds between two looks at turns that nobody may be carrying out
 
 
@@ -113,6 +114,16 @@ class Turns:
         """Wait until no turn is under way in this process."""
         while any([await self._is_under_way(row) for row in await self._open()]):  # noqa: ASYNC110  looked up, not told
             await asyncio.sleep(0.05)
+
+    async def let_go(self) -> None:
+        """End what is under way in this process as interrupted, so that another one goes on with it."""
+        for row in await self._open():
+            key = row.agent, row.conversation
+            conversation = self._recent.get(key)
+            run = None if conversation is None else conversation._current
+            if run is not None:
+                await call(run.conversation.close, _LET_GO)
+                self._recent.pop(key, None)
 
     async def _open(self) -> list[TurnRow]:
         return await call(self._store.read_server, lambda rows: rows.open_turns())
