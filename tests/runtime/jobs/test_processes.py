@@ -155,6 +155,24 @@ def test_a_full_disk_is_not_a_lost_end(runtime, chat, point):
     assert runtime.jobs.get(job).exit_code == 8
 
 
+def test_a_start_that_fails_on_a_full_disk_is_told_through_the_promise(runtime, chat):
+    """It could not be started, and that could not be written down: the caller hears of the store, and the session later."""
+    left = [2]
+
+    def full(_):
+        left[0] -= 1
+        if left[0] >= 0:
+            raise StoreError("the disk is full")
+
+    with failpoints.armed("job.end.written", full), bind("s", chat):
+        with pytest.raises(StoreError, match="the disk is full"):
+            runtime.jobs.start(["there-is-no-such-program"], job_id="j")
+        until(lambda: chat.of("done"))
+    until(lambda: runtime.outbox.counts().delivered == 1)
+    assert runtime.jobs.get("j").state is JobState.FAILED
+    assert "No such file" in runtime.jobs.get("j").text
+
+
 def test_a_file_that_is_locked_delays_and_loses_nothing(runtime, path):
     """Another program writes for a while: the start waits for it, and so does the end."""
     other = sqlite3.connect(path, isolation_level=None)

@@ -1,5 +1,6 @@
 """From due to delivered, stored, expired or dead: what becomes of a delivery, whatever the channel does."""
 
+import asyncio
 import sys
 import threading
 
@@ -262,6 +263,79 @@ def test_the_clock_may_jump(path):
         shift[0] = 0.0
         channel.mode = "up"
         until(lambda: runtime.outbox.find(delivery).state is DeliveryState.DELIVERED, 5)
+
+
+def test_what_was_stored_before_the_clock_was_set_back_is_offered_at_once(path):
+    """Not when that moment has come again."""
+    import time
+
+    shift = [7200.0]
+    with SqliteStore(path, clock=lambda: time.time() + shift[0]) as store, Runtime(store, delivery=PATIENT) as runtime:
+        channel = Switch()
+        with bind("s", channel, Capability.STORE):
+            stored = runtime.promises.start(give, 1).promise
+        stored.wait(30)
+        shift[0] = 0.0
+        runtime.open_channel(channel)
+        with bind("s", channel):
+            until(lambda: channel.ids == [f"{stored.id}-done-1"], 30)
+
+
+class Raising(Switch):
+    """Raises once, and then delivers."""
+
+    def __init__(self, error, name="raising"):
+        super().__init__(name)
+        self.error = error
+
+    def send(self, delivery):
+        if not self.tried:
+            self.tried.append(delivery)
+            raise self.error
+        return super().send(delivery)
+
+
+class AsyncRaising(Raising):
+    """The same, async."""
+
+    async def send(self, delivery):
+        await asyncio.sleep(0)
+        return Raising.send(self, delivery)
+
+
+@pytest.mark.parametrize("kind", [Raising, AsyncRaising])
+@pytest.mark.parametrize(
+    "error",
+    [asyncio.CancelledError(), SystemExit(1), KeyboardInterrupt(), BaseExceptionGroup("", [KeyboardInterrupt()])],
+    ids=lambda error: type(error).__name__,
+)
+def test_nothing_that_a_channel_raises_ends_the_delivering(patient, kind, error):
+    """A cancellation that nobody asked for is an attempt that failed, and so is a wish to end the program."""
+    channel = kind(error)
+    patient.open_channel(channel)
+    deliveries = [promised(patient, channel, value=number) for number in range(3)]
+    until(lambda: sorted(channel.ids) == sorted(deliveries))
+    until(lambda: patient.outbox.counts().delivered == 3)
+    assert sorted(patient.outbox.find(delivery).attempt for delivery in deliveries) == [1, 1, 2]
+
+
+def test_a_channel_that_cancels_its_own_task_keeps_nothing(patient, caplog):
+    """What it was sending is owed again, and not renewed for ever as if somebody still sent it."""
+
+    class Cancelling(Switch):
+        async def send(self, delivery):
+            if not self.tried:
+                self.tried.append(delivery)
+                asyncio.current_task().cancel()
+                await asyncio.sleep(10)
+            return Switch.send(self, delivery)
+
+    channel = Cancelling()
+    patient.open_channel(channel)
+    delivery = promised(patient, channel)
+    until(lambda: channel.ids == [delivery])
+    until(lambda: patient.outbox.counts().delivered == 1)
+    assert "were interrupted" in caplog.text
 
 
 def test_a_slow_receiver_holds_up_nobody_else(runtime):

@@ -1,10 +1,12 @@
 """What `promises.start` answers, and that the row is there before anything else."""
 
 import asyncio
+import contextvars
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 
@@ -25,8 +27,8 @@ from troth.runtime import (
 from troth.runtime.channels import stateless
 from troth.runtime.engine import RunFailedError, Step, Wait
 from troth.runtime.promises.errors import ForeignPromiseError, NotSettledError, UnknownPromiseError
-from troth.runtime.store import StoreError
-from troth.runtime.store.promise_records import DeliveryState, PromiseState
+from troth.runtime.store import SqliteStore, StoreError, commit_point
+from troth.runtime.store.promise_records import DeliveryState, NewPromise, PromiseState
 from troth.testing import failpoints
 
 from .conftest import QUICK, AsyncSwitch, Switch, give, until, value_of
@@ -110,6 +112,34 @@ def test_a_worker_of_somebody_else_says_so(runtime, monkeypatch, word):
     monkeypatch.setenv("TROTH_DELIVERY", "perhaps")
     with pytest.raises(MisuseError, match="can be `none` or `store`"):
         runtime.promises.start(give, 1)
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_a_thread_that_lost_its_context_is_refused(path, color):
+    """F16: with `must_bind`, what is bound to nothing is no turn of anybody; a thread that carries the context is."""
+    with Runtime(path, in_process=False, must_bind=True) as runtime:
+        outcomes = []
+
+        def work():
+            for start in (lambda: begin(runtime, color, give, 1), lambda: runtime.jobs.start(["true"])):
+                try:
+                    outcomes.append(start())
+                except PromiseRefused as refused:
+                    outcomes.append(refused)
+
+        with bind("s"):
+            lost = threading.Thread(target=work, name="lost")
+            lost.start()
+            lost.join()
+            carried = threading.Thread(target=contextvars.copy_context().run, args=(work,))
+            carried.start()
+            carried.join()
+        assert [type(outcome) for outcome in outcomes] == [PromiseRefused, PromiseRefused, Stored, Stored]
+        assert "the thread" in str(outcomes[0])
+        assert "copy_context" in str(outcomes[0])
+        assert runtime.outbox.counts().promised == 2
+        for outcome in outcomes[2:]:
+            outcome.promise.wait(60)
 
 
 def test_without_a_default_channel_results_are_stored(path):
@@ -295,6 +325,26 @@ def test_retention_counts_from_the_end_and_expiry_is_told(path):
         assert runtime.outbox.find(delivery).state is DeliveryState.EXPIRED
         with pytest.raises(MisuseError, match="has expired since"):
             runtime.outbox.replay(delivery)
+
+
+def test_a_shorter_retention_than_any_before_is_noticed(path):
+    """By a sweep that has looked and found that nothing expires for a week, although another process asks for it."""
+    point = commit_point("test.retention", "a promise of work that is no run")
+
+    def work(tx):
+        now = time.time()
+        tx.promises.add(NewPromise("gone", "s", "test", "subject", "title", None, None, 0.05, now))
+        tx.promises.settle("test", "subject", PromiseState.DONE, now, result="1")
+
+    with Runtime(path, in_process=False) as runtime:
+        kept = runtime.promises.start(give, 1).promise
+        kept.wait(30)
+        until(lambda: runtime.outbox._expired_to > 0, 30)
+        with SqliteStore(path) as other:
+            other.commit(point, work)
+        until(lambda: runtime.promises.get("gone").state is PromiseState.EXPIRED, 30)
+        assert kept.get().state is PromiseState.DONE
+        assert [incident.kind for incident in runtime.outbox.incidents()] == ["expired"]
 
 
 def test_an_open_promise_does_not_expire(path):
