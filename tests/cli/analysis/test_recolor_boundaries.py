@@ -144,3 +144,18 @@ def test_a_method_that_extends_one_of_an_unknown_base(project):
     done = project.troth("recolor", "app:Mine.get", "--to", "async")
     assert done.code == 1
     assert "a base class that is not known" in done.out
+
+
+def test_what_starts_a_loop_stays_plain(project):
+    """A caller that runs a loop itself is where async ends, and no target either."""
+    user = "import asyncio\nfrom app import load\n\n\nasync def work(): ...\n\n\ndef cli():\n    n = load(1)\n    asyncio.run(work())\n    return n\n"
+    project.write({"app.py": LOAD, "user.py": user})
+    done = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all")
+    assert done.code == 1
+    assert "it starts a loop itself, with `asyncio.run`" in done.out
+    done = project.troth("recolor", "app:load", "--to", "async", "--cascade", "all", "--boundary", "auto")
+    assert done.code == 0, done.out + done.err
+    assert "def cli():\n    n = bridge.run(load(1))" in (project.root / "user.py").read_text()
+    done = project.troth("recolor", "user:cli", "--to", "async", "--allow-dirty")
+    assert done.code == 1
+    assert "starts a loop itself" in done.out

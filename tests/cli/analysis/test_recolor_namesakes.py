@@ -120,3 +120,17 @@ def test_the_name_of_a_function_is_not_the_function(project):
     done = project.troth("recolor", "app:load", "--to", "async")
     assert done.code == 0, done.out + done.err
     assert "return await load()" in (project.root / "app.py").read_text()
+
+
+def test_a_function_under_another_name(project):
+    """`from app import load as fetch` is found as well: its calls are awaited, and what is handed around is told."""
+    app = "def load(n):\n    return n\n"
+    user = "from app import load as fetch\n\nasync def main():\n    return fetch(1)\n"
+    project.write({"app.py": app, "user.py": user})
+    done = project.troth("recolor", "app:load", "--to", "async")
+    assert done.code == 0, done.out + done.err
+    assert (project.root / "user.py").read_text() == user.replace("return fetch", "return await fetch")
+    project.write({"app.py": app, "user.py": f"{user}CALLBACKS = [fetch]\n"})
+    done = project.troth("recolor", "app:load", "--to", "async", "--allow-dirty")
+    assert done.code == 1
+    assert "user.py:5" in done.out

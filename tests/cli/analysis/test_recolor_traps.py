@@ -209,3 +209,19 @@ def test_how_a_target_is_said_from_the_top(project, target):
     done = project.write(FILES).troth("recolor", target, "--plan", "--to", "sync")
     assert done.code == 0, done.out + done.err
     assert "2 definitions" in done.out
+
+
+@pytest.mark.parametrize("to", ["sync", "async"])
+def test_a_file_that_cannot_be_read(project, to):
+    """What calls the function there is not seen: the file is named, unless it does not say the name or is decided."""
+    old, call = ("async ", "await ") if to == "sync" else ("", "")
+    app = f"{old}def load():\n    return 1\n"
+    project.write({"app.py": app, "user.py": f"from app import load\nthis is no Python\nx = {call}load()\n"})
+    done = project.troth("recolor", "app:load", "--to", to)
+    assert done.code == 1, done.out
+    assert "user.py:3" in done.out
+    assert (project.root / "app.py").read_text() == app
+    (project.root / "decided.txt").write_text("user.py:<module>: leave\n")
+    assert project.troth("recolor", "app:load", "--to", to, "--plan", "--decide", "decided.txt").code == 0
+    project.write({"user.py": "this is no Python\n"})
+    assert project.troth("recolor", "app:load", "--to", to, "--allow-dirty").code == 0

@@ -10,6 +10,7 @@ from troth.analysis.recolor.plan import Listed, Plan, outside, split_by_kind
 from troth.analysis.recolor.problem import Problem
 from troth.analysis.recolor.project.sites import Site, Sites, find_sites
 from troth.analysis.recolor.project.tree import Definition, Tree
+from troth.analysis.recolor.project.unread import in_unread_files
 from troth.analysis.recolor.project.workspace import Workspace
 from troth.analysis.recolor.reach.boundary import Boundary, is_start
 from troth.analysis.recolor.reach.callback_takers import lambda_taken, mention_taken
@@ -131,6 +132,7 @@ def _planned(
         sites = decided(find_sites(workspace, changed), changed, decisions)
     mocked, odd_mocks = mocks_recolored(workspace, definitions, "async")
     edits, problems, notes = _edits(program, sites, changed, boundary, stays, within, decisions)
+    problems += in_unread_files(workspace, changed, decisions)
     problems += _perhaps_fulfilling(program, definitions, changed, decisions)
     for function in changed:
         where = workspace.definition(function)

@@ -36,12 +36,24 @@ class FileLookup:
         program = workspace.program
         module = program.module(tree.view.name)
         self._module = module
+        self._aliases = {
+            alias.asname: alias.name
+            for one in ast.walk(tree.module)
+            if isinstance(one, ast.ImportFrom)
+            for alias in one.names
+            if alias.asname is not None and alias.name in names
+        }
         self.calls: dict[At, Call] = {}
         for index, facts in enumerate(module.facts.functions):
             spoken = {one.rpartition(".")[2].rpartition(" ")[2] for one in (*facts.calls, *facts.awaited)}
-            if spoken & set(names) or not index:
+            if spoken & {*names, *self._aliases} or not index:
                 for call in program.calling.of(module.function(index)):
                     self.calls[call.at] = call
+
+    def named(self, node: ast.expr) -> str:
+        """The last word of a name, by which the function is defined: `from x import save as keep` is a `save`."""
+        word = last_word(node)
+        return self._aliases.get(word, word) if isinstance(node, ast.Name) else word
 
     def all_calls(self, node: ast.AST) -> dict[At, Call]:
         """The calls of the function that `node` stands in, whoever they call."""
@@ -94,7 +106,7 @@ class FileLookup:
         for node, parent in list(self._tree.parents.items()):
             if not isinstance(node, ast.Attribute | ast.Name) or not isinstance(node.ctx, ast.Load):
                 continue
-            if last_word(node) not in self._names or (isinstance(parent, ast.Call) and node is parent.func):
+            if self.named(node) not in self._names or (isinstance(parent, ast.Call) and node is parent.func):
                 continue
             if isinstance(node, ast.Name) and (
                 not any(one.owner is None for one in wanted) or is_bound_around(self._tree, node)
@@ -185,7 +197,7 @@ class FileLookup:
 
     def meant(self, node: ast.Call, wanted: Collection[Function]) -> list[Function]:
         """Which of `wanted` a call may mean whose callee nobody can tell."""
-        named = [one for one in wanted if one.name == last_word(node.func)]
+        named = [one for one in wanted if one.name == self.named(node.func)]
         if self.is_of_another(node.func, named):
             return []
         is_scoped = isinstance(node.func, ast.Name) and self._is_another_thing(node.func)

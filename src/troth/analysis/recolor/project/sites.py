@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from troth.analysis.recolor.project.file_lookup import FileLookup, last_word, whose_is
+from troth.analysis.recolor.project.file_lookup import FileLookup, whose_is
 from troth.analysis.recolor.project.mention import Mention
 from troth.analysis.recolor.project.namesakes import has_name_alone
 from troth.analysis.recolor.project.tree import Tree
@@ -75,7 +75,7 @@ def find_sites(workspace: Workspace, functions: Collection[Function]) -> Sites:
             continue
         looked = FileLookup(workspace, tree, names)
         for node in list(tree.calls.values()):
-            last = last_word(node.func)
+            last = looked.named(node.func)
             if last in names:
                 value = looked.callee(node)
                 whose, ours = whose_is(value, wanted)

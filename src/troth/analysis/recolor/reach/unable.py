@@ -19,12 +19,16 @@ __all__ = ["awaited_already", "kept_plain", "unable_among"]
 
 _AWAITS = frozenset({"awaited", "run", "gathered", "timed", "spawned", "other thread"})
 _UNABLE = frozenset({"property", "cached_property", "setter", "deleter", "contextmanager", "overload"})
+_STARTERS = frozenset({"asyncio.run", "anyio.run", "trio.run", "uvloop.run"})
+_LOOP_METHODS = frozenset({"run_until_complete", "run_forever"})
 
 
 def kept_plain(
     workspace: Workspace, function: Function, handed: Mapping[Function, str], kin: list[Function]
 ) -> str | None:
     """Why a caller has to stay plain though `kin` would change with it; None if it need not."""
+    if (start := _starts_loop(function)) is not None:
+        return f"it starts a loop itself, with `{start}`"
     where = workspace.definition(function) if function.is_generator else None
     if where is not None and not function.name.startswith("__"):
         return keeps_generator(where[1]) or handed.get(function)
@@ -53,6 +57,8 @@ def unable_among(workspace: Workspace, functions: Sequence[Function], decisions:
         is_decided = decisions.about(function, function.module.path) == "recolor"
         if function.name.startswith("__") and function.name.endswith("__"):
             found.append(Waits(function, "is called by Python itself, which would not await it", function.place[1]))
+        elif (start := _starts_loop(function)) is not None:
+            found.append(Waits(function, f"starts a loop itself, with `{start}`", function.place[1]))
         elif function.is_generator:
             where = workspace.definition(function)
             why = keeps_generator(where[1]) if where is not None else "it is a generator"
@@ -70,6 +76,14 @@ def unable_among(workspace: Workspace, functions: Sequence[Function], decisions:
             why = "extends a method of a base class that is not known, which may call it"
             found.append(Waits(function, why, function.place[1]))
     return found
+
+
+def _starts_loop(function: Function) -> str | None:
+    """The call in a plain function that starts an event loop: what runs one cannot be run by one."""
+    for callee in function.facts.calls:
+        if callee in _STARTERS or callee.rpartition(".")[2] in _LOOP_METHODS:
+            return callee
+    return None
 
 
 def _extends_unknown(workspace: Workspace, function: Function) -> bool:
