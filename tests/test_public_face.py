@@ -202,7 +202,7 @@ FACES = {
         "WaitTimeoutError",
         "current_step",
     ],
-    "troth.server": ["Caller", "Keys", "Limits", "Scope", "Server"],
+    "troth.server": ["Caller", "Keys", "Limits", "Receiver", "Scope", "Server", "Webhooks"],
     "troth.runtime.store": [
         "Attempt",
         "CommitPoint",

@@ -2,6 +2,7 @@
 
 turn     the CPU of a turn of a null agent over HTTP, beside a bare FastAPI echo on the same uvicorn and the same turn
          without HTTP
+chat     the same as a chat completion, each in a conversation of its own
 start    the CPU of `troth serve` until its first answer
 readers  many readers of one run: when an event reaches them, and what an idle one costs
 
@@ -134,7 +135,32 @@ def turn(folder: Path, count: int) -> None:
     print(f"      {over_http / (bare + direct):.2f} times both together")
 
 
-async def _direct(folder: Path, count: int) -> float:
+def chat(folder: Path, count: int) -> None:
+    process, url = echoing(folder)
+    with httpx.Client(base_url=url) as client:
+        client.post("/echo", json={"text": "x"})
+        begun = cpu(process.pid)
+        for _ in range(count):
+            client.post("/echo", json={"text": "x", "run": True}).raise_for_status()
+        bare = (cpu(process.pid) - begun) / count
+    end(process)
+    process, url = served(folder)
+    with httpx.Client(base_url=f"{url}/v1", timeout=60) as client:
+        body = {"model": "null", "messages": [{"role": "user", "content": "x"}]}
+        client.post("/chat/completions", json=body).raise_for_status()
+        begun = cpu(process.pid)
+        for _ in range(count):
+            client.post("/chat/completions", json=body).raise_for_status()
+        over_http = (cpu(process.pid) - begun) / count
+    end(process)
+    direct = asyncio.run(_direct(folder, count, is_new=True))
+    print(
+        f"chat: {over_http * 1e3:.2f} ms of CPU over HTTP; echo {bare * 1e3:.2f} ms, without HTTP {direct * 1e3:.2f} ms"
+    )
+    print(f"      {over_http / (bare + direct):.2f} times both together")
+
+
+async def _direct(folder: Path, count: int, *, is_new: bool = False) -> float:
     from troth.runtime import Runtime
     from troth.runtime.agents import Agent
 
@@ -146,8 +172,9 @@ async def _direct(folder: Path, count: int) -> float:
         talks = [await runtime.conversations.aopen(Null()) for _ in range(20)]
         begun = time.process_time()
         for number in range(count):
-            await talks[number % 20].asend("x")
-            await talks[number % 20].arun()
+            talk = await runtime.conversations.aopen(Null()) if is_new else talks[number % 20]
+            await talk.asend("x")
+            await talk.arun()
         return (time.process_time() - begun) / count
 
 
@@ -210,12 +237,13 @@ async def _readers(folder: Path, count: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", nargs="?", choices=("turn", "start", "readers"))
+    parser.add_argument("part", nargs="?", choices=("turn", "chat", "start", "readers"))
     parser.add_argument("--turns", type=int, default=1000)
     parser.add_argument("--readers", type=int, default=1000)
     args = parser.parse_args()
     parts = {
         "turn": lambda folder: turn(folder, args.turns),
+        "chat": lambda folder: chat(folder, args.turns),
         "start": start,
         "readers": lambda folder: readers(folder, args.readers),
     }

@@ -50,8 +50,9 @@ def test_every_route_declares_its_scope():
 
 def test_what_runs_an_agent_is_bound_to_its_channel():
     """Each call that begins a run stands in a `with …Channel.session(…)`, and its route says which channel."""
-    for noun in NOUNS:
-        module = import_module(f"troth.server.routes.{noun}")
+    modules = [f"troth.server.routes.{noun}" for noun in NOUNS]
+    for noun in [*modules, "troth.server.openai_api.talk"]:
+        module = import_module(noun)
         tree = ast.parse(inspect.getsource(module))
         for function in [one for one in ast.walk(tree) if isinstance(one, ast.AsyncFunctionDef | ast.FunctionDef)]:
             for call in _beginnings(function, is_bound=False):
@@ -69,6 +70,8 @@ def test_what_runs_an_agent_is_bound_to_its_channel():
         "/sessions/{session_id}/execute",
         "/conversations/{conversation_id}/messages",
         "/conversations/{conversation_id}/run",
+        "/chat/completions",
+        "/responses",
     }
     for path in running:
         assert any(route.path == path and route.openapi_extra["x-troth-channel"] for _, route in routes()), path
@@ -80,7 +83,11 @@ def _beginnings(node, *, is_bound):
     for child in ast.iter_child_nodes(node):
         bound = is_bound
         if isinstance(child, ast.With | ast.AsyncWith):
-            bound = bound or any("Channel.session" in ast.unparse(item.context_expr) for item in child.items)
+            bound = bound or any(
+                name in ast.unparse(item.context_expr)
+                for item in child.items
+                for name in ("Channel.session", "Talk.session")
+            )
         if isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute) and not bound:
             receiver = ast.unparse(child.func.value)
             if child.func.attr in BEGINNING and (

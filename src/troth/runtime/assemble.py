@@ -330,6 +330,7 @@ class Runtime:
         if not isfunction(work) and isinstance(work, str | os.PathLike | Workflow | LinkedWorkflow | Saga):
             name, known = self._take(work)
             _, run_args = self._begin(known, inputs, run_id)
+            self._tell_of(run_id)
             return PreparedWork(name, run_args, run_id, known.spec.name, known.spec.name)
         name = self.engine.register(cast("Decision", work))
         return PreparedWork(name, args, run_id, None, name)
@@ -348,6 +349,7 @@ class Runtime:
             try:
                 if is_workflow(run):
                     self._workflows.ready(run, self.engine.steps(run_id))
+                    self._tell_of(run_id)
                 self.engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
             except MisuseError as changed:
                 if run_id not in self._refused_work:
@@ -753,7 +755,7 @@ class Runtime:
         Call its `look()` again and again: it takes up what is there, and tells what has become of it. `wanted(run_id)`
         leaves alone the runs for which it answers no.
         """
-        return Worker(self.engine, self.store, self._workflows, wanted)
+        return Worker(self.engine, self.store, self._workflows, wanted, self._tell_of)
 
     def fork(
         self, run_id: str, step: str | None = None, *, check: bool = True, wait: bool = True, fork_id: str | None = None

@@ -17,15 +17,18 @@ if TYPE_CHECKING:
     from troth.server.keys import Keys
     from troth.server.limits import Limits
     from troth.server.server import Server
+    from troth.server.webhooks import Receiver, Webhooks
 
-__all__ = ["Caller", "Keys", "Limits", "Scope", "Server"]
+__all__ = ["Caller", "Keys", "Limits", "Receiver", "Scope", "Server", "Webhooks"]
 
 _HOMES = {
     "Caller": "troth.server.access",
     "Keys": "troth.server.keys",
     "Limits": "troth.server.limits",
+    "Receiver": "troth.server.webhooks",
     "Scope": "troth.server.access",
     "Server": "troth.server.server",
+    "Webhooks": "troth.server.webhooks",
 }
 
 

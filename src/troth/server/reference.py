@@ -66,7 +66,8 @@ def _operation(method: str, path: str, operation: dict[str, Any], document: dict
 
 
 def _fields(schema: dict[str, Any], document: dict[str, Any]) -> list[str]:
-    whole = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    named = next(one for one in schema.get("anyOf", [schema]) if "$ref" in one)  # a body may be left out
+    whole = document["components"]["schemas"][named["$ref"].rpartition("/")[2]]
     required = whole.get("required", ())
     return [
         f"| `{name}` | body | {_type(field)}{'' if name in required else ', optional'} | {_words(field)} |"
@@ -80,9 +81,12 @@ def _words(thing: dict[str, Any]) -> str:
 
 def _answer(status: str, response: dict[str, Any]) -> str:
     content = response.get("content", {})
+    if "text/event-stream" in content and "application/json" in content:
+        return f"{status} (JSON; with `stream`, server-sent events)"
     if "text/event-stream" in content:
         return f"{status} (server-sent events)"
-    schema = dict(*content.values()).get("schema", {})
+    media: dict[str, Any] = next(iter(content.values()), {})
+    schema = media.get("schema", {})
     return f"{status} `{schema['$ref'].rpartition('/')[2]}`" if "$ref" in schema else status
 
 

@@ -7,13 +7,13 @@ is not over and that nobody carries out goes on with it: the next start of the s
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from troth.bridge import call
 from troth.runtime.assemble import Runtime
 from troth.runtime.conversations import AlreadyRunning, Conversation
 from troth.runtime.conversations.log import STARTED, Status, stream_of
-from troth.runtime.store import Notifier, commit_point
+from troth.runtime.store import Notifier, StoreError, Transaction, commit_point
 from troth.runtime.store.server_rows import TurnRow
 from troth.runtime.store.transaction import stream_topic
 from troth.server.channels import HttpChannel
@@ -28,6 +28,7 @@ TURN_END = commit_point("server.turn.end", "that a turn is over")
 
 _KEPT = 512  # handles of conversations
 _LET_GO = 5.0  # seconds in which a run that is let go of has to end
+_TOGETHER = 0.05  # seconds in which turns that end are gathered
 _LOOK = 1.0  # seconds between two looks at turns that nobody may be carrying out
 
 
@@ -39,19 +40,22 @@ class Turns:
         self._store = runtime.store
         self._agents = agents
         self._refused: set[str] = set()
-        self._recent: OrderedDict[str, Conversation] = OrderedDict()
         self.has_content = False
         """Whether spans may tell what is said."""
+        self._over: list[tuple[str, float]] = []
+        self._telling: asyncio.Task[None] | None = None
+        self._recent: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
 
     async def open(self, agent: str, conversation_id: str) -> Conversation:
         """A handle of a conversation with an agent of this server.
 
         The handles that were asked for last are kept: what the log tells is then read once, and not for each request.
         """
-        found = self._recent.pop(conversation_id, None)
+        key = agent, conversation_id  # several agents may take turns in one conversation
+        found = self._recent.pop(key, None)
         if found is None:
             found = await self._runtime.conversations.aopen(self._agents[agent], conversation_id)
-        self._recent[conversation_id] = found
+        self._recent[key] = found
         while len(self._recent) > _KEPT:
             self._recent.popitem(last=False)
         return found
@@ -75,6 +79,23 @@ class Turns:
         trace_turn(self._store, conversation, number, has_content=self.has_content)
         return True
 
+    def over(self, conversation_id: str, owed_at: float) -> None:
+        """A turn is over. Those of a moment are written down together; one that a crash forgets is noticed anyway."""
+        self._over.append((conversation_id, owed_at))
+        if self._telling is None:
+            self._telling = asyncio.create_task(self._write_over(), name="troth-turns-over")
+
+    async def _write_over(self) -> None:
+        try:
+            while self._over:
+                await asyncio.sleep(_TOGETHER)
+                over, self._over = self._over, []
+                await self._store.acommit(TURN_END, lambda tx: _end_all(tx, over))  # noqa: B023
+        except StoreError as problem:
+            log.warning("That turns are over could not be written; it is noticed later: %s", problem)
+        finally:
+            self._telling = None
+
     async def await_end(self, conversation: Conversation) -> Status:
         """Wait until nothing runs in the conversation, here or in another process. Cancelling it cancels no turn."""
         bell = Notifier()
@@ -97,11 +118,11 @@ class Turns:
     async def let_go(self) -> None:
         """End what is under way in this process as interrupted, so that another one goes on with it."""
         for row in await self._open():
-            conversation = self._recent.get(row.conversation)
+            conversation = self._recent.get((row.agent, row.conversation))
             run = None if conversation is None else conversation._current
             if run is not None:
                 await call(run.conversation.close, _LET_GO)
-                self._recent.pop(row.conversation, None)
+                self._recent.pop((row.agent, row.conversation), None)
 
     async def _open(self) -> list[TurnRow]:
         return await call(self._store.read_server, lambda rows: rows.open_turns())
@@ -139,3 +160,8 @@ class Turns:
 
 def _has_run_since(conversation: Conversation, moment: float) -> bool:
     return any(event.kind == STARTED and event.at >= moment for event in conversation.events())
+
+
+def _end_all(tx: Transaction, over: Iterable[tuple[str, float]]) -> None:
+    for conversation_id, owed_at in over:
+        tx.server.end_turn(conversation_id, owed_at)

@@ -229,6 +229,22 @@ def test_the_same_question_asked_twice_is_answered_twice(shared, client):
     assert len(ids) == 2
 
 
+def test_one_after_the_other_is_never_too_much(client):
+    """Only what is at work counts against the limit of an owner, not what was answered a moment ago."""
+    for number in range(40):
+        assert client.chat.completions.create(model="parrot", messages=say(f"n{number}")).choices
+    for number in range(10):
+        assert list(client.chat.completions.create(model="parrot", messages=say(f"s{number}"), stream=True))
+
+
+def test_the_talk_can_be_looked_at(shared):
+    """A header names the conversation, which is its owner's as any other."""
+    with shared.client() as plain:
+        answer = plain.post("/chat/completions", json={"model": "parrot", "messages": say("look")})
+        talk = plain.get(f"/conversations/{answer.headers['x-troth-conversation']}").json()
+    assert [message["text"] for message in talk["messages"]] == ["look", "look"]
+
+
 def test_an_idempotency_key_works_for_streams(shared):
     """The same key gives the same completion, from its start."""
     body = {"model": "parrot", "messages": say("k e y"), "stream": True}

@@ -1,11 +1,15 @@
 """Responses, asked for by OpenAI's own client: in the foreground, in the background, and followed from any number on."""
 
 import asyncio
+import json
+import subprocess
 
 import openai
 import pytest
-from tests.server.service import wait_until
+from tests.server.service import TROTH, frames, wait_until
 from tests.server.webhooks.receiver import Receiver, until
+
+from troth.runtime.store import SqliteStore
 
 from .conftest import client_of
 
@@ -139,6 +143,69 @@ def test_background(shared, client):
         rest = list(client.responses.retrieve(response.id, stream=True, starting_after=after))
         assert rest == events[after + 1 :], "a late reader sees something else"
     assert list(client.responses.retrieve(response.id, stream=True, starting_after=len(events) - 1)) == []
+
+
+def test_a_browser_goes_on_by_itself(shared, client):
+    """Each frame has its number as `id`, and `Last-Event-ID` is understood."""
+    response = client.responses.create(model="parrot", input="x y")
+    with shared.client() as plain:
+        path = f"/responses/{response.id}?stream=true"
+        whole = frames(plain.get(path).text)
+        rest = frames(plain.get(path, headers={"Last-Event-ID": "2"}).text)
+    assert [number for number, _, _ in whole] == list(range(len(whole)))
+    assert rest == whole[3:]
+
+
+def test_a_response_whose_log_was_trimmed_is_gone(start):
+    """410, and not 404: it was there."""
+    served = start()
+    with client_of(served) as client:
+        response = client.responses.create(model="parrot", input="x")
+        with SqliteStore(start.folder / "shop.db") as store:
+            store.trim(f"conversation/{response.conversation.id}", 1)
+        with pytest.raises(openai.APIStatusError) as gone:
+            client.responses.retrieve(response.id)
+    assert gone.value.status_code == 410
+    assert gone.value.code == "response_trimmed"
+
+
+def test_what_one_owner_began_is_nobody_elses(start):
+    """Responses and webhooks of another owner are answered as if they never were."""
+    keys = {owner: make_key(start.folder, owner) for owner in ("ann", "bob")}
+    served = start("agents:keyed")
+    with client_of(served, keys["ann"]) as ann, client_of(served, keys["bob"]) as bob:
+        mine = ann.responses.create(model="parrot", input="mine")
+        assert ann.responses.retrieve(mine.id).output_text == "mine"
+        for ask in (
+            lambda: bob.responses.retrieve(mine.id),
+            lambda: bob.responses.cancel(mine.id),
+            lambda: bob.responses.create(model="parrot", input="x", previous_response_id=mine.id),
+            lambda: bob.responses.create(model="parrot", input="x", conversation=mine.conversation.id),
+        ):
+            with pytest.raises(openai.NotFoundError):
+                ask()
+    with client_of(served, "wrong") as nobody, pytest.raises(openai.AuthenticationError) as refused:
+        nobody.models.list()
+    assert refused.value.code == "invalid_key"
+    with served.client(keys["ann"]) as ann, served.client(keys["bob"]) as bob:
+        body = {"url": "https://93.184.216.34/hook"}
+        made = ann.post("/webhooks", json=body).json()
+        assert bob.get(f"/webhooks/{made['id']}").status_code == 404
+        assert bob.delete(f"/webhooks/{made['id']}").status_code == 404
+        assert bob.get("/webhooks").json() == {"data": []}
+        assert bob.post("/webhooks", json=body).status_code == 201
+
+
+def make_key(folder, owner):
+    done = subprocess.run(
+        [TROTH, "keys", "create", owner, "--scopes", "read,run,act", "--store", "shop.db", "--json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return json.loads(done.stdout)["key"]
 
 
 def test_a_background_stream_survives_its_reader(shared, client):
@@ -318,8 +385,6 @@ def test_a_webhook_tells_of_a_background_response(start):
 def test_a_trace_goes_through(start):
     """The request's span joins the client's trace, and the turn lies below it."""
     pytest.importorskip("opentelemetry.sdk")
-    import json
-
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     served = start("agents:traced")
     with client_of(served) as client:

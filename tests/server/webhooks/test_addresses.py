@@ -7,7 +7,7 @@ import pytest
 
 from troth.errors import MisuseError
 from troth.server.webhooks.addresses import Allowed, why_inside
-from troth.server.webhooks.guarded_connect import InsideError, UnknownHostError, check_host
+from troth.server.webhooks.name_resolution import InsideError, UnknownHostError, check_host
 
 
 @pytest.mark.parametrize(

@@ -351,6 +351,11 @@ def test_a_certificate_nobody_trusts_is_no_receiver(runtime, tls_receiver):
         "//example.com",
         "https://",
         "nothing",
+        "https://exa mple.com/",
+        "https://exämple.com/",
+        "https://example.com:99999/",
+        "https://example.com\\@127.0.0.1/",
+        "https://example.com/\r\nX: 1",
         "https://example.com/" + "x" * 3000,
         7,
     ],
@@ -359,7 +364,7 @@ def test_an_address_that_cannot_be_used_is_refused_at_once(runtime, url):
     """Before anything is written, and with the reason."""
 
     async def outside(host, port):
-        from troth.server.webhooks.guarded_connect import resolve
+        from troth.server.webhooks.name_resolution import resolve
 
         return ["93.184.216.34"] if host == "example.com" else await resolve(host, port)
 

@@ -8,15 +8,15 @@ import contextlib
 import json
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from troth.bridge import call
 from troth.runtime.agents.history import HistoryFold
 from troth.runtime.agents.model import Message
-from troth.runtime.channels import bind
 from troth.runtime.conversations import Conversation
 from troth.runtime.conversations.log import MESSAGE, Status, stream_of
-from troth.runtime.store import Event, commit_point
+from troth.runtime.store import Event, Transaction, commit_point
 from troth.runtime.store.transaction import stream_topic
 from troth.server.access import Caller
 from troth.server.channels import HttpChannel
@@ -25,11 +25,14 @@ from troth.server.errors import ApiError
 from troth.server.openai_api.answer import ANSWER, CANCELLED, Answer
 from troth.server.sources import LogSource
 from troth.server.telemetry import trace_context, tracing
+from troth.server.turns import TURN_BEGIN
 
-__all__ = ["ClosingError", "Talk", "follow", "messages_until", "read_answer"]
+__all__ = ["Begun", "ClosingError", "Talk", "follow", "messages_until", "read_answer"]
 
+NEW_TALK = commit_point("server.talk", "whose a conversation is, and that a turn of it is owed, before it is opened")
 CANCEL = commit_point("server.answer.cancel", "that somebody cancelled an answer")
 
+_SHORT = 100  # entries
 _LOOK = 0.5  # seconds after which an answer that was cut off is looked at again
 
 _locks: "weakref.WeakValueDictionary[str, asyncio.Lock]" = weakref.WeakValueDictionary()
@@ -37,6 +40,13 @@ _locks: "weakref.WeakValueDictionary[str, asyncio.Lock]" = weakref.WeakValueDict
 
 class ClosingError(Exception):
     """The server ends while an answer is followed; the answer goes on without it."""
+
+
+class Begun(NamedTuple):
+    """A turn under way, and the moment since which it is owed."""
+
+    conversation: Conversation
+    owed_at: float
 
 
 class Talk(NamedTuple):
@@ -53,20 +63,25 @@ class Talk(NamedTuple):
         self,
         messages: Sequence[Message],
         *,
-        is_alone: bool,
+        is_new: bool,
+        is_repeated: bool,
         before_start: "Callable[[Talk], Awaitable[None]] | None" = None,
-    ) -> Conversation:
+    ) -> "Begun":
         """Send the messages, unless they were sent before, and let the agent answer, unless it did or does.
 
-        A conversation in which something else is being answered is refused; one that `is_alone` is for this alone.
-        `before_start` is awaited between the two.
+        `is_new` says that the conversation is for this alone. Any other is refused while something else is answered in
+        it. `is_repeated` says that an earlier attempt may have done part of this. `before_start` is awaited between
+        sending and answering.
         """
         context = self.context
-        conversation = await context.turns.open(self.agent, self.conversation_id)
         async with _lock(context, self.conversation_id):
-            answer = await self.answer()
+            owed_at = context.store.clock()
+            if is_new:
+                await context.store.acommit(NEW_TALK, lambda tx: self._claim(tx, owed_at))
+            conversation = await context.turns.open(self.agent, self.conversation_id)
+            answer = await self.answer() if is_repeated or not is_new else Answer(self.answer_id)
             if not answer.is_known:
-                if not is_alone and await call(lambda: conversation.status) is Status.RUNNING:
+                if not is_new and await call(lambda: conversation.status) is Status.RUNNING:
                     raise ApiError(
                         409,
                         "conversation_locked",
@@ -74,14 +89,26 @@ class Talk(NamedTuple):
                         advice="Wait for its answer, or interrupt it.",
                         headers={"x-should-retry": "false"},
                     )
-                await context.turns.owe(self.conversation_id, self.agent)
+                if not is_new:
+                    await context.store.acommit(
+                        TURN_BEGIN, lambda tx: tx.server.begin_turn(self.conversation_id, self.agent, owed_at)
+                    )
                 await self._send(conversation, messages)
             if before_start is not None:
                 await before_start(self)
             if not answer.is_over:
-                with self.session():
+                with Talk.session(self):
                     await context.turns.start(conversation)
-        return conversation
+        return Begun(conversation, owed_at)
+
+    def _claim(self, tx: Transaction, now: float) -> None:
+        """Write down whose the conversation is, and that a turn is owed, before anything is written in it."""
+        tx.server.claim("conversation", self.conversation_id, self.caller.owner, now, {"agent": self.agent})
+        tx.server.begin_turn(self.conversation_id, self.agent, now)
+
+    def over(self, begun: "Begun") -> None:
+        """Let it be written that the turn is over: it counts no more among those that its owner has at work."""
+        self.context.turns.over(self.conversation_id, begun.owed_at)
 
     async def _send(self, conversation: Conversation, messages: Sequence[Message]) -> None:
         first, *others = [(MESSAGE, message.to_json()) for message in messages]
@@ -93,19 +120,22 @@ class Talk(NamedTuple):
     def session(self) -> Iterator[None]:
         """Bind what the agent begins: to the receiver of webhooks that its owner has, else to HTTP, which stores."""
         channel = self.context.webhooks.channel_for(self.caller.owner, self.conversation_id)
-        with bind(self.conversation_id, channel) if channel else HttpChannel.session(self.conversation_id):
+        with (channel or HttpChannel).session(self.conversation_id):
             yield
 
     async def answer(self) -> Answer:
         """The answer as it is now."""
-        return await call(read_answer, self.context, self.conversation_id, self.answer_id, self.after)
+        read = partial(read_answer, self.context, self.conversation_id, self.answer_id, self.after)
+        is_short = self.context.store.last_event(stream_of(self.conversation_id)) - self.after < _SHORT
+        return read() if is_short else await call(read)  # a short log is read before a thread would have begun
 
-    async def await_end(self, conversation: Conversation) -> Answer:
+    async def await_end(self, begun: "Begun") -> Answer:
         """The answer, waiting for its end: whoever carries it out, and whatever becomes of them."""
         while True:
-            await self.context.turns.await_end(conversation)
+            await self.context.turns.await_end(begun.conversation)
             answer = await self.answer()
             if answer.is_over:
+                self.over(begun)
                 return answer
             await asyncio.sleep(_LOOK)  # its process died, and somebody is about to go on with it
 

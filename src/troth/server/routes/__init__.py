@@ -11,6 +11,9 @@ __all__ = ["NOUNS", "routers"]
 
 NOUNS = (
     "health",
+    "chat",  # what is asked for most stands first: routes are tried in this order
+    "responses",
+    "models",
     "workflows",
     "runs",
     "conversations",
@@ -20,9 +23,6 @@ NOUNS = (
     "sessions",
     "sagas",
     "audit",
-    "models",
-    "chat",
-    "responses",
     "webhooks",
     "metrics",
     "socket",

@@ -9,15 +9,15 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from troth.server.access import CallerDep, Scope, needs
-from troth.server.context import ContextDep, ServerContext
+from troth.server.context import ContextDep
 from troth.server.errors import ApiError, as_api_error
 from troth.server.idempotency import OnceDep, Seed
 from troth.server.openai_api.answer import Answer
 from troth.server.openai_api.completion import ChunkWriter, completion, error_frame, failure_of
 from troth.server.openai_api.messages import read_messages
 from troth.server.openai_api.parameters import CHAT, check_extra
-from troth.server.openai_api.talk import ClosingError, Talk, follow
-from troth.server.owners import aclaim, created_at
+from troth.server.openai_api.talk import Begun, ClosingError, Talk, follow
+from troth.server.owners import created_at
 from troth.server.routes.models import unknown_model
 from troth.server.streams import COMMENT, EventStream, check_room
 from troth.server.under_way import check_under_way
@@ -76,25 +76,25 @@ async def create_completion(body: ChatRequest, context: ContextDep, caller: Call
         talk = Talk(context, caller, body.model, seed.id("conv"), seed.id("chatcmpl"))
         if not seed.is_repeated:
             await check_under_way(context, caller)
-        await aclaim(context, caller, "completion", talk.answer_id, {"conversation": talk.conversation_id})
-        created = await created_at(context, "completion", talk.answer_id)
-        conversation = await talk.begin(messages, is_alone=True)
+        begun = await talk.begin(messages, is_new=True, is_repeated=seed.is_repeated)
+        created = await created_at(context, "conversation", talk.conversation_id) if seed.is_repeated else begun.owed_at
+        headers = {"x-troth-conversation": talk.conversation_id}
         if body.stream:
             with_usage = body.stream_options is not None and body.stream_options.include_usage
             answer = Answer(talk.answer_id)
             writer = ChunkWriter(answer, body.model, created, with_usage=with_usage)
-            return EventStream(context, _chunks(context, talk, answer, writer))
-        answer = await talk.await_end(conversation)
+            return EventStream(context, _chunks(talk, begun, answer, writer), headers)
+        answer = await talk.await_end(begun)
         if answer.state != "completed":
             raise failure_of(answer)
-        return JSONResponse(completion(answer, body.model, created))
+        return JSONResponse(completion(answer, body.model, created), headers=headers)
 
     return await once(work)
 
 
-async def _chunks(context: ServerContext, talk: Talk, answer: Answer, writer: ChunkWriter) -> AsyncIterator[bytes]:
+async def _chunks(talk: Talk, begun: Begun, answer: Answer, writer: ChunkWriter) -> AsyncIterator[bytes]:
     try:
-        async with aclosing(follow(context, talk.conversation_id, talk.after)) as pages:
+        async with aclosing(follow(talk.context, talk.conversation_id, talk.after)) as pages:
             async for events in pages:
                 if not events:
                     yield COMMENT
@@ -102,6 +102,7 @@ async def _chunks(context: ServerContext, talk: Talk, answer: Answer, writer: Ch
                     for chunk in writer.frames(happening):
                         yield chunk
                 if answer.is_over:
+                    talk.over(begun)
                     return
     except ClosingError:
         yield error_frame(closing())

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Header, Path, Query
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -117,17 +117,15 @@ async def create_response(body: ResponseRequest, context: ContextDep, caller: Ca
         }
         if not known:
             await check_under_way(context, caller)
-        if place.is_new:
-            await aclaim(context, caller, "conversation", place.conversation_id, {"agent": body.model})
         await aclaim(context, caller, RESPONSE, response_id, about)
         talk = await talk_of(context, response_id)
         assert talk is not None
         promise = context.responses.promise if body.background else None
-        conversation = await talk.begin(said, is_alone=place.is_new, before_start=promise)
+        begun = await talk.begin(said, is_new=place.is_new, is_repeated=known is not None, before_start=promise)
         if body.stream:
             return await _stream(context, caller, response_id, -1)
         if not body.background:
-            await talk.await_end(conversation)
+            await talk.await_end(begun)
         return JSONResponse(await _shown(context, caller, response_id))
 
     return await once(work)
@@ -190,6 +188,7 @@ async def show_response(
     caller: CallerDep,
     stream: Annotated[bool, Query(description="as events, from the first on")] = False,  # noqa: FBT002
     starting_after: Annotated[int | None, Query(ge=0, description="the number of the last event that is known")] = None,
+    last_event_id: Annotated[int | None, Header(ge=0, description="the same, as a browser sends it")] = None,
 ) -> Response:
     """A response as it is now; with `stream` its events, those after number `starting_after`, and those to come."""
     await afind(context, caller, RESPONSE, response_id)
@@ -197,7 +196,8 @@ async def show_response(
         raise ApiError(400, "invalid_field", "`starting_after` goes with `stream=true`.", param="starting_after")
     if stream:
         check_room(context)
-        return await _stream(context, caller, response_id, -1 if starting_after is None else starting_after)
+        cursor = starting_after if last_event_id is None else last_event_id
+        return await _stream(context, caller, response_id, -1 if cursor is None else cursor)
     return JSONResponse(await _shown(context, caller, response_id))
 
 
@@ -222,20 +222,34 @@ async def cancel_response(response_id: ResponseId, context: ContextDep, caller: 
 async def _shown(context: ServerContext, caller: Caller, response_id: str) -> dict[str, Any]:
     found = await afind(context, caller, RESPONSE, response_id)
     talk = await talk_of(context, response_id)
-    answer = None if talk is None else await talk.answer()
-    if found is None or answer is None or not answer.is_known:
+    if found is None or talk is None:
         raise not_found(RESPONSE, response_id)
+    answer = await talk.answer()
+    if not answer.is_known:
+        raise await _unknown(talk)
     return response_of(answer, found.details, found.created_at)
 
 
 async def _stream(context: ServerContext, caller: Caller, response_id: str, after: int) -> Response:
     found = await afind(context, caller, RESPONSE, response_id)
     talk = await talk_of(context, response_id)
-    if found is None or talk is None or not (await talk.answer()).is_known:
+    if found is None or talk is None:
         raise not_found(RESPONSE, response_id)
+    if not (await talk.answer()).is_known:
+        raise await _unknown(talk)
     answer = Answer(response_id)
     writer = EventWriter(answer, found.details, found.created_at, after=after)
     return EventStream(context, _events(context, talk, answer, writer))
+
+
+async def _unknown(talk: Talk) -> ApiError:
+    """Why the log does not have a response: it was never begun, or what the log began with is cut off."""
+    stream = stream_of(talk.conversation_id)
+    page = await call(lambda: talk.context.store.events(stream, after=talk.after, limit=1))
+    if page and page[0].seq > talk.after + 1:
+        what = f"The log of the response {talk.answer_id!r} was trimmed: what it said is gone."
+        return ApiError(410, "response_trimmed", what)
+    return not_found(RESPONSE, talk.answer_id)
 
 
 async def _events(context: ServerContext, talk: Talk, answer: Answer, writer: EventWriter) -> AsyncIterator[bytes]:

@@ -7,11 +7,13 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from troth.bridge import call
 from troth.errors import MisuseError
 from troth.runtime.engine.errors import UnknownRunError
 from troth.runtime.workflows.execute.failures import check_inputs
+from troth.runtime.workflows.link.linker import LinkedWorkflow
 from troth.runtime.workflows.record.report import RunReport, RunWord, StepWord
-from troth.server.access import CallerDep, Scope, needs
+from troth.server.access import Caller, CallerDep, Scope, needs
 from troth.server.channels import HttpChannel
 from troth.server.context import ContextDep, ServerContext
 from troth.server.errors import ApiError, not_found
@@ -20,7 +22,9 @@ from troth.server.owners import aclaim, afind, alist, page_cursor, page_end
 from troth.server.prefer import PreferDep, Preference
 from troth.server.sources import RunSource
 from troth.server.streams import CursorDep, EventStream, stream_of
+from troth.server.telemetry import trace_context, tracing
 from troth.server.under_way import check_under_way
+from troth.server.webhooks import WebhookChannel
 
 __all__ = ["router"]
 
@@ -159,12 +163,25 @@ async def start_run(body: NewRun, context: ContextDep, caller: CallerDep, once: 
         run_id = seed.id("run")
         await check_under_way(context, caller)
         await aclaim(context, caller, "run", run_id, {"workflow": body.workflow})
-        with HttpChannel.session(run_id):
-            await context.runtime.astart(linked, body.inputs, run_id=run_id)
+        await trace_context.keep(context.store, run_id, tracing.carrier())
+        await _begin(context, caller, linked, body.inputs, run_id)
         run = await awaited(context, run_id, prefer)
         return answer(run, 200 if run.is_over and prefer.wait else 202, prefer.headers)
 
     return await once(work)
+
+
+async def _begin(
+    context: ServerContext, caller: Caller, linked: LinkedWorkflow, inputs: dict[str, Any], run_id: str
+) -> None:
+    """Begin the run; as a promise, where its owner has a receiver of webhooks that is to be told of its end."""
+    told = context.webhooks.channel_for(caller.owner, run_id)
+    if told is None:
+        with HttpChannel.session(run_id):
+            await context.runtime.astart(linked, inputs, run_id=run_id)
+    elif await call(context.store.promises.find, run_id) is None:  # an earlier attempt may have begun it
+        with WebhookChannel.session(told, run_id):
+            await context.runtime.promises.astart(linked, inputs=inputs, promise_id=run_id, detach="must")
 
 
 @router.get("/runs", **needs(Scope.READ))

@@ -21,6 +21,8 @@ from troth.server.errors import ApiError, not_found
 from troth.server.idempotency import OnceDep, Seed
 from troth.server.owners import aclaim, afind, alist, page_cursor, page_end
 from troth.server.prefer import PreferDep
+from troth.server.telemetry import tracing
+from troth.server.telemetry.names import Attribute, SpanName
 
 __all__ = ["router", "seen_session"]
 
@@ -246,7 +248,9 @@ async def kill_member(
 ) -> KillInfo:
     """Kill an agent: its membership ends at once, what it has going on is stopped and undone. It may be asked again."""
     hypervisor, _ = await seen_session(context, caller, session_id)
-    kill = await call(lambda: hypervisor.kill(session_id, agent, reason=body.reason, substitute=body.substitute))
+    with tracing.span(SpanName.KILL, {Attribute.SESSION: session_id, Attribute.AGENT: agent}) as span:
+        kill = await call(lambda: hypervisor.kill(session_id, agent, reason=body.reason, substitute=body.substitute))
+        span.set({Attribute.TERMINATED: kill.terminated})
     return KillInfo.model_validate(kill.to_json())
 
 

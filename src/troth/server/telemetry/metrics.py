@@ -25,7 +25,7 @@ KEEP = commit_point("telemetry.metrics", "what was counted of conversations, and
 _META = "metrics"
 _KEEP_EVERY = 10.0  # seconds between two times that the fold is kept
 _PAGE = 2000
-_BEGUN = ("run", "conversation", "session", "response", "completion")
+_BEGUN = ("run", "conversation", "session", "response")
 
 
 @dataclass(frozen=True, slots=True)

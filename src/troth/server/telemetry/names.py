@@ -40,7 +40,6 @@ class Attribute(StrEnum):
     STATUS = "http.response.status_code"
     RUN = "troth.run.id"
     RUN_STATE = "troth.run.state"
-    WORKFLOW = "troth.workflow.name"
     IS_JOINED = "troth.run.joined"
     STEP = "troth.step.name"
     STEP_STATE = "troth.step.state"

@@ -1,6 +1,7 @@
 """Let OpenTelemetry and Prometheus see what a runtime does."""
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -8,13 +9,15 @@ from typing import Any
 from troth import __version__
 from troth.runtime import Runtime
 from troth.runtime.workflows.record.run_events import RunEvent
-from troth.server.telemetry import prometheus, trace_context
+from troth.server.telemetry import prometheus, trace_context, tracing
 from troth.server.telemetry.metrics import Metrics, Sample
 from troth.server.telemetry.names import METRICS
 from troth.server.telemetry.run_spans import RunSpans
 from troth.server.telemetry.turn_spans import TurnSpans
 
 __all__ = ["Telemetry"]
+
+_ONE_LOOK = 0.2  # seconds for which what was read is told to all instruments
 
 
 class Telemetry:
@@ -32,10 +35,11 @@ class Telemetry:
 
     def open(self) -> None:
         """Begin to listen."""
-        spans = RunSpans(self._trace_of, self._before, has_content=self._has_content)
-        self._open.callback(self._runtime.listen(spans))
-        if "opentelemetry.metrics" in sys.modules:
-            api: Any = sys.modules["opentelemetry.metrics"]
+        if tracing.is_used():  # otherwise nobody would see them, and following each run costs
+            spans = RunSpans(self._trace_of, self._before, has_content=self._has_content)
+            self._open.callback(self._runtime.listen(spans))
+        api: Any = sys.modules.get("opentelemetry.metrics")
+        if api is not None and not _is_stand_in(api.get_meter_provider()):
             _observe(self._numbers, api.get_meter("troth", __version__))
 
     def close(self) -> None:
@@ -65,13 +69,25 @@ class Telemetry:
             yield event
 
 
+def _is_stand_in(provider: object) -> bool:
+    """Whether nobody has set up what becomes of metrics. The API has its stand-ins under private names."""
+    return type(provider).__name__.lstrip("_") in ("ProxyMeterProvider", "NoOpMeterProvider")
+
+
 def _observe(numbers: Callable[[], Metrics], meter: Any) -> None:
     """Make observable instruments of the table's metrics: they look when somebody collects."""
     api: Any = sys.modules["opentelemetry.metrics"]
+    looked: list[tuple[float, list[Sample]]] = []
+
+    def samples() -> list[Sample]:
+        """One look serves all instruments of a collection."""
+        if not looked or time.monotonic() - looked[-1][0] > _ONE_LOOK:
+            looked[:] = [(time.monotonic(), numbers().look())]
+        return looked[-1][1]
 
     def looking(name: str) -> Callable[[Any], Iterable[Any]]:
         def look(_: Any) -> Iterable[Any]:
-            for sample in numbers().look():
+            for sample in samples():
                 if sample.metric == name:
                     label = METRICS[name].label
                     yield api.Observation(sample.value, {} if label is None else {label: sample.label or ""})

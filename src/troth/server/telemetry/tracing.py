@@ -17,8 +17,14 @@ Values = Mapping[Attribute, Any]
 
 
 def is_used() -> bool:
-    """Whether this program uses OpenTelemetry."""
-    return "opentelemetry.trace" in sys.modules
+    """Whether this program uses OpenTelemetry: somebody has set up what becomes of spans.
+
+    That it is imported means nothing: FastAPI does so where it is installed.
+    """
+    trace = _trace()
+    return trace is not None and not isinstance(
+        trace.get_tracer_provider(), trace.ProxyTracerProvider | trace.NoOpTracerProvider
+    )
 
 
 def _trace() -> Any:
@@ -38,10 +44,11 @@ def begin(
 
     `parent` is a span, a carrier, or nothing for a trace of its own.
     """
-    trace = _trace()
-    if trace is None:
+    if not is_used():
         return None
     from opentelemetry.context import Context
+
+    trace = _trace()
 
     if parent is None or parent == {}:
         context: Any = Context()
@@ -90,10 +97,10 @@ class LiveSpan:
 @contextmanager
 def span(name: SpanName, values: Values | None = None, *, parent: Carrier | None = None) -> Iterator[LiveSpan]:
     """A span around the block; what the block does belongs to it. Its parent is `parent`, else the span it is in."""
-    trace = _trace()
-    if trace is None:
+    if not is_used():
         yield LiveSpan(None)
         return
+    trace = _trace()
     context = _propagator().extract(dict(parent)) if parent else None
     with trace.get_tracer("troth", __version__).start_as_current_span(
         name.value, context=context, attributes=_plain(values)
@@ -104,6 +111,6 @@ def span(name: SpanName, values: Values | None = None, *, parent: Carrier | None
 def carrier() -> dict[str, str]:
     """Where we are: the span we are in, else what the request brought along."""
     found: dict[str, str] = {}
-    if _trace() is not None:
+    if is_used():
         _propagator().inject(found)
     return found or dict(incoming.get())

@@ -4,19 +4,18 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-import httpcore
-
 from troth import __version__
-from troth.runtime.channels import Capability, Channel, Delivery, Receipt
+from troth.runtime.channels import Binding, Capability, Channel, Delivery, Receipt, bind
 from troth.runtime.promises import RetryPolicy
 from troth.server.telemetry import tracing
 from troth.server.telemetry.names import Attribute, SpanName
 from troth.server.webhooks.addresses import Allowed
 from troth.server.webhooks.endpoint import Endpoint
-from troth.server.webhooks.guarded_connect import GuardedBackend, InsideError, Resolve, UnknownHostError, resolve
+from troth.server.webhooks.name_resolution import InsideError, Resolve, UnknownHostError, resolve
 from troth.server.webhooks.payload import body_of
 from troth.server.webhooks.retry_after import seconds_until
 from troth.server.webhooks.signature import headers_for
@@ -68,6 +67,12 @@ class WebhookChannel(Channel):
         endpoint = self._look(self.endpoint_id)
         return Capability.PUSH if endpoint is not None and endpoint.is_enabled else Capability.STORE
 
+    @contextmanager
+    def session(self, session: str) -> Iterator[Binding]:
+        """Bind what is begun in the block to `session`. What it promises is sent to the receiver."""
+        with bind(session, self) as binding:
+            yield binding
+
     async def send(self, delivery: Delivery) -> Receipt:
         """Post it once. Whatever goes wrong is a refusal, which is tried again by the schedule."""
         endpoint = self._look(self.endpoint_id)
@@ -83,6 +88,8 @@ class WebhookChannel(Channel):
             return receipt
 
     async def _attempt(self, endpoint: Endpoint, delivery: Delivery) -> Receipt:
+        from troth.server.webhooks.guarded_connect import FAULTS  # late: httpcore takes long to import
+
         try:
             async with asyncio.timeout(self._sending.timeout):
                 status, retry_after = await self._post(endpoint, delivery)
@@ -90,7 +97,7 @@ class WebhookChannel(Channel):
             return Receipt.refused(f"no answer within {self._sending.timeout:g} s")
         except (InsideError, UnknownHostError) as refused:
             return Receipt.refused(str(refused))
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as problem:
+        except FAULTS as problem:
             return Receipt.refused(f"{type(problem).__name__}: {problem}".rstrip(": "))
         finally:
             await asyncio.sleep(0)  # a loop that is closed right now would leave the socket open
@@ -98,6 +105,10 @@ class WebhookChannel(Channel):
 
     async def _post(self, endpoint: Endpoint, delivery: Delivery) -> tuple[int, str | None]:
         """The status of the answer, and its `Retry-After`. Its body is not read: nobody needs it."""
+        import httpcore
+
+        from troth.server.webhooks.guarded_connect import GuardedBackend
+
         now = self._sending.clock()
         body = body_of(delivery, now)
         headers = {

@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import certifi
-
 from troth.bridge import call
 from troth.errors import MisuseError
 from troth.runtime import Runtime
@@ -32,7 +30,7 @@ from troth.server.webhooks.addresses import Allowed
 from troth.server.webhooks.channel import OVER_THREE_DAYS, Sending, WebhookChannel
 from troth.server.webhooks.endpoint import STREAM, Endpoint, Secret, fold
 from troth.server.webhooks.errors import TakenError, UnknownWebhookError, WebhookRefusedError
-from troth.server.webhooks.guarded_connect import InsideError, Resolve, UnknownHostError, check_host, resolve
+from troth.server.webhooks.name_resolution import InsideError, Resolve, UnknownHostError, check_host, resolve
 from troth.server.webhooks.signature import check_secret, new_secret
 from troth.server.webhooks.urls import check_url
 
@@ -245,7 +243,7 @@ class Webhooks:
         runtime = self._opened()
         address = check_url(url, self._allowed)
         try:
-            await check_host(address.host, address.port or 443, self._allowed, self._look_up)
+            await check_host(address.host, address.port, self._allowed, self._look_up)
         except (InsideError, UnknownHostError) as refused:
             raise WebhookRefusedError(
                 f"The address {url!r} cannot be used: {refused}.\nNothing was registered.\n"
@@ -375,6 +373,8 @@ class Webhooks:
 
 def _trusted() -> ssl.SSLContext:
     """The authorities of the system and of certifi: a container often has none of its own. Takes some milliseconds."""
+    import certifi
+
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())
     return context

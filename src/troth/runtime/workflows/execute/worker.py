@@ -39,7 +39,9 @@ class Worker:
         store: Store,
         workflows: WorkflowRegistry,
         wanted: Callable[[str], bool] | None = None,
+        taking: Callable[[str], object] | None = None,
     ) -> None:
+        self._taking = taking or (lambda _: None)
         self._wanted = wanted or (lambda _: True)
         self._engine = engine
         self._store = store
@@ -72,6 +74,7 @@ class Worker:
                 self._workflows.ready(
                     run, self._engine.steps(run_id), accept_changes=run.is_cancel_requested, as_recorded=True
                 )
+                self._taking(run_id)
                 self._engine.start(run.decision, *run.args, run_id=run_id, label=run.label)
             except EngineClosedError:
                 return
