@@ -154,6 +154,12 @@ CASES = [
         "    async def test(self):\n        await self.make().send()\n",
     ),
     Case(
+        "itself, of a class that one below it makes awaitable",
+        good="class Query:\n    def where(self, text):\n        self.text = text\n        return self\nclass Update(Query):\n    def __await__(self):\n        yield\n"
+        "class Find:\n    query = Query\n    def update(self):\n        return self.query().where('x')\nclass FindMany(Find):\n    query = Update\n"
+        "async def main(find: FindMany):\n    await find.update()\n",
+    ),
+    Case(
         "set by a function inside",
         good="import threading\nasync def load(): ...\ndef run():\n    result = None\n    def work():\n        nonlocal result\n"
         "        result = load()\n    threading.Thread(target=work).start()\n    return result\nasync def main():\n    await run()\n",

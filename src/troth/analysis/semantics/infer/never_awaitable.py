@@ -139,7 +139,10 @@ def _is_result(value: Value, program: Program) -> bool:
         return behind <= 0 and never_awaitable(value, program)
     if isinstance(value, Instance) and isinstance(value.cls, Class):
         order = program.classes.order(value.cls)  # a base in the tables would tell of its `__await__`
-        return None not in order and not any(one is not None and _can_be_awaited(one) for one in order)
+        if None in order or any(one is not None and _can_be_awaited(one) for one in order):
+            return False
+        # What returns `self` gives an object of the class that it was made of: a query that can be awaited, say.
+        return not any(_can_be_awaited(child) for child in program.classes.children(value.cls))
     return never_awaitable(value, program)
 
 

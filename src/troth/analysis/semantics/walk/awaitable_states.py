@@ -460,7 +460,10 @@ class Ledger(Evaluator):
                 self.keep(value)
                 if asks_for_color(callee_text(node[1])) and position < len(node[2]) and node[2][position][0] == "name":
                     self.env[node[2][position][1]] = None  # what it is, is found out at run time
-            elif func is None and at in self._awaiting and not self._is_lost_inside(value):
+            elif func is None and (
+                (at in self._awaiting and not self._is_lost_inside(value))
+                or self.program.consumers.is_kept_by_namesake(node, position, name)
+            ):
                 self.keep(value)
             else:
                 self.hand_over(value, f"`{callee_text(node[1])}`", node[-1])
