@@ -67,6 +67,8 @@ OF_A_LIBRARY = {
     ("TR403", "under a time limit"),
     ("TR404", "a hook that is awaited"),
     ("TR405", "a plain `__anext__`"),
+    ("TR415", "a context manager"),
+    ("TR417", "an async function"),
     ("TR501", "the color of it"),
     ("TR604", "the loop of a thread"),
 }

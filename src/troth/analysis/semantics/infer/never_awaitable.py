@@ -42,6 +42,13 @@ _WITHOUT_PROMISES = frozenset(
     | {"shutil", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap", "time", "uuid", "zlib"}
     | {"builtins", "genericpath", "posixpath", "ntpath", "logging", "platform", "secrets", "binascii", "itertools"}
 )
+# Libraries whose tables tell of every method what color it has: one without a mark gives no promise.
+_READ_WHOLE = frozenset({"asyncio", "aiohttp", "anthropic", "httpx", "openai", "pymongo", "sqlalchemy"})
+_BUILTIN_TYPES: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (str, bytes, bytearray, int, float, complex, bool, dict, list, set, frozenset, tuple)
+}
+_GIVING_ITEMS = frozenset({"get", "pop", "popitem", "setdefault", "copy", "__getitem__"})
 # These hand on whatever they are given or find.
 _HANDING_ON = ("anext", "aiter", "getattr", "next", "super", "eval", "min", "max", "sum")
 _OPEN = frozenset(f"builtins.{name}" for name in _HANDING_ON)
@@ -120,11 +127,25 @@ def library_gives_no_promise(program: Program, function: LibraryFunction) -> boo
     if not function.returns:
         top, _, rest = function.qualname.partition(".")
         if top == "builtins" and "." in rest:
-            return False  # a method; that of an async iterator, say
+            return _is_of_builtins(*rest.split(".", 1))
+        if top in _READ_WHOLE and function.owner is not None:
+            return not function.roles  # beside methods that are known to be async
         return top in _WITHOUT_PROMISES and function.qualname not in _OPEN and not function.roles
     result = program.types.written(function.returns)
-    members = members_of(result)
-    return all(isinstance(m, Builtin | TupleOf | Nothing) for m in members) and is_no_promise(result, program)
+    return all(map(_is_plain_kind, members_of(result))) and is_no_promise(result, program)
+
+
+def _is_plain_kind(value: Value | None) -> bool:
+    """Whether a function of a library that gives this is plain: a builtin object, or one of a listed class."""
+    if isinstance(value, Instance) and isinstance(value.cls, LibraryClass):
+        top = value.cls.qualified.partition(".")[0]
+        return top in _READ_WHOLE and library.has_members(value.cls.qualified)
+    return isinstance(value, Builtin | TupleOf | Nothing)
+
+
+def _is_of_builtins(kind: str, name: str) -> bool:
+    """Whether a method of a builtin type gives something that it made itself, rather than what it holds."""
+    return kind in _BUILTIN_TYPES and name not in _GIVING_ITEMS and hasattr(_BUILTIN_TYPES[kind], name)
 
 
 def is_no_promise(value: Value | None, program: Program) -> bool:

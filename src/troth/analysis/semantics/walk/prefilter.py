@@ -176,6 +176,8 @@ class Suspicion:
             return True  # of ASGI
         if facts.flags & 1 and self._program.company.is_kept_by(function):
             return True
+        if "for await" in facts.taken:
+            return True  # an async generator that is written as if it were a plain one
         takes = self._takes(function)
         if not (left_open or variables or takes):
             return False
