@@ -46,6 +46,10 @@ CASES = [
         bad=f"{_CLASS}async def main(other):\n    async with Timer(), other:  # here\n        print(1)\n",
     ),
     Case(
+        "a lock of threads",
+        bad="import threading\nclass Store:\n    def __init__(self):\n        self.lock = threading.Lock()\n    async def save(self):\n        async with self.lock:  # here\n            print(1)\n",
+    ),
+    Case(
         "a client of a library",
         bad="import httpx\nasync def main():\n    async with httpx.Client() as client:  # here\n        print(client)\n",
     ),

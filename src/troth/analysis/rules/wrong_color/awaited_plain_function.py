@@ -108,6 +108,46 @@ CASES = [
         good="import asyncio\nasync def main(tasks: list[asyncio.Task[None]]):\n    await asyncio.wait(set(tasks), timeout=1)\n"
         "    for one in asyncio.as_completed(list(tasks)):\n        await one\n",
     ),
+    Case(
+        "a task that is cancelled",
+        bad="import asyncio\nasync def work(): ...\nasync def main():\n    task = asyncio.create_task(work())\n    await task.cancel()  # here\n",
+        fixed="import asyncio\nasync def work(): ...\nasync def main():\n    task = asyncio.create_task(work())\n    task.cancel()  # here\n",
+    ),
+    Case(
+        "a task of another library that is cancelled",
+        good="import curio\nasync def work(): ...\nasync def main():\n    task = await curio.spawn(work())\n    await task.cancel()\n",
+    ),
+    Case(
+        "a list that is filled",
+        bad="async def main():\n    rows = []\n    await rows.append(1)  # here\n    return rows\n",
+        fixed="async def main():\n    rows = []\n    rows.append(1)  # here\n    return rows\n",
+    ),
+    Case(
+        "what a dict holds",
+        good="async def work(): ...\nasync def main():\n    jobs = {'a': work()}\n    await jobs.pop('a')\n",
+    ),
+    Case(
+        "a plain method of an async session",
+        bad="from sqlalchemy.ext.asyncio import AsyncSession\nasync def main(session: AsyncSession, row):\n    await session.add(row)  # here\n    await session.commit()\n",
+        fixed="from sqlalchemy.ext.asyncio import AsyncSession\nasync def main(session: AsyncSession, row):\n    session.add(row)  # here\n    await session.commit()\n",
+    ),
+    Case(
+        "an async method of an async session",
+        good="from sqlalchemy.ext.asyncio import AsyncSession\nasync def main(session: AsyncSession, row):\n    await session.delete(row)\n    await session.flush()\n",
+    ),
+    Case(
+        "a response that is there already",
+        bad="import httpx\nasync def main():\n    async with httpx.AsyncClient() as client:\n        reply = await client.get('x')\n        return await reply.json()  # here\n",
+    ),
+    Case(
+        "a response that is read as it comes",
+        good="import aiohttp, httpx\nasync def main(session: aiohttp.ClientSession, client: httpx.AsyncClient):\n    async with session.get('x') as reply:\n        print(await reply.json())\n"
+        "    async with client.stream('GET', 'x') as reply:\n        return await reply.aread()\n",
+    ),
+    Case(
+        "a client that has an async twin",
+        bad="from openai import OpenAI\nclient = OpenAI()\nasync def main():\n    return await client.chat.completions.create(model='x', messages=[])  # here\n",
+    ),
     Case("from a library", bad="import json\nasync def main(text):\n    return await json.dumps(text)  # here\n"),
     Case(
         "a result on one of its paths",
@@ -237,6 +277,8 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
     if " " in callee:
         return False
     name = callee.rpartition(".")[2]
+    if name == "cancel" and "." in callee:
+        return True  # of a task, as only a walk can tell
     is_async, plain = program.evidence.colors(name)
     scope = program.glance.scope(function, callee)
     if scope is not None:

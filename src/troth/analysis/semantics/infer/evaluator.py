@@ -328,6 +328,9 @@ class Evaluator:
             and (base.kind or self._is_of_result(base.result, name))
         ):
             self.misuse(base, "attribute", at, name)
+        if isinstance(base, Awaitable) and base.kind == "task" and name in _PLAIN_OF_TASKS and _is_of_asyncio(base):
+            task = library.library_class("asyncio.tasks.Task")
+            return FunctionValue(LibraryFunction(f"{task.qualified}.{name}", ("", "", {}), task), base)
         return None
 
     def _is_of_result(self, result: Value | None, name: str) -> bool:
@@ -892,6 +895,7 @@ OF_FUTURES = frozenset(
         "get_context",
     ]
 )
+_PLAIN_OF_TASKS = frozenset({"cancel", "done", "cancelled", "add_done_callback", "get_name", "set_name"})
 _builtins: dict[str, LibraryFunction] = {}
 
 
@@ -918,6 +922,12 @@ def _is_async_generator(node: Node) -> bool:
     conditions = [one for _, _, _, tests in node[3] for one in tests]
     inside = (*node[2], *conditions, *(iterated for _, _, iterated, _ in node[3][1:]))
     return any(one[0] == "await" for one in walk(inside, skip=("lambda",)))
+
+
+def _is_of_asyncio(task: Awaitable) -> bool:
+    """Whether it is a task of asyncio: those of other libraries may be cancelled asynchronously."""
+    target = None if task.site is None else task.site.target
+    return isinstance(target, LibraryFunction) and target.qualname.startswith("asyncio.")
 
 
 def _says_little(value: Value | None) -> bool:

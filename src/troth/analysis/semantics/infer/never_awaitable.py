@@ -124,23 +124,16 @@ def library_gives_no_promise(program: Program, function: LibraryFunction) -> boo
     """Whether a function of a library gives a builtin object, or nothing, or its whole module knows no promises."""
     if _PROMISING & set(function.flags) or program.majors_behind(function.qualname.partition(".")[0]) > 0:
         return False
+    top, _, rest = function.qualname.partition(".")
+    if top in _READ_WHOLE:
+        return True
     if not function.returns:
-        top, _, rest = function.qualname.partition(".")
         if top == "builtins" and "." in rest:
             return _is_of_builtins(*rest.split(".", 1))
-        if top in _READ_WHOLE and function.owner is not None:
-            return not function.roles  # beside methods that are known to be async
         return top in _WITHOUT_PROMISES and function.qualname not in _OPEN and not function.roles
     result = program.types.written(function.returns)
-    return all(map(_is_plain_kind, members_of(result))) and is_no_promise(result, program)
-
-
-def _is_plain_kind(value: Value | None) -> bool:
-    """Whether a function of a library that gives this is plain: a builtin object, or one of a listed class."""
-    if isinstance(value, Instance) and isinstance(value.cls, LibraryClass):
-        top = value.cls.qualified.partition(".")[0]
-        return top in _READ_WHOLE and library.has_members(value.cls.qualified)
-    return isinstance(value, Builtin | TupleOf | Nothing)
+    members = members_of(result)
+    return all(isinstance(m, Builtin | TupleOf | Nothing) for m in members) and is_no_promise(result, program)
 
 
 def _is_of_builtins(kind: str, name: str) -> bool:

@@ -18,6 +18,7 @@ from troth.analysis.semantics.values import (
     AwaitableContext,
     Builtin,
     ClassObject,
+    External,
     FunctionValue,
     Instance,
     Nothing,
@@ -26,6 +27,7 @@ from troth.analysis.semantics.values import (
     Value,
     members_of,
 )
+from troth.analysis.semantics.walk.awaitable_states import LOCKS_OF_THREADS
 from troth.analysis.semantics.walk.awaitables_in_value import promises
 from troth.analysis.semantics.walk.reasons import article
 
@@ -220,6 +222,10 @@ def _one(program: Program, function: Function, operand: Operand, value: Value | 
         return Refusal(function, operand, what, _because(program, function, operand, what), operand.sure, holds)
     if isinstance(value, Instance):
         return _object(program, function, operand, value)
+    if isinstance(value, External) and value.path in LOCKS_OF_THREADS:
+        made = value.path.removesuffix("()")
+        reason = Reason(f"`{made}` makes a lock of threads, which has no `{_DUNDERS[how]}`")
+        return Refusal(function, operand, f"a `{made}`", (reason,), operand.sure)
     if isinstance(value, FunctionValue) and how == "await" and node[0] != "call":
         return _uncalled(program, function, operand, value)
     return None

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from troth.analysis.semantics.program import Program
     from troth.analysis.semantics.symbols import Module
 
-__all__ = ["LOOKING_INSIDE", "NEEDS_A_STAR", "TAKES_A_FUNCTION", "Ledger", "State", "last_part"]
+__all__ = ["LOCKS_OF_THREADS", "LOOKING_INSIDE", "NEEDS_A_STAR", "TAKES_A_FUNCTION", "Ledger", "State", "last_part"]
 
 
 State = tuple[dict[str, Value | None], dict[Site, int]]
@@ -78,6 +78,9 @@ _SHOWING = (_RAISING, _RAISING | {"dropped", "condition", "argument"})
 # Errors that a promise raises where it is taken for its result, and what a mere call may raise or leave behind.
 _OF_MISUSE = frozenset({"TypeError", "AttributeError", "Exception", "BaseException"})
 _OF_ANY_CALL = frozenset({"TypeError", "RuntimeWarning"})
+LOCKS_OF_THREADS = frozenset(
+    f"threading.{name}()" for name in ("Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition")
+)
 _NEVER_ASYNC = (TupleOf, Table, FunctionValue)
 _NEEDS_A_LOOP = frozenset({"dropped task"})
 _LOOPING_BUILTINS = frozenset(
@@ -648,6 +651,8 @@ class Ledger(Evaluator):
 def _may_be_refused(value: Value | None) -> bool:
     """Whether an async operation may have no use for a value of this kind."""
     kind = type(value)
+    if kind is External:
+        return isinstance(value, External) and value.path in LOCKS_OF_THREADS
     return kind is Builtin or kind is Instance or kind is AsyncContext or kind in _NEVER_ASYNC
 
 
