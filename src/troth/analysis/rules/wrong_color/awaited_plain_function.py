@@ -18,6 +18,7 @@ from troth.analysis.facts.model import ASYNC
 from troth.analysis.facts.names import last_name
 from troth.analysis.findings import Edit, Finding, Fix, Reason
 from troth.analysis.incremental.project_queries import part
+from troth.analysis.knowledge.semantics import semantics
 from troth.analysis.rules._finding import tell_at
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.evidence.color_checks import ASKS_FOR_FUNCTION
@@ -29,11 +30,12 @@ from troth.analysis.semantics.infer.never_awaitable import (
     library_gives_no_promise,
 )
 from troth.analysis.semantics.infer.virtual_dispatch import hands_on_otherwise, overridden_otherwise
+from troth.analysis.semantics.queries.call_graph import names_of
 from troth.analysis.semantics.queries.library_callbacks import names_of_awaiters, wants_a_promise
 from troth.analysis.semantics.resolve import library
 from troth.analysis.semantics.resolve.library import LibraryFunction
 from troth.analysis.semantics.resolve.test_files import is_test
-from troth.analysis.semantics.values import FunctionValue, Instance, Value, members_of
+from troth.analysis.semantics.values import External, FunctionValue, Instance, Value, members_of
 
 if TYPE_CHECKING:
     from troth.analysis.facts.model import At, FileFacts, FunctionFacts
@@ -148,6 +150,10 @@ CASES = [
         "a client that has an async twin",
         bad="from openai import OpenAI\nclient = OpenAI()\nasync def main():\n    return await client.chat.completions.create(model='x', messages=[])  # here\n",
     ),
+    Case(
+        "of a library that waits itself",
+        bad="import requests\nasync def main():\n    return await requests.get('x')  # here\n",
+    ),
     Case("from a library", bad="import json\nasync def main(text):\n    return await json.dumps(text)  # here\n"),
     Case(
         "a result on one of its paths",
@@ -236,6 +242,7 @@ CASES = [
 ]
 
 _TAKING_MANY = frozenset({"wait", "as_completed"})  # a collection of promises, which a plain function may well give
+_SYNC_LIBRARIES = frozenset({"boto3", "paramiko", "psycopg2", "pymysql", "requests", "urllib", "urllib3"})
 _TELLING = 4  # letters of a receiver's name that says which class is meant
 _ASKING = ASKS_FOR_FUNCTION | {"isawaitable", "iscoroutine", "maybe_await", "raises", "assertRaises"}
 
@@ -291,7 +298,9 @@ def _is_worth_a_look(program: Program, function: Function, callee: str) -> bool:
         return True
     if None in found and not is_async and plain > 0 and _can_be_plain(program, name):
         return True
-    return any(isinstance(one, FunctionValue) and _may_be_plain(program, one) for one in found)
+    return any(
+        _is_of_sync_library(one) or (isinstance(one, FunctionValue) and _may_be_plain(program, one)) for one in found
+    )
 
 
 def _can_be_plain(program: Program, name: str) -> bool:
@@ -343,10 +352,34 @@ def _judge(program: Program, call: Call, under: str) -> Iterator[Finding]:
             sure=sure,
             is_guess=is_guess,
         )
+    elif found and all(map(_is_of_sync_library, found)) and not _is_replaced(program, call):
+        yield _told_of_library(program, call, under)
     elif call.callee is None and call.node[1][0] == "attr":
         reason = None if program.evidence.has_remote_objects else _by_name(program, call)
         if reason is not None and not _is_replaced(program, call):
             yield _told(program, call, under, call.text, (reason,), sure=False, is_guess=True)
+
+
+def _is_of_sync_library(value: Value | None) -> bool:
+    """Whether it is a function that waits itself, of a library that has nothing async."""
+    if not isinstance(value, External) or value.path.partition(".")[0] not in _SYNC_LIBRARIES:
+        return False
+    return any(name in semantics().blocking for name in names_of(value))
+
+
+def _told_of_library(program: Program, call: Call, under: str) -> Finding:
+    name = next(names_of(call.callee))
+    waits = f"`{name}` waits itself, and gives nothing that can be awaited"
+    message = (
+        f"`await {call.text}(…)` raises TypeError: {waits}"
+        if under == "await"
+        else f"`{under}` wants a coroutine: {waits}"
+    )
+    reason = Reason(f"`{name}` is a function of a library that has nothing async")
+    return tell_at(
+        program, "TR401", "awaited-plain-function", call.caller, call.at, message,
+        sure=True, reasons=(reason,), subject=call.text,
+    )  # fmt: skip
 
 
 def _why_plain(program: Program, value: FunctionValue) -> tuple[Reason, bool] | None:
