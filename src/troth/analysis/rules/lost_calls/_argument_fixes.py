@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["handed_over", "starred"]
 
+_WITH_A_STAR = "give them one by one, with a `*`"
 # They call what they are given with the arguments that follow it.
 _PASSING_ON = frozenset({"start_soon", "start", "add_task", "call_soon", "call_soon_threadsafe", "to_thread", "submit"})
 
@@ -44,10 +45,9 @@ def _star(here: Standing, collection: ast.AST, call: ast.Call) -> Fix | None:
     end = here.source.offset(collection.end_lineno or 0, collection.end_col_offset or 0)
     opening = here.source.offset(call.func.end_lineno or 0, call.func.end_col_offset or 0)
     if isinstance(collection, ast.GeneratorExp) and start == opening:  # its brackets are those of the call
-        edits = (Edit(here.path, start + 1, start + 1, "*("), Edit(here.path, end, end, ")"))
-    else:
-        edits = (Edit(here.path, start, start, "*"),)
-    return Fix("give them one by one, with a `*`", "sure" if len(edits) == 1 else "likely", edits)
+        edits: tuple[Edit, ...] = (Edit(here.path, start + 1, start + 1, "*("), Edit(here.path, end, end, ")"))
+        return Fix(_WITH_A_STAR, "likely", edits)
+    return Fix(_WITH_A_STAR, "sure", (Edit(here.path, start, start, "*"),))
 
 
 def handed_over(program: Program, incident: Incident) -> Fix | None:
