@@ -42,6 +42,11 @@ CASES = [
         bad="async def load(): ...\nasync def main(x):\n    if x:\n        return load()  # here\n    return await load()\n",
     ),
     Case(
+        "annotated with a model that is called like an awaitable",
+        bad="from pydantic import BaseModel\nclass Task(BaseModel):\n    name: str\nclass Api:\n    async def fetch(self) -> Task: ...\n    async def fetch_any(self) -> Task:\n        return self.fetch()  # here\n",
+        fixed="from pydantic import BaseModel\nclass Task(BaseModel):\n    name: str\nclass Api:\n    async def fetch(self) -> Task: ...\n    async def fetch_any(self) -> Task:\n        return await self.fetch()  # here\n",
+    ),
+    Case(
         "annotated with an awaitable",
         good="from collections.abc import Awaitable\nasync def load(): ...\nasync def main() -> Awaitable[None]:\n    return load()\n",
     ),

@@ -462,6 +462,9 @@ def never_awaitable(value: Value | None, program: Program) -> bool:
     return False
 
 
+_MODELS = frozenset(
+    {"BaseModel", "SQLModel", "RootModel", "DeclarativeBase", "TypedDict", "NamedTuple", "Enum", "StrEnum"}
+)
 _AWAITABLES = ("Awaitable", "Coroutine", "Future", "Task")
 _COLLECTIONS = frozenset({"list", "set", "frozenset", "dict", "tuple", "deque", "iterator"})
 _OF_CLASS = re.compile(r"[A-Z](?!\w*(?:T|Type|Types|Like|Arg|Args|Callable|Func|Function|Factory|Any|Input|Value)$)")
@@ -470,6 +473,8 @@ _AWAITABLE_NAME = re.compile(r"(?i)await|async|maybe|futur|task|coro|deferred|pr
 
 def _sounds_awaitable(cls: Class) -> bool:
     """Whether a class with an unknown base is called, or derives from something called, as if it could be awaited."""
+    if any(last_name(base) in _MODELS for base in cls.facts.bases):
+        return False  # a `Task` or a `Response` that is data
     return any(_AWAITABLE_NAME.search(text) for text in (cls.name, *map(callee_text, cls.facts.bases)))
 
 
