@@ -88,6 +88,25 @@ class Subject:
     implied: Mapping[str, str]
 
 
+def _take_file(
+    path: str,
+    data: bytes,
+    views: dict[str, View],
+    facts: dict[str, FileFacts],
+    crashes: list[Crash],
+    unread: dict[str, str],
+) -> None:
+    """Read a Python file into whichever of these it belongs."""
+    found = read_facts(path, data)
+    if isinstance(found, FileFacts):
+        views[path] = whole_file(path, decode(data).text)
+        facts[path] = found
+    elif isinstance(found, Problem) and found.crash is not None:
+        crashes.append(found.crash)
+    else:
+        unread[path] = data.decode("utf-8", errors="replace")
+
+
 def read_workspace(
     project: Project,
     about: Callable[[Program], Subject],
@@ -124,17 +143,9 @@ def read_workspace(
     gc.disable()  # syntax trees have no cycles that matter, and looking for some costs a fifth of the time
     try:
         for path in project.files:
-            if path.endswith(".ipynb"):
-                continue
-            data = disk.data(path)
-            found = None if data is None else read_facts(path, data)
-            if data is not None and isinstance(found, FileFacts):
-                views[path] = whole_file(path, decode(data).text)
-                facts[path] = found
-            elif isinstance(found, Problem) and found.crash is not None:
-                crashes.append(found.crash)
-            elif data is not None:
-                unread[path] = data.decode("utf-8", errors="replace")
+            data = None if path.endswith(".ipynb") else disk.data(path)
+            if data is not None:
+                _take_file(path, data, views, facts, crashes, unread)
         subject = about(linked())
         if not subject.names:
             return Workspace(project.root, linked(), views, {}, crashes, unread)
