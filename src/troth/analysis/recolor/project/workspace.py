@@ -21,7 +21,6 @@ from troth.analysis.semantics import Program
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.source.encoding import decode
 from troth.analysis.source.lines import Lines
-from troth.analysis.source.problem import Problem
 from troth.analysis.source.text import Text
 
 __all__ = ["Subject", "Workspace", "calls_of", "read_workspace"]
@@ -101,7 +100,7 @@ def _take_file(
     if isinstance(found, FileFacts):
         views[path] = whole_file(path, decode(data).text)
         facts[path] = found
-    elif isinstance(found, Problem) and found.crash is not None:
+    elif found.crash is not None:
         crashes.append(found.crash)
     else:
         unread[path] = data.decode("utf-8", errors="replace")
