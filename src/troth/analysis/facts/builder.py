@@ -328,11 +328,11 @@ class Reading:
     def import_names(self, names: tuple[tuple[str, str, str | None, int], ...]) -> Node:
         """The statement that binds `names`, each to a module, or to a name in one."""
         imports, function, origins = self.imports, self.function, self.origins
-        for one in names:
-            origins[one[0]] = UNTOLD
-            imports.append(_new(ImportFacts, (function, *one)))
+        for binding in names:
+            origins[binding[0]] = UNTOLD
+            imports.append(_new(ImportFacts, (function, *binding)))
             if self.owner is not None:
-                self.owner.values[one[0]] = ("imported", *one[1:])
+                self.owner.values[binding[0]] = ("imported", *binding[1:])
         return ("import", names)
 
     def scope(self, names: list[str]) -> Node:
@@ -376,13 +376,13 @@ class Reading:
             flags |= WAITS
         if not body or (body[0][0] == "raise" and _only_refuses(body)):
             flags |= ABSTRACT
-        calls, awaited, keyed, taken = self.calls, self.awaited, self.keyed, self.taken
+        calls, awaited, keyed, iterated = self.calls, self.awaited, self.keyed, self.taken
         reading.noted = (
             flags,
             tuple(sorted(calls) if len(calls) > 1 else calls),
             tuple(sorted(awaited) if len(awaited) > 1 else awaited),
             tuple(sorted(keyed) if len(keyed) > 1 else keyed),
-            tuple(sorted(taken) if len(taken) > 1 else taken),
+            tuple(sorted(iterated) if len(iterated) > 1 else iterated),
             self._told_origins(is_inside=reading.parent > 0) if self.origins or reading.parent else (),
             marshal.dumps(body) if body else _NO_BODY,
         )
@@ -402,7 +402,7 @@ class Reading:
 
     def keep_function(self, reading: FunctionReading, place: At, returns: Node | None) -> Node:
         """The statement that defines a function, all of which was read."""
-        flags, calls, awaited, keyed, taken, origins, body = reading.noted
+        flags, calls, awaited, keyed, iterated, origins, body = reading.noted
         owner = reading.owner
         self.functions[reading.index] = _new(
             FunctionFacts,
@@ -419,7 +419,7 @@ class Reading:
                 calls,
                 awaited,
                 keyed,
-                taken,
+                iterated,
                 origins,
                 body,
             ),
@@ -428,21 +428,21 @@ class Reading:
 
     def _told_origins(self, *, is_inside: bool) -> tuple[tuple[str, str], ...]:
         """The variables of which a method is called, here or in a function inside, with where they come from."""
-        wanted, calls, awaited = self.wanted, self.calls, self.awaited
+        needed, calls, awaited = self.wanted, self.calls, self.awaited
         if is_inside:  # the functions around have to know, too
             for callee in (*calls, *awaited):
-                wanted.add(callee.partition(".")[0])
+                needed.add(callee.partition(".")[0])
         text = ""
-        told: list[tuple[str, str]] = []
-        for one in self.origins.items():
-            name, origin = one
+        known_origins: list[tuple[str, str]] = []
+        for pair in self.origins.items():
+            name, origin = pair
             if origin == UNTOLD:
                 continue
-            if not text and not is_inside:  # what `wanted` would say is looked for in one text
+            if not text and not is_inside:  # what `needed` would say is looked for in one text
                 text = "\n".join(("", *calls, *awaited, ""))
-            if name in wanted or f"\n{name}." in text or f"\n{name}\n" in text:
-                told.append(one)
-        return tuple(told)
+            if name in needed or f"\n{name}." in text or f"\n{name}\n" in text:
+                known_origins.append(pair)
+        return tuple(known_origins)
 
     def begin_class(self, name: str) -> ClassReading:
         """Step into the body of a class."""

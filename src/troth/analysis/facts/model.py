@@ -142,11 +142,11 @@ class FileFacts(NamedTuple):
     def unpack(cls, packed: bytes) -> "FileFacts":
         """The facts that `pack` wrote; `DamagedError` for anything else."""
         imports, functions, classes, variables, exports, mentions = marshal.loads(opened(packed))  # noqa: S302  our own
-        made: Any = tuple.__new__  # what `_make` calls behind two functions of its own
+        make: Any = tuple.__new__  # what `_make` calls behind two functions of its own
         return cls(
-            tuple([made(ImportFacts, i) for i in imports]),
-            tuple([made(FunctionFacts, f) for f in functions]),
-            tuple([made(ClassFacts, c) for c in classes]),
+            tuple([make(ImportFacts, i) for i in imports]),
+            tuple([make(FunctionFacts, f) for f in functions]),
+            tuple([make(ClassFacts, c) for c in classes]),
             variables,
             exports,
             mentions,
@@ -161,11 +161,11 @@ class AllFacts(Mapping[str, FileFacts]):
         self._read: dict[str, FileFacts] = {}
 
     def __getitem__(self, path: str) -> FileFacts:
-        known = self._read.get(path)
-        if known is None:
-            found = self._facts[path]
-            known = self._read[path] = found if isinstance(found, FileFacts) else FileFacts.unpack(found)
-        return known
+        facts = self._read.get(path)
+        if facts is None:
+            packed = self._facts[path]
+            facts = self._read[path] = packed if isinstance(packed, FileFacts) else FileFacts.unpack(packed)
+        return facts
 
     def raw(self, path: str) -> "FileFacts | bytes":
         """The facts as they came, packed or not: what came packed need not be packed again."""

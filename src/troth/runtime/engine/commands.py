@@ -48,9 +48,9 @@ Shows = Literal["all", "begin", "end", "nothing"]
 """Which part of a command becomes an event that is shown to those who follow the run. All of it is recorded."""
 
 
-def _check_name(what: str, name: object) -> None:
+def _check_name(kind: str, name: object) -> None:
     if not isinstance(name, str):
-        raise MisuseError(f"{what} has a text for a name, and {name!r} is none.")
+        raise MisuseError(f"{kind} has a text for a name, and {name!r} is none.")
 
 
 def _is_number(value: object) -> bool:
@@ -119,8 +119,8 @@ class Step(_StepFields):
                 timeout = None
         recorded = plain_list(args) if not kwargs else None
         if recorded is None:
-            given = [list(args), dict(kwargs)] if kwargs else list(args)
-            recorded, _ = keep(given, f"arguments of step {name!r}")
+            arguments = [list(args), dict(kwargs)] if kwargs else list(args)
+            recorded, _ = keep(arguments, f"arguments of step {name!r}")
         given_names = kwargs or _NOTHING
         return tuple.__new__(
             cls,

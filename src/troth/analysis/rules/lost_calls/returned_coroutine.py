@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from troth.analysis.facts.names import last_name
 from troth.analysis.facts.nodes import of_kind
 from troth.analysis.rules._finding import await_fix, call_text, tell
+from troth.analysis.rules._fixes.awaited_results import is_result_awaited
 from troth.analysis.rules.registry import Case, rule
 from troth.analysis.semantics.resolve.references import mentioned
 from troth.analysis.semantics.resolve.test_files import is_test
@@ -80,6 +81,11 @@ CASES = [
         good={
             "tests/test_callback.py": "async def callback():\n    async def stage():\n        print(1)\n    return stage()\n"
         },
+    ),
+    Case(
+        "gathered by its callers, once it is there",
+        good="import asyncio\nasync def load(x): ...\nasync def start(x):\n    return load(x)\n"
+        "async def main(xs):\n    return await asyncio.gather(*[await start(x) for x in xs])\n",
     ),
     Case(
         "awaited twice by its callers",
@@ -149,6 +155,8 @@ def check(program: Program) -> Iterator[Finding]:
     for incident in incidents_of(program, "returned"):
         verdict = returned_on_purpose(program, incident)
         if verdict == "on purpose" or _is_staged(incident.site):
+            continue
+        if is_result_awaited(program, incident.site.function):
             continue
         if verdict == "perhaps" and (incident.site.target is None or _is_taken_for_a_future(program, incident.site)):
             continue

@@ -319,16 +319,18 @@ class Evaluator:
             else:
                 self.misuse(base, "attribute", at, name)
             return None
+        return self._awaitable_attribute(base, name, at) if isinstance(base, Awaitable) else None
+
+    def _awaitable_attribute(self, base: Awaitable, name: str, at: At) -> Value | None:
         # What is only annotated as awaitable may be anything that has `__await__`, with attributes of its own.
         if (
-            isinstance(base, Awaitable)
-            and base.site is not None
+            base.site is not None
             and name not in OF_FUTURES
             and name[0] != "_"
             and (base.kind or self._is_of_result(base.result, name))
         ):
             self.misuse(base, "attribute", at, name)
-        if isinstance(base, Awaitable) and base.kind == "task" and name in _PLAIN_OF_TASKS and _is_of_asyncio(base):
+        if base.kind == "task" and name in _PLAIN_OF_TASKS and _is_of_asyncio(base):
             task = library.library_class("asyncio.tasks.Task")
             return FunctionValue(LibraryFunction(f"{task.qualified}.{name}", ("", "", {}), task), base)
         return None

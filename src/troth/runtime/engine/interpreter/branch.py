@@ -119,8 +119,8 @@ class Branch:
         while True:
             try:
                 ask = decision.send(answer) if failure is None else decision.throw(failure)
-            except StopIteration as done:
-                return done.value
+            except StopIteration as end:
+                return end.value
             except Exception as error:
                 raise DecisionRaisedError(error) from error
             answer = failure = None
@@ -167,7 +167,7 @@ class Branch:
 
         return Commit(point, work)
 
-    def commit_begin(self, point: CommitPoint, place: Place, begun: BegunStep) -> Commit:
+    def commit_begin(self, point: CommitPoint, place: Place, step: BegunStep) -> Commit:
         """`commit` with the intent of a new step as its last write: nearly every commit of a run."""
         run, writes = self.run, self._pending
         self._pending = []
@@ -175,7 +175,7 @@ class Branch:
         def work(tx: Transaction) -> bool:
             for write in writes:
                 write(tx)
-            return tx.begin_held_step(place, run.resource, run.token, begun)  # refuses the writes above as well
+            return tx.begin_held_step(place, run.resource, run.token, step)  # refuses the writes above as well
 
         return _make(Commit, (point, work))
 

@@ -26,10 +26,10 @@ def until(branch: Branch, moment: float, ask: Command, place: Place, attempt: in
     """Wait for a moment; news of the run interrupt it only to look whether it is cancelled."""
     run = branch.run
     while run.clock() < moment:
-        seen = run.bell.count
+        rings = run.bell.count
         if branch.is_cancelled() or branch.is_cancelled((yield branch.commit(WAIT_BEGIN))):
             raise branch.cancelled(ask, place, attempt)
-        yield Pause(seen, moment)
+        yield Pause(rings, moment)
 
 
 def _begin(branch: Branch, ask: Command, place: Place, wake_at: float | None, why: str) -> None:
@@ -92,7 +92,7 @@ def perform_wait(branch: Branch, ask: Wait, place: Place, record: StepRecord | N
         branch.begin_wait(f"signal {ask.signal!r}", wake_at)
     point = WAIT_BEGIN
     while True:
-        seen = run.bell.count
+        rings = run.bell.count
         over: list[tuple[bool, str]] = []
         branch.write(partial(_receive, branch=branch, ask=ask, place=place, wake_at=wake_at, over=over))
         is_cancelled = branch.is_cancelled((yield branch.commit(point)))
@@ -106,7 +106,7 @@ def perform_wait(branch: Branch, ask: Wait, place: Place, record: StepRecord | N
         if is_cancelled:
             branch.end_wait()
             raise branch.cancelled(ask, place)
-        yield Pause(seen, wake_at)
+        yield Pause(rings, wake_at)
 
 
 def _receive(
@@ -145,7 +145,7 @@ def perform_join(branch: Branch, ask: Join, place: Place, record: StepRecord | N
         branch.begin_wait(f"run {ask.run_id!r}", None)
     yield Listen(f"run:{ask.run_id}")
     while True:
-        seen = run.bell.count
+        rings = run.bell.count
         over: list[tuple[bool, str]] = []
         branch.write(partial(_look, branch=branch, ask=ask, place=place, over=over))
         is_cancelled = branch.is_cancelled((yield branch.commit(WAIT_BEGIN)))
@@ -158,7 +158,7 @@ def perform_join(branch: Branch, ask: Join, place: Place, record: StepRecord | N
         if is_cancelled:
             branch.end_wait()
             raise branch.cancelled(ask, place)
-        yield Pause(seen, run.clock() + _LOOK_AGAIN)
+        yield Pause(rings, run.clock() + _LOOK_AGAIN)
 
 
 def _look(tx: Transaction, branch: Branch, ask: Join, place: Place, over: list[tuple[bool, str]]) -> None:
