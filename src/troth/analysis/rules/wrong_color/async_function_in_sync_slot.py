@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from troth.analysis.facts.model import speaks_of
 from troth.analysis.facts.names import dotted, last_name
 from troth.analysis.facts.nodes import of_kind, walk
 from troth.analysis.findings import Finding, Reason
@@ -244,8 +245,13 @@ def check(program: Program) -> Iterator[Finding]:
 def _own_slots(program: Program) -> Iterator[Finding]:
     """Functions of the project that call what they are given and drop the result."""
     names = takers_of_callbacks(program)
+    colors = program.evidence.colors
+    wanted: dict[Module, list[str]] = {}  # the words of each file that an async function may be handed over by
     for function in program.calling.asked_naming(names):
-        if _gives_an_async_one(program, function, names):
+        module = function.module
+        if module not in wanted:
+            wanted[module] = [n for n in module.facts.mentions if n == "lambda" or colors(n)[0]]
+        if speaks_of(function.facts, wanted[module]) and _gives_an_async_one(program, function, names):
             for call in program.calling.of(function):
                 if call.text.rpartition(".")[2] in names:
                     yield from _own_slot(program, call)
@@ -254,8 +260,6 @@ def _own_slots(program: Program) -> Iterator[Finding]:
 def _gives_an_async_one(program: Program, function: Function, names: frozenset[str]) -> bool:
     """Whether a callee of these names is given a lambda that calls, or something called like an async function."""
     colors = program.evidence.colors
-    if not any(n == "lambda" or colors(n)[0] for n in function.module.facts.mentions):
-        return False
     for node in of_kind(function.body(), "call"):
         if last_name(node[1]) in names:
             for one in (*node[2], *(value for _, value in node[3])):

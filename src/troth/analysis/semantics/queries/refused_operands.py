@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from troth.analysis.facts.model import ASYNC
+from troth.analysis.facts.names import last_name
 from troth.analysis.facts.nodes import of_kind, words_of
 from troth.analysis.findings import Reason
+from troth.analysis.incremental.project_queries import part
 from troth.analysis.semantics.evidence.color_checks import ASKS_FOR_FUNCTION
 from troth.analysis.semantics.infer.evaluator import BUILTIN_FUNCTIONS
 from troth.analysis.semantics.infer.never_awaitable import is_harmless, is_no_promise
@@ -32,9 +34,9 @@ from troth.analysis.semantics.walk.awaitables_in_value import promises
 from troth.analysis.semantics.walk.reasons import article
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, MutableMapping
 
-    from troth.analysis.facts.model import Node
+    from troth.analysis.facts.model import FileFacts, Node
     from troth.analysis.semantics.program import Program
     from troth.analysis.semantics.walk.incident import Operand
 
@@ -62,6 +64,8 @@ _DUNDERS = {"await": "__await__", "async for": "__aiter__", "async with": "__aen
 _LOOSE = frozenset({"Iterable", "Iterator", "Generator", "Collection", "Sequence", "Mapping", "Any"})
 _TAKEN = {"await": "await", "for": "async for", "with": "async with"}
 _RESULTS = (Builtin, TupleOf, Table, Instance, Nothing)
+_MAKING = ("create_task", "ensure_future", "gather", "create_future", "Future", "run_in_executor", "shield")
+_MAKING_TASKS = tuple(f"{name}()" for name in _MAKING)
 _LOCKS = frozenset({"Lock", "Semaphore", "BoundedSemaphore", "Condition"})
 
 
@@ -113,13 +117,52 @@ def _is_worth_a_look(program: Program, function: Function, hows: tuple[str, ...]
     facts = function.facts
     for taken in facts.taken:
         how, _, what = taken.partition(" ")
-        if what and _TAKEN[how] in hows and (what[-1] != ")" or _may_refuse(program, function, what[:-2])):
+        if what and _TAKEN[how] in hows and _may_be_refused(program, function, what):
             return True
     for callee in facts.awaited:
         how, _, what = callee.rpartition(" ")
         if (_TAKEN[how] if how else "await") in hows and _may_refuse(program, function, what):
             return True
     return False
+
+
+def _may_be_refused(program: Program, function: Function, what: str) -> bool:
+    """Whether what is taken, as facts write it, may be something that no async operation takes."""
+    if what[-1] == ")":
+        return _may_refuse(program, function, what[:-2])
+    if what[0] == ".":
+        return what[1:] in _plain_attributes(program)
+    param = function.params.get(what)
+    if param is not None:
+        return param[1] is not None
+    return not function.origins.get(what, "").endswith(_MAKING_TASKS)
+
+
+def _plain_attributes(program: Program) -> frozenset[str]:
+    known: MutableMapping[str, frozenset[str]] = program.answers_to("plain attributes")
+    if "" not in known:
+        known[""] = frozenset().union(*program.said("plain attributes").values())
+    return known[""]
+
+
+@part("plain attributes")
+def _hold_plain_things(file: FileFacts) -> frozenset[str]:
+    """The attributes that may hold something else than an awaitable: by a value, an annotation or a plain property."""
+    found = {f.name for f in file.functions if f.owner >= 0 and not f.flags & ASYNC}
+    for c in file.classes:
+        found.update(name for name, _, annotation, value in c.self_attributes if annotation or _is_plain_node(value))
+        found.update(name for name, _ in c.annotations)
+        found.update(name for name, value in c.values if _is_plain_node(value))
+    return frozenset(found)
+
+
+def _is_plain_node(value: Node | None) -> bool:
+    """Whether a value is written out, or made by a call that may make anything but a task."""
+    if value is None or value[0] == "const":
+        return value is not None and value[1] != "None"
+    if value[0] == "call":
+        return not last_name(value[1]).endswith(_MAKING)
+    return value[0] in {"list", "dict", "set", "tuple", "comp", "fstr", "name"}
 
 
 def _may_refuse(program: Program, function: Function, callee: str) -> bool:
