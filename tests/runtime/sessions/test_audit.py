@@ -175,6 +175,30 @@ def test_an_anchor_that_fails_loses_nothing(path, is_strict):
         assert "anchor.works" in {row.kind for row in hv.events()}
 
 
+def test_an_anchor_that_hangs_stops_no_heart(path):
+    """It is caught up on a thread of its own: the store's goes on with heartbeats and news of other processes."""
+    hangs, goes_on, fails = threading.Event(), threading.Event(), threading.Event()
+    fails.set()
+
+    def put(number, mac):
+        if fails.is_set():
+            raise OSError("no network")
+        hangs.set()
+        goes_on.wait(60)
+
+    with Hypervisor(path, audit_key=KEY, anchor=Anchor(put)) as hypervisor:
+        try:
+            hypervisor.create("ops")
+            fails.clear()
+            assert hangs.wait(60)
+            beats = threading.Semaphore(0)
+            stop = hypervisor.store.chore(0.01, beats.release)
+            assert all(beats.acquire(timeout=60) for _ in range(3))
+            stop()
+        finally:
+            goes_on.set()
+
+
 def test_eight_writers_and_a_valid_chain(path):
     """Numbers without gaps, whoever writes."""
     with Hypervisor(path, audit_key=KEY) as hypervisor:

@@ -13,6 +13,7 @@ Wholly sync: a call has done its work when it returns. Every rule is one short c
 
 import contextlib
 import json
+import logging
 import os
 import threading
 import uuid
@@ -61,6 +62,7 @@ from troth.runtime.sessions.ring import Ring, ring_of
 from troth.runtime.sessions.session import MemberView, Session, view_of
 from troth.runtime.sessions.state import SessionState, check_state
 from troth.runtime.store import SqliteStore, Transaction
+from troth.runtime.store.maintenance_thread import MaintenanceThread
 from troth.runtime.store.session_rows import AskRow, AuditRow, KillRow, MemberRow, SessionRow, SessionRows
 from troth.runtime.workflows.execute.failures import check_inputs
 from troth.runtime.workflows.execute.run_ids import new_id
@@ -71,7 +73,9 @@ from troth.runtime.workflows.registry import Runnable, WorkflowRegistry
 
 __all__ = ["Hypervisor"]
 
+log = logging.getLogger("troth.sessions")
 _TICK = 0.25  # seconds between looks for sessions whose time is up: they end within one
+_PATIENCE = 5.0  # seconds that a look which is under way gets to end when the hypervisor is closed
 _ELEVATION: Mapping[Ring, float] = {Ring.ROOT: 0.95, Ring.PRIVILEGED: 0.85, Ring.STANDARD: 0.5}
 """The score that an elevation to each ring needs."""
 _LONGEST_ELEVATION = 3600.0
@@ -145,7 +149,9 @@ class Hypervisor:
         for run in runs:
             self._know(run)
         self.engine.__enter__()
-        self._stop_ticking = self.store.chore(_TICK, self._tick)
+        self._keeper = MaintenanceThread("troth-sessions")
+        self._is_ticking = False
+        self._stop_ticking = self.store.chore(_TICK, self._tick_soon)
 
     # What is known here
 
@@ -799,6 +805,20 @@ class Hypervisor:
 
         self.governance.commit(END, work)
 
+    def _tick_soon(self) -> None:
+        """Look around on a thread of our own: an anchor is user code, and one that hangs is not to stop the store's."""
+        if not self._is_ticking:
+            self._is_ticking = True
+            self._keeper.soon(self._tick_once)
+
+    def _tick_once(self) -> None:
+        try:
+            self._tick()
+        except MisuseError as closed:
+            log.debug("The store was closed in the middle of a look: %s", closed)
+        finally:
+            self._is_ticking = False
+
     def _tick(self) -> None:
         """End sessions whose time is up, archive those in which nothing goes on any more, and catch up the anchor."""
         if self._is_closed:
@@ -840,6 +860,7 @@ class Hypervisor:
             return
         self._is_closed = True
         self._stop_ticking()
+        self._keeper.close(_PATIENCE)
         if self._conversations is not None:
             self._conversations.close()
         self.engine.close()

@@ -380,7 +380,6 @@ class SqliteStore:
     def _after_fork(self) -> None:
         self._writer.after_fork()
         self._readers.after_fork()
-        self.keeper.after_fork()
         self.notices.after_fork()
         self._looking = threading.Lock()
         self._look = None
