@@ -37,7 +37,7 @@ from troth.runtime.sessions.audit.key import find_key
 from troth.runtime.sessions.audit.trail import Trail
 from troth.runtime.sessions.audit.verify import AuditVerdict, verify_trail
 from troth.runtime.sessions.checks import check_id, check_number, check_text
-from troth.runtime.sessions.commit_points import ANSWER_ASK, CREATE, END, JOIN, KILL, MEMBER, STATE, WORK
+from troth.runtime.sessions.commit_points import ACT, ANSWER_ASK, CREATE, END, JOIN, KILL, MEMBER, STATE, WORK
 from troth.runtime.sessions.config import SessionConfig
 from troth.runtime.sessions.consent import Ask
 from troth.runtime.sessions.conversing import ConversationGate
@@ -538,15 +538,18 @@ class Hypervisor:
         action = self._actions.get(name)
         if action is None:
             raise self._unknown_action(name)
-        for wrong, why in ((action.call.surplus(inputs), "does not take"), (action.call.missing(inputs), "needs")):
-            if wrong:
-                raise MisuseError(f"The action {name!r} {why} {wrong[0]!r}. Nothing was done.")
-        self._trail.check_strict()
+        if action.call.takes is None or inputs.keys() ^ action.call.takes:  # else it takes and gets the same
+            for wrong, why in ((action.call.surplus(inputs), "does not take"), (action.call.missing(inputs), "needs")):
+                if wrong:
+                    raise MisuseError(f"The action {name!r} {why} {wrong[0]!r}. Nothing was done.")
+        if self._trail.is_strict:
+            self._trail.check_strict()
         # Ids that grow: rows that are written one after the other then lie side by side in the file.
-        run_id = f"act-{int(self.store.clock() * 1000):013}-{uuid.uuid4().hex[:12]}"
+        run_id = f"act-{int(self.store.clock() * 1000):013}-{os.urandom(6).hex()}"
         with self.governance.anchoring(run_id):
             try:
-                return self.engine.run(f"session act {name}", session_id, agent, dict(inputs), run_id=run_id)
+                args = (session_id, agent, dict(inputs))
+                return self.engine.run_short(ACT, f"session act {name}", *args, run_id=run_id)
             except RunFailedError as failed:
                 refusal = refusal_of(failed.error)
                 if refusal is not None:

@@ -18,6 +18,7 @@ __all__ = ["decode", "encode", "keep", "plain_list", "read"]
 _PLAIN = frozenset({str, int, bool, type(None)})
 _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 decode = json.JSONDecoder().decode
+_scan = json.JSONDecoder().raw_decode  # what `decode` does where no white space is around the text, as in ours
 _MOST_BITS = 2000  # of a number that may always be written down: the limit on digits cannot be set below 640
 _WORDS = {None: "null", True: "true", False: "false"}
 
@@ -27,10 +28,10 @@ def keep(value: object, what: str) -> tuple[str, Any]:
     try:
         if type(value) in _PLAIN:
             return _plain(value), value
-        text = _encode(value)
+        text = "".join(_pieces(value, 0))
     except (TypeError, ValueError, RecursionError) as cause:
         raise _refusal(value, what, cause) from None
-    back = decode(text)
+    back = _scan(text, 0)[0]
     if not _is_same(back, value):  # a tuple, which is fine, or a key that is not text, which would come back changed
         problem = _problem(value, what, ())
         if problem is not None:
@@ -100,9 +101,13 @@ def read(text: str | None, what: str) -> Any:
 
 
 def _refusal(value: object, what: str, cause: Exception) -> NotJsonError:
-    if isinstance(cause, RecursionError):
+    try:
+        problem = _problem(value, what, ())
+    except RecursionError:
+        problem = None
+    if problem is None and isinstance(cause, RecursionError):
         return NotJsonError(what, what, "nested too deeply to be written down")
-    return _problem(value, what, ()) or NotJsonError(what, what, f"refused by the encoder: {cause}")
+    return problem or NotJsonError(what, what, f"refused by the encoder: {cause}")
 
 
 def _problem(value: object, path: str, above: tuple[int, ...]) -> NotJsonError | None:

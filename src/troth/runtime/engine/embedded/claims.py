@@ -1,10 +1,10 @@
 """What has to be written for a run to be ours to drive: begun, taken over, taken up again, or forked off."""
 
 import json
+import os
 import time
-import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from troth.runtime.engine.commands import Decision
@@ -44,14 +44,21 @@ class Claim:
     give the lease back at once, whichever of the two comes first.
     """
 
-    __slots__ = ("_write", "is_given_up", "is_taken_up", "resource", "run_id", "token")
+    __slots__ = ("_write", "begins", "is_given_up", "is_taken_up", "resource", "run_id", "token")
 
-    def __init__(self, run_id: str, token: str, write: Callable[[Transaction], Claimed | None]) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        token: str,
+        write: Callable[[Transaction], Claimed | None],
+        begins: Claimed | None = None,
+    ) -> None:
         self.run_id = run_id
         self.resource = run_topic(run_id)
         self.token = token
         self.is_given_up = False
         self.is_taken_up = False
+        self.begins = begins  # what is to be driven if the run is a new one
         self._write = write
 
     def write(self, tx: Transaction) -> Claimed | None:
@@ -80,9 +87,10 @@ class Claims:
         `promise` is written in the same commit; the run has to be new then.
         """
         name = self._decisions.name_of(decision)
-        run_id = run_id or f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(self._store.clock()))}-{uuid.uuid4().hex[:8]}"
+        run_id = run_id or f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(self._store.clock()))}-{os.urandom(4).hex()}"
         text, given = keep(list(args), f"arguments of run {run_id!r}")
         owner, token = self._ownership.owner(), new_token()
+        begins = Claimed(name, tuple(given), is_new=True)
 
         def write(tx: Transaction) -> Claimed | None:
             now = self._store.clock()
@@ -94,10 +102,11 @@ class Claims:
             if not is_new and not _can_go_on(tx, run_id, name, text):
                 return None
             last_seen = None if is_new else _last_seen(tx, run_id)
-            holder = tx.claim(run_topic(run_id), owner.id, token, now)
-            return None if holder is not None else Claimed(name, tuple(given), is_new, last_seen=last_seen)
+            if tx.claim(run_topic(run_id), owner.id, token, now) is not None:
+                return None
+            return begins if is_new else replace(begins, is_new=False, last_seen=last_seen)
 
-        return Claim(run_id, token, write)
+        return Claim(run_id, token, write, begins)
 
     def to_go_on(self, run_id: str) -> Claim:
         """Go on with a run that nobody living holds."""
@@ -139,7 +148,7 @@ class Claims:
             raise unknown_run(run_id)
         self._decisions.find(run.decision)
         seq = trunk_step(run_id, self._store.steps(run_id), before)
-        fork_id = fork_id or f"{run_id}-fork-{uuid.uuid4().hex[:6]}"
+        fork_id = fork_id or f"{run_id}-fork-{os.urandom(3).hex()}"
         owner, token = self._ownership.owner(), new_token()
 
         def write(tx: Transaction) -> Claimed:

@@ -36,10 +36,9 @@ class Driven(Protocol):
         """Whether no other run is being driven, so that nobody else is about to commit."""
 
 
-def drive(acts: Effects, driven: Driven) -> Any:
-    """Perform what `acts` asks for on this thread, blocking, until it returns."""
+def drive(acts: Effects, driven: Driven, answer: Any = None) -> Any:
+    """Perform what `acts` asks for on this thread, blocking, until it returns. `answer` is what it is sent first."""
     store = driven.store
-    answer: Any = None
     error: BaseException | None = None
     while True:
         try:

@@ -140,9 +140,17 @@ class EmbeddedEngine:
         that somebody else carries out, that one is waited for. Ctrl-C interrupts the run as cancelling does `arun`.
         """
         self._supervisor.open()
-        claim = self._claims.to_open(decision, args, run_id, label)
-        self._carry_out(RUN_START, claim)
-        return self.result(claim.run_id)
+        return self._carry_out(RUN_START, self._claims.to_open(decision, args, run_id, label))
+
+    def run_short(
+        self, begin_point: CommitPoint, decision: Decision | str, /, *args: object, run_id: str | None = None
+    ) -> Any:
+        """`run` with one commit less, for a run of one short step: it is written down together with that step.
+
+        `begin_point` is the point of that commit.
+        """
+        self._supervisor.open()
+        return self._carry_out(RUN_START, self._claims.to_open(decision, args, run_id, None), begin_point)
 
     async def arun(
         self, decision: Decision | str, /, *args: object, run_id: str | None = None, label: str | None = None
@@ -155,8 +163,7 @@ class EmbeddedEngine:
         """
         await self._aopen()
         claim = self._claims.to_open(decision, args, run_id, label)
-        await self._acarry_out(RUN_START, claim)
-        return await self.aresult(claim.run_id)
+        return await self._acarry_out(RUN_START, claim)
 
     def start(
         self,
@@ -189,17 +196,25 @@ class EmbeddedEngine:
         if not self._supervisor.is_open:
             await self._read_pool.beside(self._supervisor.open)
 
-    def _carry_out(self, point: CommitPoint, claim: Claim) -> None:
+    def _carry_out(self, point: CommitPoint, claim: Claim, begin_point: CommitPoint | None = None) -> Any:
+        """Drive a run to its end here; wait for it if somebody else does. The answer is its result."""
         with self._supervisor.in_foreground(claim.run_id):
-            claimed = self._driver.take(point, claim)
-            if claimed is not None:
-                self._driver.drive(claim, claimed)
+            ended = None if begin_point is None else self._driver.drive_new(begin_point, claim)
+            if ended is None:
+                claimed = self._driver.take(point, claim)
+                ended = None if claimed is None else self._driver.drive(claim, claimed)
+            if ended is not None and ended[0] is RunState.COMPLETED:
+                return ended[1]
+        return self.result(claim.run_id)
 
-    async def _acarry_out(self, point: CommitPoint, claim: Claim) -> None:
+    async def _acarry_out(self, point: CommitPoint, claim: Claim) -> Any:
         with self._supervisor.in_foreground(claim.run_id):
             claimed = await self._driver.atake(point, claim)
             if claimed is not None:
-                await self._driver.adrive(claim, claimed)
+                state, value = await self._driver.adrive(claim, claimed)
+                if state is RunState.COMPLETED:
+                    return value
+        return await self.aresult(claim.run_id)
 
     def _begin(self, point: CommitPoint, claim: Claim) -> RunHandle:
         claimed = self._driver.take(point, claim)
@@ -290,14 +305,13 @@ class EmbeddedEngine:
     def resume(self, run_id: str) -> Any:
         """Go on with a run that failed, was cancelled or interrupted, from where it stopped; return its result."""
         self._supervisor.open()
-        self._carry_out(RUN_RESUME, self._claims.to_resume(run_id))
-        return self.result(run_id)
+        return self._carry_out(RUN_RESUME, self._claims.to_resume(run_id))
 
     async def aresume(self, run_id: str) -> Any:
         """`resume` in this task."""
         await self._aopen()
-        await self._acarry_out(RUN_RESUME, await self._read_pool.beside(lambda: self._claims.to_resume(run_id)))
-        return await self.aresult(run_id)
+        claim = await self._read_pool.beside(lambda: self._claims.to_resume(run_id))
+        return await self._acarry_out(RUN_RESUME, claim)
 
     def fork(self, run_id: str, before: int | str, *, fork_id: str | None = None) -> RunHandle:
         """Begin a new run that has the answers of another one up to, not including, the trunk step `before`.

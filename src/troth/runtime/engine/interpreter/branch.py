@@ -63,6 +63,7 @@ class RunInProgress:
         "resource",
         "run_id",
         "token",
+        "value",
         "waiting",
     )
 
@@ -87,7 +88,8 @@ class RunInProgress:
         self.left_behind: list[Write] = []  # what is known when the driving ends, and nobody commits any more
         self.name_of = name_of
         self.governor: Governor | None = None
-        self.is_finished = False
+        self.is_finished = False  # by the decision itself, before it has returned
+        self.value: Any = None  # what a completed run has returned, as it is read back
         self.conclude: Conclude | None = None
         self.cancellation = Cancellation()
         self.bell = Notifier()

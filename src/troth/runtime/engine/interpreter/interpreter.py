@@ -42,7 +42,7 @@ def _perform_finish(
     if branch.branch:
         raise ThrownError(MisuseError("A branch of a `Together` cannot `Finish` its run. Return from it instead."))
     run = branch.run
-    result, _ = keep(ask.value, f"result of run {run.run_id!r}")
+    result, run.value = keep(ask.value, f"result of run {run.run_id!r}")
     commit = branch.commit(RUN_FINISH)
 
     def work(tx: Transaction) -> bool:
@@ -80,7 +80,7 @@ def interpret(run: RunInProgress, decision: Generator[Command, Any, object]) -> 
         value = yield from branch.play(decision)
         if run.is_finished:
             return RunState.COMPLETED
-        result, _ = keep(value, f"result of run {run.run_id!r}")
+        result, run.value = keep(value, f"result of run {run.run_id!r}")
         state = RunState.COMPLETED
     except (DecisionRaisedError, NotJsonError) as raised:
         error = raised.error if isinstance(raised, DecisionRaisedError) else raised
