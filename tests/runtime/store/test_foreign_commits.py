@@ -1,7 +1,6 @@
 """Who waits here hears of what other processes commit, whenever they do."""
 
 import asyncio
-import contextlib
 import threading
 import time
 
@@ -19,16 +18,11 @@ def waits():
     return (yield Wait("go"))
 
 
-@contextlib.contextmanager
-def blind(store):
-    """Hold the store's own thread, so that its first look for foreign commits comes after the block."""
-    held, goes_on = threading.Event(), threading.Event()
-    store.keeper.soon(lambda: (held.set(), goes_on.wait(LIMIT)))
-    assert held.wait(LIMIT)
-    try:
-        yield
-    finally:
-        goes_on.set()
+def blinded(store):
+    """Keep the store from looking for foreign commits until the answer is called."""
+    look, may_look = store._look_abroad, threading.Event()
+    store._look_abroad = lambda: look() if may_look.is_set() else None
+    return may_look.set
 
 
 def until(condition):
@@ -54,45 +48,43 @@ def in_thread(work):
 @pytest.mark.parametrize("is_async", [False, True], ids=["run", "arun"])
 def test_a_signal_before_the_first_look_reaches_a_waiting_run(path, is_async):
     """A new file was never looked at. What another process sends before the first look is news all the same."""
-    with SqliteStore(path) as store, SqliteStore(path) as other, EmbeddedEngine(store) as engine:
-        engine.register(waits)
-        with blind(store):
-            run = (
-                (lambda: asyncio.run(engine.arun("waits", run_id="r")))
-                if is_async
-                else (lambda: engine.run("waits", run_id="r"))
-            )
-            answer = in_thread(run)
-            until(lambda: (found := store.run("r")) is not None and found.state is RunState.WAITING)
-            other.commit(POINT, lambda tx: tx.send_signal("r", "go", '"yes"', other.clock()))
+    with SqliteStore(path) as store, SqliteStore(path) as other, EmbeddedEngine(store, decisions=[waits]) as engine:
+        see = blinded(store)
+        sync, loop = (lambda: engine.run(waits, run_id="r")), (lambda: asyncio.run(engine.arun(waits, run_id="r")))
+        answer = in_thread(loop if is_async else sync)
+        until(lambda: (found := store.run("r")) is not None and found.state is RunState.WAITING)
+        other.commit(POINT, lambda tx: tx.send_signal("r", "go", '"yes"', other.clock()))
+        see()
         assert answer() == ["yes"]
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["take", "atake"])
 def test_an_entry_before_the_first_look_reaches_a_follower(path, is_async):
     """The same for whoever follows a stream: a conversation, say."""
-    with SqliteStore(path) as store, SqliteStore(path) as other, Follower(store, "s") as follower:
-        with blind(store):
-            bell = follower._bell
-            answer = in_thread(
-                (lambda: asyncio.run(follower.atake(LIMIT))) if is_async else lambda: follower.take(LIMIT)
-            )
-            until(lambda: bell._wakers)  # it has looked, found nothing, and waits
+    with SqliteStore(path) as store, SqliteStore(path) as other:
+        see = blinded(store)
+        with Follower(store, "s") as follower:
+            sync, loop = (lambda: follower.take(LIMIT)), (lambda: asyncio.run(follower.atake(LIMIT)))
+            answer = in_thread(loop if is_async else sync)
+            until(lambda: follower._bell._wakers)  # it has looked, found nothing, and waits
             other.commit(POINT, lambda tx: tx.append_event("s", "said", "hello", 0.0))
-        ((event,),) = answer()
+            see()
+            ((event,),) = answer()
         assert event.payload == "hello"
 
 
 def test_an_entry_before_the_first_look_reaches_a_follower_of_a_run(path):
     """The same for whoever follows the events of a run."""
-    with SqliteStore(path) as store, SqliteStore(path) as other, HistoryFollower(store, "r") as follower:
+    with SqliteStore(path) as store, SqliteStore(path) as other:
+        see = blinded(store)
         store.commit(POINT, lambda tx: tx.add_run("r", "d", "[]", 0.0))
-        with blind(store):
+        with HistoryFollower(store, "r") as follower:
             _, before = follower.look()
             answer = in_thread(lambda: follower.wait(LIMIT))
             other.commit(POINT, lambda tx: tx.finish_run("r", RunState.COMPLETED, 1.0, result="null"))
-        assert answer() == [True]
-        is_over, _ = follower.look()
+            see()
+            assert answer() == [True]
+            is_over, _ = follower.look()
         assert (len(before), is_over) == (1, True)
 
 

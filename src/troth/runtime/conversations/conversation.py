@@ -463,7 +463,7 @@ class Conversation:
 
     async def _awrite(self, point: CommitPoint, work: Entries) -> Sequence[Event]:
         try:
-            events = await self._home.store.acommit(point, work)
+            events = await self._home.store.acommit(point, work, is_large=work.is_large)
         except Exception:
             work.take_back()
             if self._gate is not None:

@@ -19,6 +19,7 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 decode = json.JSONDecoder().decode
 _scan = json.JSONDecoder().raw_decode  # what `decode` does where no white space is around the text, as in ours
+_SHORT = 10_000  # letters that are written down in no time
 _MOST_BITS = 2000  # of a number that may always be written down: the limit on digits cannot be set below 640
 _WORDS = {None: "null", True: "true", False: "false"}
 
@@ -72,7 +73,7 @@ def plain_list(values: tuple[object, ...]) -> str | None:
     texts = []
     for value in values:
         kind = type(value)
-        if kind is str:
+        if kind is str and len(value) <= _SHORT:  # type: ignore[arg-type]
             texts.append(encode_basestring_ascii(value))  # type: ignore[arg-type]  # it is a str, as `kind` says
         elif kind is int and value.bit_length() <= _MOST_BITS:  # type: ignore[attr-defined]  # it is an int
             texts.append(repr(value))

@@ -50,7 +50,7 @@ from troth.runtime.store import (
     Transaction,
 )
 from troth.runtime.store.identity import is_alive
-from troth.runtime.store.json_codec import keep
+from troth.runtime.store.large_values import is_large, keep_well
 from troth.runtime.store.transaction import history_topic, run_topic
 
 __all__ = ["EmbeddedEngine"]
@@ -162,8 +162,7 @@ class EmbeddedEngine:
         way to end it for good.
         """
         await self._aopen()
-        claim = self._claims.to_open(decision, args, run_id, label)
-        return await self._acarry_out(RUN_START, claim)
+        return await self._acarry_out(RUN_START, await self._ato_open(decision, args, run_id, label))
 
     def start(
         self,
@@ -189,7 +188,15 @@ class EmbeddedEngine:
         Cancelled while the start is being written, the run may have been begun all the same; it is then interrupted.
         """
         await self._aopen()
-        return await self._abegin(RUN_START, self._claims.to_open(decision, args, run_id, label))
+        return await self._abegin(RUN_START, await self._ato_open(decision, args, run_id, label))
+
+    async def _ato_open(
+        self, decision: Decision | str, args: tuple[object, ...], run_id: str | None, label: str | None
+    ) -> Claim:
+        """A claim for a run whose arguments may be large: then they are made JSON of beside the loop."""
+        if not is_large(args):
+            return self._claims.to_open(decision, args, run_id, label)
+        return await self._read_pool.beside(lambda: self._claims.to_open(decision, args, run_id, label))
 
     async def _aopen(self) -> None:
         """Open beside the loop: to enroll is a commit, and with FULL that is a wait for the disk."""
@@ -254,12 +261,15 @@ class EmbeddedEngine:
         self, run_id: str, name: str, payload: object = None, *, key: str | None = None, awaited: bool = False
     ) -> bool:
         """`signal` for a task. Cancelled, it may have been sent all the same."""
-        return await self.store.acommit(SIGNAL_SEND, self._sending(run_id, name, payload, key, awaited=awaited))
+        is_big = is_large(payload)
+        text = await self._read_pool.beside(lambda: _signal_text(name, payload)) if is_big else None
+        work = self._sending(run_id, name, payload, key, awaited=awaited, text=text)
+        return await self.store.acommit(SIGNAL_SEND, work, is_large=is_big)
 
     def _sending(
-        self, run_id: str, name: str, payload: object, key: str | None, *, awaited: bool
+        self, run_id: str, name: str, payload: object, key: str | None, *, awaited: bool, text: str | None = None
     ) -> Callable[[Transaction], bool]:
-        text, _ = keep(payload, f"signal {name!r}")
+        message = _signal_text(name, payload) if text is None else text
 
         def work(tx: Transaction) -> bool:
             state = tx.state_of(run_id)
@@ -272,7 +282,7 @@ class EmbeddedEngine:
             now = self.store.clock()
             if awaited:
                 _check_awaited(tx, run_id, name, now)
-            return tx.send_signal(run_id, name, text, now, key=key)
+            return tx.send_signal(run_id, name, message, now, key=key)
 
         return work
 
@@ -510,6 +520,10 @@ class EmbeddedEngine:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def _signal_text(name: str, payload: object) -> str:
+    return keep_well(payload, f"signal {name!r}").text
 
 
 def _check_awaited(tx: Transaction, run_id: str, name: str, now: float) -> None:

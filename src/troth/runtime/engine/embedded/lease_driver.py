@@ -75,7 +75,7 @@ class LeaseDriver:
     async def atake(self, point: CommitPoint, claim: Claim) -> Claimed | None:
         """`take` for a task."""
         try:
-            return await self._store.acommit(point, claim.write)
+            return await self._store.acommit(point, claim.write, is_large=claim.is_large)
         except BaseException:
             await self._ownership.agive_back(claim)
             raise
@@ -147,6 +147,7 @@ class LeaseDriver:
             name_of=self._decisions.name_of,
         )
         run.last_seen = claimed.last_seen
+        run.letters = claimed.letters
         run.max_result = self._workers.max_result
         return run
 

@@ -87,7 +87,7 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
                 outcome = Outcome("failed", error=refused)
                 is_unknown = True  # of what it did, that is: it did return
             else:
-                branch.write(partial(_settle, branch, step, info, text, now))
+                branch.write(partial(_settle, branch, step, info, text, now), len(text))
                 return value
         if outcome.ended == "cancelled":
             _note(branch, step, info, outcome, now)
@@ -147,7 +147,7 @@ def _governed(branch: Branch, commit: Commit, step: Step, place: Place, number: 
         tx.settle_step(place, StepState.FAILED, now, kind="step", name=name, attempt=number, error=text)
         return _Refused(error)
 
-    return Commit(commit.point, work)
+    return Commit(commit.point, work, commit.is_large)
 
 
 def _leave_behind(branch: Branch, step: Step, info: CurrentStep, outcome: Outcome) -> None:
