@@ -8,7 +8,7 @@
     hypervisor.kill(session, "agent-1", reason="it deploys too much")
 
 Wholly sync: a call has done its work when it returns. Every rule is one short commit. What waits for user code (`kill`,
-`terminate`, the hooks) is awaited on a loop with `await bridge.call(hypervisor.kill, …)`.
+`terminate`, the hooks) is awaited on a loop with `await bridge.call(lambda: hypervisor.kill(…))`.
 """
 
 import contextlib

@@ -106,8 +106,8 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
 
 def _kept(value: object, name: str, limit: int | None) -> tuple[str, Any]:
     """The JSON text of the result of a step, and what reading it gives; refused if it is too large."""
-    if value is None or type(value) is bool:  # most of them, without a name for an error that cannot be
-        return keep(value, "")
+    if value is None or (isinstance(value, int) and value.bit_length() < 64):
+        return keep(value, "")  # without a name for an error that cannot be
     what = f"result of step {name!r}"
     text, back = value if type(value) is Kept else keep(value, what)
     if limit is not None and len(text) > limit:
