@@ -218,8 +218,9 @@ def _perform(
         if error.is_outcome_unknown:
             yield from _take_back(governance.store, action, inputs)
         raise
-    except RunCancelledError:
-        yield from _take_back(governance.store, action, inputs)
+    except RunCancelledError as cancelled:
+        if cancelled.has_begun:
+            yield from _take_back(governance.store, action, inputs)
         raise
     return answer
 

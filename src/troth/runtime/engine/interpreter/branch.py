@@ -195,10 +195,11 @@ class Branch:
             self.run.cancellation.is_asked = True
         return self.run.cancellation.is_asked and not self.is_told
 
-    def cancelled(self, ask: Command, place: Place, attempt: int = 1) -> RunCancelledError:
+    def cancelled(self, ask: Command, place: Place, attempt: int = 1, *, has_begun: bool = True) -> RunCancelledError:
         """Deliver the cancellation at `place`; the answer is what the decision is thrown."""
         self.settle(ask, place, StepState.CANCELLED, self.run.clock(), attempt=attempt)
-        return self.cancelled_unrecorded(place)
+        self.is_told = True
+        return _cancelled_error(place, has_begun=has_begun)
 
     def settle(
         self,
@@ -230,7 +231,8 @@ class Branch:
             return record.result
         if record.state is StepState.CANCELLED:
             self.is_told = True
-            raise _cancelled_error(record.place)
+            # Whoever cancels a call that was made writes down that attempt too.
+            raise _cancelled_error(record.place, has_begun=record.kind != "step" or bool(record.attempts))
         kind = WaitTimeoutError if record.kind == "wait" else StepFailedError
         raise kind(record.name, str(record.place), record.error or {})
 
@@ -254,8 +256,8 @@ class Branch:
         run.waiting -= 1
 
 
-def _cancelled_error(place: Place) -> RunCancelledError:
-    return RunCancelledError(f"The run {place.run_id!r} was cancelled.", step_place=str(place))
+def _cancelled_error(place: Place, *, has_begun: bool = True) -> RunCancelledError:
+    return RunCancelledError(f"The run {place.run_id!r} was cancelled.", step_place=str(place), has_begun=has_begun)
 
 
 def _not_an_ask(ask: object) -> MisuseError:

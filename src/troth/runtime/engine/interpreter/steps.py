@@ -66,7 +66,7 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
         if type(answer) is _Refused:
             raise StepFailedError(step.name, str(place), answer.error)
         if branch.is_cancelled(answer):
-            raise branch.cancelled(step, place, number)
+            raise branch.cancelled(step, place, number, has_begun=number > 1)
         info = CurrentStep(run.run_id, place, step.name, key, number, clock())
         outcome: Outcome
         try:
