@@ -101,18 +101,18 @@ def app_of(args: argparse.Namespace) -> "Runtime":
     return app
 
 
-def find_value(word: str, what: str) -> object:
+def find_value(word: str, kind: str) -> object:
     """What `module:name` or `file.py:name` leads to; the module is looked for in the current folder first."""
     from troth.runtime.workflows.link.function_lookup import NotFound, find_value
 
     module, colon, name = word.rpartition(":")
     if not colon:
-        raise MisuseError(f"`{word}` names no {what}. Nothing was done.\nWrite `module:name` or `file.py:name`.")
+        raise MisuseError(f"`{word}` names no {kind}. Nothing was done.\nWrite `module:name` or `file.py:name`.")
     folder, stem = (Path(module).parent, Path(module).stem) if module.endswith(".py") else (Path.cwd(), module)
     try:
-        return find_value(stem, name, folder, what)
+        return find_value(stem, name, folder, kind)
     except NotFound as missing:
-        raise MisuseError(f"There is no {what} `{word}`: {missing.what}. Nothing was done.\n{missing.advice}") from None
+        raise MisuseError(f"There is no {kind} `{word}`: {missing.what}. Nothing was done.\n{missing.advice}") from None
 
 
 def existing(args: argparse.Namespace) -> "Runtime":
@@ -146,7 +146,7 @@ def find_run(runtime: "Runtime", word: str) -> str:
         return ids[0]
     if word in ids:
         return word
-    begins = [one for one in ids if one.startswith(word)]
+    begins = [run_id for run_id in ids if run_id.startswith(word)]
     if len(begins) == 1:
         return begins[0]
     if begins:

@@ -268,6 +268,8 @@ class Conversation:
             self._append(log.TOKENS, {"text": piece}, is_agents=True)
         elif run.pending.add_tokens(piece):
             run.write_soon()
+        else:
+            run.write_later()
 
     def emit(self, kind: str, payload: Mapping[str, Any] | None = None) -> int:
         """For the agent: add an entry of its own kind, such as `plan` or `cost`."""

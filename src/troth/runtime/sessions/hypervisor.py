@@ -248,6 +248,11 @@ class Hypervisor:
 
         return view_of(self.governance.commit(CREATE, work), [], self.store.clock())
 
+    @property
+    def actions(self) -> Mapping[str, Action]:
+        """The actions that are registered, by name."""
+        return self._actions
+
     def get(self, session: Session | str) -> Session | None:
         """A session as it is now; nothing if there is none of that id."""
         session_id = _id(session)
@@ -533,8 +538,10 @@ class Hypervisor:
 
     # Acting
 
-    def perform_act(self, session_id: str, agent: str, name: str, inputs: Mapping[str, Any]) -> Any:
-        """Have an action performed for a member; see `Member.act`."""
+    def perform_act(
+        self, session_id: str, agent: str, name: str, inputs: Mapping[str, Any], *, run_id: str | None = None
+    ) -> Any:
+        """Have an action performed for a member; see `Member.act`. With the id of an earlier act it is done once."""
         action = self._actions.get(name)
         if action is None:
             raise self._unknown_action(name)
@@ -545,7 +552,7 @@ class Hypervisor:
         if self._trail.is_strict:
             self._trail.check_strict()
         # Ids that grow: rows that are written one after the other then lie side by side in the file.
-        run_id = f"act-{int(self.store.clock() * 1000):013}-{os.urandom(6).hex()}"
+        run_id = run_id or f"act-{int(self.store.clock() * 1000):013}-{os.urandom(6).hex()}"
         with self.governance.anchoring(run_id):
             try:
                 args = (session_id, agent, dict(inputs))

@@ -19,7 +19,7 @@ from troth.runtime.store import failpoints
 from troth.runtime.store.errors import FAULTS, StoreBusyError, StoreError
 from troth.runtime.store.failpoints import CommitPoint
 from troth.runtime.store.read_only import cannot_be_written, not_writable
-from troth.runtime.store.transaction import SqliteTransaction
+from troth.runtime.store.transaction import RunMemory, SqliteTransaction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +76,7 @@ class Writer:
         self._holder: int | None = None
         self.since_checkpoint = 0
         self._seen_version: int | None = None
-        self._numbers: dict[str, tuple[int, int]] = {}
+        self._numbers = RunMemory()
 
     def after_fork(self) -> None:
         """In the child: leave the parent's connection and locks alone, and start anew."""

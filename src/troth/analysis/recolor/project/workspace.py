@@ -39,11 +39,13 @@ class Workspace:
         views: Mapping[str, View],
         pages: Mapping[str, str],
         crashes: Sequence[Crash] = (),
+        unread: Mapping[str, str] | None = None,
     ) -> None:
         self.root = root
         self.program = program
         self.views = views
         self.pages = pages
+        self.unread = unread or {}  # the Python files that could not be read, with their texts
         self.crashes = crashes  # exceptions of our own while a file was read
         self._trees: dict[str, Tree | None] = {}
 
@@ -86,6 +88,25 @@ class Subject:
     implied: Mapping[str, str]
 
 
+def _take_file(
+    path: str,
+    data: bytes,
+    views: dict[str, View],
+    facts: dict[str, FileFacts],
+    crashes: list[Crash],
+    unread: dict[str, str],
+) -> None:
+    """Read a Python file into whichever of these it belongs."""
+    found = read_facts(path, data)
+    if isinstance(found, FileFacts):
+        views[path] = whole_file(path, decode(data).text)
+        facts[path] = found
+    elif isinstance(found, Problem) and found.crash is not None:
+        crashes.append(found.crash)
+    else:
+        unread[path] = data.decode("utf-8", errors="replace")
+
+
 def read_workspace(
     project: Project,
     about: Callable[[Program], Subject],
@@ -102,6 +123,7 @@ def read_workspace(
     texts: dict[str, Text] = {}
     disk = Lines(project.root, overlay)
     crashes: list[Crash] = []
+    unread: dict[str, str] = {}
 
     def text_of(path: str) -> Text:
         if path not in texts:
@@ -121,18 +143,12 @@ def read_workspace(
     gc.disable()  # syntax trees have no cycles that matter, and looking for some costs a fifth of the time
     try:
         for path in project.files:
-            if path.endswith(".ipynb"):
-                continue
-            data = disk.data(path)
-            found = None if data is None else read_facts(path, data)
-            if data is not None and isinstance(found, FileFacts):
-                views[path] = whole_file(path, decode(data).text)
-                facts[path] = found
-            elif isinstance(found, Problem) and found.crash is not None:
-                crashes.append(found.crash)
+            data = None if path.endswith(".ipynb") else disk.data(path)
+            if data is not None:
+                _take_file(path, data, views, facts, crashes, unread)
         subject = about(linked())
         if not subject.names:
-            return Workspace(project.root, linked(), views, {}, crashes)
+            return Workspace(project.root, linked(), views, {}, crashes, unread)
         called = calls_of(subject.names)
         pages: dict[str, str] = {}
         for view in list(views.values()):
@@ -158,7 +174,7 @@ def read_workspace(
     finally:
         if collecting:
             gc.enable()
-    return Workspace(project.root, linked(), views, pages, crashes)
+    return Workspace(project.root, linked(), views, pages, crashes, unread)
 
 
 def _pages(root: Path) -> Iterator[str]:

@@ -94,9 +94,9 @@ class Claims:
         """
         name = self._decisions.name_of(decision)
         run_id = run_id or f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(self._store.clock()))}-{os.urandom(4).hex()}"
-        text, given = keep_well(list(args), f"arguments of run {run_id!r}")
+        text, arguments = keep_well(list(args), f"arguments of run {run_id!r}")
         owner, token = self._ownership.owner(), new_token()
-        begins = Claimed(name, tuple(given), is_new=True, letters=len(text))
+        begins = Claimed(name, tuple(arguments), is_new=True, letters=len(text))
 
         def write(tx: Transaction) -> Claimed | None:
             now = self._store.clock()
@@ -119,25 +119,25 @@ class Claims:
         owner, token = self._ownership.owner(), new_token()
 
         def write(tx: Transaction) -> Claimed | None:
-            asked = tx.asked_of(run_id)
-            if asked is None:
+            opening = tx.asked_of(run_id)
+            if opening is None:
                 raise unknown_run(run_id)
-            name, args, state = asked
+            name, args, state = opening
             self._decisions.find(name)
             last_seen = _last_seen(tx, run_id)
             if state.is_over or tx.claim(run_topic(run_id), owner.id, token, self._store.clock()) is not None:
                 return None
-            given = tuple(read(args, f"run {run_id!r}"))
-            return Claimed(name, given, is_new=False, letters=len(args), last_seen=last_seen)
+            arguments = tuple(read(args, f"run {run_id!r}"))
+            return Claimed(name, arguments, is_new=False, letters=len(args), last_seen=last_seen)
 
         return Claim(run_id, token, write)
 
     def to_resume(self, run_id: str) -> Claim:
         """Go on with a run that failed or was cancelled, without the answer on which it ended. Reads all its steps."""
-        found = at_one_moment(self._store, run_id)
-        if found is None:
+        snapshot = at_one_moment(self._store, run_id)
+        if snapshot is None:
             raise unknown_run(run_id)
-        run, steps = found
+        run, steps = snapshot
         self._decisions.find(run.decision)
         again = to_ask_again(run, steps) if run.state in CAN_RESUME else []
         claim = self.to_go_on(run_id)
@@ -180,10 +180,10 @@ def unknown_run(run_id: str) -> UnknownRunError:
 
 def _can_go_on(tx: Transaction, run_id: str, decision: str, args: str) -> bool:
     """Whether the run of that id is the one that is meant, and not over."""
-    asked = tx.asked_of(run_id)
-    if asked is None:
+    opening = tx.asked_of(run_id)
+    if opening is None:
         raise unknown_run(run_id)
-    their_decision, their_args, state = asked
+    their_decision, their_args, state = opening
     is_other = their_args != args and read(their_args, f"run {run_id!r}") != json.loads(args)
     if their_decision != decision or is_other:
         raise RunMismatchError(

@@ -44,8 +44,8 @@ def drive(acts: Effects, driven: Driven, answer: Any = None) -> Any:
     while True:
         try:
             act = acts.send(answer) if error is None else acts.throw(error)
-        except StopIteration as done:
-            return done.value
+        except StopIteration as end:
+            return end.value
         answer = error = None
         try:
             if type(act) is Commit:
@@ -77,20 +77,20 @@ async def adrive(acts: Effects, driven: Driven) -> Any:
     while True:
         try:
             act = acts.send(answer) if error is None else acts.throw(error)
-        except StopIteration as done:
-            return done.value
+        except StopIteration as end:
+            return end.value
         answer = error = None
         try:
             if type(act) is Commit:
                 is_short = not act.is_large and monotonic() < breathe_at and driven.is_alone()
-                kept = store.commit_at_once(act.work) if is_short else None
-                if kept is None:
+                committed = store.commit_at_once(act.work) if is_short else None
+                if committed is None:
                     # A breath is taken here and nowhere else: cancelled while it waits, a commit is made all the same,
                     # so what a step has done is recorded before the run is let go of.
                     answer = await store.acommit(act.point, act.work, is_large=act.is_large)
                     breathe_at = monotonic() + _BREATH
                 else:
-                    answer = kept[0]
+                    answer = committed[0]
             elif type(act) is Invoke:
                 answer = await acall(act.step, act.info, driven.workers, act.cancellation)
             else:
@@ -139,9 +139,9 @@ async def _end(tasks: "Sequence[asyncio.Task[Any]]") -> None:
     """Cancel `tasks` and wait for them all, however often we are cancelled ourselves: none is left behind."""
     for task in tasks:
         task.cancel()
-    while left := [task for task in tasks if not task.done()]:
+    while unfinished := [task for task in tasks if not task.done()]:
         with contextlib.suppress(asyncio.CancelledError):  # whoever called us is on the way out with an error already
-            await asyncio.wait(left)
+            await asyncio.wait(unfinished)
     for task in tasks:
         if not task.cancelled():
             task.exception()  # the first one is what we end with; this marks the others as seen

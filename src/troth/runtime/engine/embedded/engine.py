@@ -117,7 +117,7 @@ class EmbeddedEngine:
             chance or random.Random(),  # noqa: S311  for jitter
             self._supervisor.launch,
         )
-        self._waiter = ResultWaiter(self.store, self._supervisor.look_after)
+        self._waiter = ResultWaiter(self.store, self._supervisor.look_after, self._supervisor.refuse_if_closed)
         self._has_let_go = threading.Event()
         lost_coroutines.start_watching()
         _engines.add(self)
@@ -366,10 +366,10 @@ class EmbeddedEngine:
 
     def find_with_steps(self, run_id: str) -> tuple[RunRecord, Sequence[StepRecord]] | None:
         """A run and its steps, as they were at one moment; nothing if there is no such run."""
-        found = at_one_moment(self.store, run_id)
-        if found is None or found[1]:
-            return found
-        return found[0], self.store.steps(run_id)
+        snapshot = at_one_moment(self.store, run_id)
+        if snapshot is None or snapshot[1]:
+            return snapshot
+        return snapshot[0], self.store.steps(run_id)
 
     def is_held(self, run_id: str) -> bool:
         """Whether somebody has taken the run, dead or alive, and has not let it go."""

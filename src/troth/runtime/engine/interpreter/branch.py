@@ -125,8 +125,8 @@ class Branch:
         while True:
             try:
                 ask = decision.send(answer) if failure is None else decision.throw(failure)
-            except StopIteration as done:
-                return done.value
+            except StopIteration as end:
+                return end.value
             except Exception as error:
                 raise DecisionRaisedError(error) from error
             answer = failure = None
@@ -144,7 +144,7 @@ class Branch:
             record = recorded.pop((branch, seq), None) if recorded else None
             try:
                 if type(ask) is Step and not ask.recorded:
-                    kept = yield Encode(ask.given, f"arguments of step {ask.name!r}")
+                    kept = yield Encode(ask.arguments, f"arguments of step {ask.name!r}")
                     ask = ask._replace(recorded=kept.text)
                 if record is not None:
                     check_same(ask, record, self.run.name_of)
@@ -177,15 +177,15 @@ class Branch:
 
         return Commit(point, work, letters > LARGE)
 
-    def commit_begin(self, point: CommitPoint, place: Place, begun: BegunStep) -> Commit:
+    def commit_begin(self, point: CommitPoint, place: Place, step: BegunStep) -> Commit:
         """`commit` with the intent of a new step as its last write: nearly every commit of a run."""
-        run, writes, letters = self.run, self._pending, self._letters + len(begun[2])
+        run, writes, letters = self.run, self._pending, self._letters + len(step.args)
         self._pending, self._letters = [], 0
 
         def work(tx: Transaction) -> bool:
             for write in writes:
                 write(tx)
-            return tx.begin_held_step(place, run.resource, run.token, begun)  # refuses the writes above as well
+            return tx.begin_held_step(place, run.resource, run.token, step)  # refuses the writes above as well
 
         return _make(Commit, (point, work, letters > LARGE))
 

@@ -125,10 +125,10 @@ def _record_of(error: Exception) -> dict[str, Any]:
 
 def _origin(error: BaseException | None) -> str | None:
     """The place of the failure or cancellation that the decision was dealing with when it raised `error`."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
+    visited: set[int] = set()
+    while error is not None and id(error) not in visited:
         if isinstance(error, StepFailedError | RunCancelledError):
             return error.step_place
-        seen.add(id(error))
+        visited.add(id(error))
         error = error.__cause__ or error.__context__
     return None

@@ -46,8 +46,8 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
             _compare_code(branch, step, place, before)
         key = step.key or f"{run.run_id}:{place.branch}{place.seq}:{step.name}"
         is_shown = step.shows in _BEGIN_SHOWN
-        begun = _make(BegunStep, (step.name, key, step.recorded, step.color._value_, step.code, clock(), is_shown))
-        commit = branch.commit_begin(STEP_BEGIN, place, begun)
+        begun_step = _make(BegunStep, (step.name, key, step.recorded, step.color._value_, step.code, clock(), is_shown))
+        commit = branch.commit_begin(STEP_BEGIN, place, begun_step)
     elif record.state.is_settled:
         return branch.answer(record)
     else:
@@ -108,12 +108,12 @@ def _kept(value: object, name: str, limit: int | None) -> tuple[str, Any]:
     """The JSON text of the result of a step, and what reading it gives; refused if it is too large."""
     if value is None or (isinstance(value, int) and value.bit_length() < 64):
         return keep(value, "")  # without a name for an error that cannot be
-    what = f"result of step {name!r}"
-    text, back = value if type(value) is Kept else keep(value, what)
+    title = f"result of step {name!r}"
+    text, back = value if type(value) is Kept else keep(value, title)
     if limit is not None and len(text) > limit:
         size = f"{len(text):,} letters of JSON, and at most {limit:,} are kept"
         why = f"{size} (`max_result`); keep it in a file, and return its path"
-        raise NotJsonError(what, what, why)
+        raise NotJsonError(title, title, why)
     return text, back
 
 
@@ -235,9 +235,11 @@ def _pick_up(branch: Branch, step: Step, place: Place, record: StepRecord) -> Ge
         outcome = Outcome("timeout", error=error)
         if step.after_crash == "fail":
             raise _fail(branch, step, info, outcome, error, now=now, is_unknown=True, ended="interrupted")
-        if not any(one.outcome == "interrupted" and one.number == record.attempt for one in record.attempts):
-            seen = record.started_at if run.last_seen is None else run.last_seen
-            ended_at = min(now, max(seen, record.started_at))
+        if not any(
+            attempt.outcome == "interrupted" and attempt.number == record.attempt for attempt in record.attempts
+        ):
+            last_seen = record.started_at if run.last_seen is None else run.last_seen
+            ended_at = min(now, max(last_seen, record.started_at))
             _note(branch, step, info, outcome, ended_at, next_at=now, ended="interrupted")
     _compare_code(branch, step, place, record)
     branch.write(partial(_again, place=place, step=step, number=record.attempt + 1, now=run.clock()))

@@ -57,8 +57,8 @@ def _play(
     while True:
         try:
             ask = decision.send(answer) if failure is None else decision.throw(failure)
-        except StopIteration as done:
-            return done.value
+        except StopIteration as end:
+            return end.value
         answer = failure = None
         if isinstance(ask, Conclude | Govern):
             continue  # nothing is written down of it
@@ -75,8 +75,8 @@ def _play(
 
 def _fan(ask: Together, branch: str, seq: int, table: Mapping[tuple[str, int], StepRecord]) -> list[object]:
     outcomes: list[object] = []
-    for index, one in enumerate(ask.branches):
-        inner = one if isinstance(one, Generator) else _alone(one)
+    for index, command in enumerate(ask.branches):
+        inner = command if isinstance(command, Generator) else _alone(command)
         outcomes.append(_play(inner, f"{branch}{seq}.{index}/", table))
     return outcomes
 
