@@ -124,17 +124,13 @@ def read_workspace(
     gc.disable()  # syntax trees have no cycles that matter, and looking for some costs a fifth of the time
     try:
         for path in project.files:
-            if path.endswith(".ipynb"):
-                continue
-            data = disk.data(path)
+            data = None if path.endswith(".ipynb") else disk.data(path)
             found = None if data is None else read_facts(path, data)
             if data is not None and isinstance(found, FileFacts):
                 views[path] = whole_file(path, decode(data).text)
                 facts[path] = found
-            elif isinstance(found, Problem) and found.crash is not None:
-                crashes.append(found.crash)
-            elif data is not None:
-                unread[path] = data.decode("utf-8", errors="replace")
+            elif data is not None and isinstance(found, Problem):
+                _note_unread(path, data, found, crashes, unread)
         subject = about(linked())
         if not subject.names:
             return Workspace(project.root, linked(), views, {}, crashes, unread)
@@ -164,6 +160,14 @@ def read_workspace(
         if collecting:
             gc.enable()
     return Workspace(project.root, linked(), views, pages, crashes, unread)
+
+
+def _note_unread(path: str, data: bytes, problem: Problem, crashes: list[Crash], unread: dict[str, str]) -> None:
+    """Keep what is known of a file that could not be read: whether we failed on it, else its text."""
+    if problem.crash is not None:
+        crashes.append(problem.crash)
+    else:
+        unread[path] = data.decode("utf-8", errors="replace")
 
 
 def _pages(root: Path) -> Iterator[str]:
