@@ -21,6 +21,7 @@ from troth.analysis.semantics import Program
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.source.encoding import decode
 from troth.analysis.source.lines import Lines
+from troth.analysis.source.problem import Problem
 from troth.analysis.source.text import Text
 
 __all__ = ["Subject", "Workspace", "calls_of", "read_workspace"]
