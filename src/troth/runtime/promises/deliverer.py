@@ -159,12 +159,16 @@ class Deliverer:
             return _LOOK if due_at is None else min(_LOOK, due_at - now)
         token = uuid.uuid4().hex
         limit = 1 if self._failures > 1 else min(_BATCH, room)
-        leased = await self.store.acommit(OUTBOX_LEASE, lambda tx: self._lease(tx, token, limit))
+        try:
+            leased = await self.store.acommit(OUTBOX_LEASE, lambda tx: self._lease(tx, token, limit))
+        except StoreError:
+            for lease in self.held.of(self.channel.name):
+                if lease.token == token:
+                    self.held.drop_lease(lease)
+            raise
         by_session: dict[str, list[_Leased]] = {}
         for item in leased:
-            record = item.record
-            self.held.add(HeldLease(record.id, token, self.channel.name, record.session, record.attempt))
-            by_session.setdefault(record.session, []).append(item)
+            by_session.setdefault(item.record.session, []).append(item)
         async with asyncio.TaskGroup() as group:
             for few in by_session.values():
                 group.create_task(self._send_all(few, token), name=f"troth-send-{self.channel.name}")
@@ -176,6 +180,10 @@ class Deliverer:
         records = tx.promises.lease(
             self.channel.name, self.owner, token, now, until=now + LEASE, limit=limit, due_before=now
         )
+        for record in records:
+            # Here, and not by whoever awaits the commit: a task that is cancelled meanwhile would leave the lease to
+            # nobody, and the delivery to wait for its end although the channel is back.
+            self.held.add(HeldLease(record.id, token, self.channel.name, record.session, record.attempt))
         return [_Leased(record, tx.promises.find(record.promise), read_at) for record in records]
 
     async def _notice_clock(self) -> None:
