@@ -15,7 +15,7 @@ VAGUE = {
     "analysis": 12,
     "analysis/fix": 21,
     "analysis/pipeline": 3,
-    "analysis/recolor": 23,
+    "analysis/recolor": 24,
     "analysis/rules": 18,
     "analysis/semantics": 17,
     "runtime": 4,
@@ -28,8 +28,8 @@ VAGUE = {
     "testing": 5,
 }
 # Modules in a folder, where they are more than twenty.
-CROWDED = {"runtime/sessions": 24, "runtime/store": 30, "server": 24}
-RING = 42  # modules of `analysis` that import each other, in a circle
+CROWDED = {"analysis/rules/lost_calls": 21, "runtime/sessions": 24, "runtime/store": 30, "server": 24}
+RING = 44  # modules of `analysis` that import each other, in a circle
 EXCEPTIONS = 4  # files with a function of more than twenty branches
 
 

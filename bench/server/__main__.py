@@ -232,7 +232,7 @@ async def _readers(folder: Path, count: int) -> None:
         )
         for _, writer in lines:
             writer.close()
-    end(process)
+    await asyncio.to_thread(end, process)
 
 
 def main() -> None:

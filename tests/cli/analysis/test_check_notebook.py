@@ -110,6 +110,16 @@ def test_a_loop_in_a_cell(cells, codes, project):
     assert [found["code"] for found in json.loads(done.out)["findings"]] == codes
 
 
+def test_the_patch_of_another_notebook_allows_nothing_here(project):
+    """Each notebook has a kernel of its own; a module that patches asyncio does so for all who import it."""
+    start = notebook(SAVE, "import asyncio\nasyncio.run(save())")
+    project.write({"a.ipynb": start, "b.ipynb": notebook(SAVE, "import nest_asyncio\nnest_asyncio.apply()")})
+    found = json.loads(project.troth("check", "--output-format", "json").out)["findings"]
+    assert [(one["code"], one["path"]) for one in found] == [("TR601", "a.ipynb")]
+    project.write({"setup_loops.py": "import nest_asyncio\nnest_asyncio.apply()\n"})
+    assert json.loads(project.troth("check", "--output-format", "json").out)["findings"] == []
+
+
 def test_a_loop_in_a_cell_is_awaited_instead(project):
     """The fix is what one writes in a notebook."""
     project.write({"n.ipynb": notebook(SAVE, "import asyncio\nx = asyncio.run(save())")})

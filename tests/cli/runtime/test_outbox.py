@@ -24,7 +24,7 @@ def troth(capsys, monkeypatch, tmp_path):
 def promise(tmp_path):
     with Runtime(tmp_path / ".troth/runs.db", in_process=False) as runtime:
         promise = runtime.promises.start(str.upper, prompt="hello").promise
-        promise.wait(10)
+        promise.wait(60)
     return promise.id
 
 

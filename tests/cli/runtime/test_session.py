@@ -84,7 +84,6 @@ def test_the_audit_trail_is_verified_and_exported(troth, running, tmp_path):
     assert (code, out.startswith("broken")) == (1, True)
 
 
-@pytest.mark.soak  # about one time in ten the waiting act does not hear of an answer that another process gave
 def test_a_waiting_act_is_answered(troth, tmp_path):
     """Listed with what is asked, answered by a person, and done by the running program."""
     done = threading.Event()
@@ -96,7 +95,7 @@ def test_a_waiting_act_is_answered(troth, tmp_path):
         hypervisor.activate(session)
         thread = threading.Thread(target=lambda: member.act("deploy", version=3))
         thread.start()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not hypervisor.asks() and time.monotonic() < deadline:
             time.sleep(0.01)
         (ask,) = json.loads(troth("session", "asks", "--store", "s.db", "--json")[1])
@@ -109,8 +108,8 @@ def test_a_waiting_act_is_answered(troth, tmp_path):
         assert "waits for more" in troth(*answer, "--yes", "--by", "ann")[1]
         code, out, _ = troth(*answer, "--yes", "--by", "bob", "--json")
         assert (code, json.loads(out)["state"]) == (0, "yes")
-        assert done.wait(20)
-        thread.join(20)
+        assert done.wait(60)
+        thread.join(60)
         assert troth(*answer, "--no", "--by", "eve")[0] == 2
 
 

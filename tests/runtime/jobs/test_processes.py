@@ -76,7 +76,7 @@ def test_killed_with_a_job_under_way(path, tmp_path, again, when):
     assert (record.state, record.exit_code, record.hits) == (JobState.FAILED, 42, 2)
     assert [delivery.data["line"] for delivery in chat.of("watch")] == ["hit 1", "hit 2"]
     assert len(runtime.jobs.read("j-1").text.splitlines()) == 1002
-    assert runtime.outbox.counts().delivered == 3
+    until(lambda: runtime.outbox.counts().delivered == 3)
 
 
 def test_a_job_that_stops_with_its_program_is_told_after_the_restart(path, again):

@@ -85,7 +85,7 @@ def test_exactly_one_outcome(runtime, capability, detach, kind, color):
         assert outcome.result == 7
         assert runtime.outbox.counts().promised == 0
     else:
-        assert outcome.promise.wait(10).result == 7
+        assert outcome.promise.wait(60).result == 7
 
 
 def begin(runtime, color, *args, **kwargs):
@@ -169,7 +169,7 @@ def test_every_kind_of_work(runtime, what):
     """A workflow, a saga, a decision, an agent with a prompt."""
     work, args, kwargs, expected = WORKS[what]
     promise = runtime.promises.start(work, *args, **kwargs).promise
-    record = promise.wait(10)
+    record = promise.wait(60)
     assert record.state is PromiseState.DONE, record
     if expected is not None:
         assert record.result == expected
@@ -186,7 +186,7 @@ def test_every_kind_of_work(runtime, what):
 )
 def test_a_failure_is_delivered_as_that(runtime, work, state, type_):
     """F20: a value that cannot be kept is a typed failure, never a loss."""
-    record = runtime.promises.start(work).promise.wait(10)
+    record = runtime.promises.start(work).promise.wait(60)
     assert (record.state, record.error["type"]) == (state, type_)
     assert runtime.inbox.take(10).data["error"]["type"] == type_
 
@@ -195,7 +195,7 @@ def test_a_cancelled_promise_is_delivered_as_that(runtime):
     """Cancelling is an end like the others."""
     promise = runtime.promises.start(hold).promise
     assert promise.cancel()
-    assert promise.wait(10).state is PromiseState.CANCELLED
+    assert promise.wait(60).state is PromiseState.CANCELLED
     assert "was cancelled" in runtime.inbox.take(10).text
     assert not promise.cancel()
 
@@ -203,7 +203,7 @@ def test_a_cancelled_promise_is_delivered_as_that(runtime):
 def test_both_colors_answer_the_same(runtime):
     """`wait` and `await_end`, `get` and `aget` return equal records."""
     promise = runtime.promises.start(give, [1]).promise
-    waited = promise.wait(10)
+    waited = promise.wait(60)
     assert asyncio.run(promise.await_end(10)) == waited == promise.get() == asyncio.run(promise.aget())
     with pytest.raises(UnknownPromiseError, match="never was"):
         runtime.promises.get("p-nobody")
@@ -213,13 +213,13 @@ def test_both_colors_answer_the_same(runtime):
     with pytest.raises(NotSettledError):
         asyncio.run(other.await_end(0.05))
     other.cancel()
-    other.wait(10)
+    other.wait(60)
 
 
 def test_another_session_is_refused(runtime):
     """Each verb asks whose promise it is."""
     promise = runtime.promises.start(give, 1).promise
-    promise.wait(10)
+    promise.wait(60)
     for verb in (runtime.promises.get, runtime.promises.wait, runtime.promises.cancel):
         with pytest.raises(ForeignPromiseError):
             verb(promise.id, session="somebody else")
@@ -238,7 +238,7 @@ def test_another_process_can_ask_at_once(runtime, path):
     )
     assert done.stdout.strip() == "open"
     promise.cancel()
-    promise.wait(10)
+    promise.wait(60)
 
 
 def test_a_store_that_refuses_the_end_is_told_through_the_promise(path):
@@ -247,7 +247,7 @@ def test_a_store_that_refuses_the_end_is_told_through_the_promise(path):
         with failpoints.armed("run.finish.written", full_disk):
             promise = runtime.promises.start(give, 1).promise
             with pytest.raises(StoreError, match="disk is full"):
-                promise.wait(10)
+                promise.wait(60)
         assert promise.get().state is PromiseState.OPEN
         assert runtime.outbox.counts().stored == 1
 
@@ -291,7 +291,7 @@ def test_a_conversation_is_its_own_session(runtime):
     conversation.send("hello")
     conversation.run()
     assert seen[0] == "talk-1"
-    assert seen[1].wait(10).session == "talk-1"
+    assert seen[1].wait(60).session == "talk-1"
     assert runtime.inbox.take(10, session="talk-1").promise == seen[1].id
 
 

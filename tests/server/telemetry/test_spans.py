@@ -113,7 +113,8 @@ def test_content_is_told_only_if_asked_for(tmp_path, spans, has_content):
     assert ("a secret" in failed.status.description) is has_content
 
 
-def test_whoever_goes_on_after_a_crash_joins_the_trace(tmp_path, spans):
+@pytest.mark.parametrize("is_worker", [False, True], ids=["at the start", "by a worker"])
+def test_whoever_goes_on_after_a_crash_joins_the_trace(tmp_path, spans, is_worker):
     """The process that began the run is killed. Another one takes it up, knowing nothing but the store."""
     path = tmp_path / "troth.db"
     dead = subprocess.run(
@@ -123,10 +124,13 @@ def test_whoever_goes_on_after_a_crash_joins_the_trace(tmp_path, spans):
         check=False,
     )
     assert dead.returncode == -signal.SIGKILL
-    with Runtime(path, functions=crash_program.FUNCTIONS) as runtime:
+    with Runtime(path, functions=crash_program.FUNCTIONS, recover=not is_worker) as runtime:
         telemetry = Telemetry(runtime)
         telemetry.open()
         runtime.load(crash_program.WORKFLOW)
+        if is_worker:
+            worker = runtime.worker()
+            until(lambda: worker.look() and runtime.show("r1").is_over)
         until(lambda: runtime.show("r1").is_over)
         until(lambda: named(spans, SpanName.RUN))
         telemetry.close()

@@ -174,6 +174,24 @@ class Reading:
             elif callee[0] == "attr":
                 self.taken.add(f"{callee[2]}()")
 
+    def take_async(self, node: Node, how: str) -> None:
+        """Note what `await`, `async for` or `async with` takes, where that is no call whose callee is noted."""
+        kind = node[0]
+        if kind == "name":
+            self.taken.add(f"{how} {node[1]}")
+        elif kind == "attr":
+            self.taken.add(f"{how} .{node[2]}")
+        elif kind == "call":
+            self.taken.add(f"{how} {written(node[1])}()")
+        else:
+            self.taken.add(f"{how} []")
+
+    def end_item(self, kind: str, *, waits: bool) -> bool:
+        """Note a generator whose items are awaited, which is an async one; whether the function waits by now."""
+        if self.waits and kind == "generator":
+            self.taken.add("for await")
+        return self.waits or waits
+
     def key(self, base: Node) -> None:
         """Note of what an item is taken by a word: `reply["id"]`."""
         kind = base[0]
@@ -188,6 +206,7 @@ class Reading:
         """Note what is awaited, where that is no call."""
         if value[0] == "await" and value[1][0] == "call":
             self.awaited.add(f"await {written(value[1][1])}")  # its result is awaited too
+        self.take_async(value, "await")
         callee = written(value)
         if callee:
             self.calls.add(callee)  # `await f` without the call is judged like a call that is not awaited

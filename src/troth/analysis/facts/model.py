@@ -50,7 +50,7 @@ __all__ = [
     "without_places",
 ]
 
-FACTS_VERSION = 12
+FACTS_VERSION = 13
 
 Node = tuple[Any, ...]
 At = tuple[int, ...]  # four; compiled code would take a tuple of a known length apart, and put it together again
@@ -91,7 +91,11 @@ class FunctionFacts(NamedTuple):
     calls: tuple[str, ...]  # callees as written, of calls that are not awaited on the spot
     awaited: tuple[str, ...]  # callees of calls that are; "with f", "for f", "await f" for `async with f()` and so on
     keyed: tuple[str, ...]  # what is asked for a key: "user" in `user["name"]`, "await" in `(await f())[…]`, "users[]"
-    taken: tuple[str, ...]  # what plain `with`, `for` and comprehensions take: "lock", ".lock" of anything, "connect()"
+    taken: tuple[
+        str, ...
+    ]  # what plain `with`, `for` and comprehensions take: "lock", ".lock" of anything, "connect()";
+    # and what their async kinds and `await` do: "with lock", "for .rows", "for rows()", "await []" for anything else,
+    # "for await" for a generator with an `await` in its items
     origins: tuple[tuple[str, str], ...]  # variables bound in one way only: "a.b()", "with a.b()", "dict"
     body: bytes
 

@@ -218,6 +218,11 @@ class ConversationRun:
         self._end = end
         return RunEntries(self, (log.ENDED, payload), is_end=True, seen=seen)
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether its end is being written, and so may be in the log already."""
+        return self._end is not None
+
     def undecided(self) -> None:
         """It goes on: something came in."""
         self._end = None

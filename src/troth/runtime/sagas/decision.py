@@ -34,10 +34,12 @@ def decide(saga: Saga) -> Generator[Step, Any, SagaOutcome]:
                 happened.append(_undoable(step, undo_names, arguments, None))
             failure = failure_of(step.name, error)
             break
-        except RunCancelledError:
+        except RunCancelledError as cancelled:
             was_cancelled = True
-            happened.append(_undoable(step, undo_names, arguments, None))
-            failure = StepFailed(step.name, "RunCancelledError", "the saga was cancelled while this step was at work")
+            if cancelled.has_begun:
+                happened.append(_undoable(step, undo_names, arguments, None))
+            when = "while this step was at work" if cancelled.has_begun else "before this step began"
+            failure = StepFailed(step.name, "RunCancelledError", f"the saga was cancelled {when}")
             break
         happened.append(_undoable(step, undo_names, arguments, results[step.name]))
     if failure is None:

@@ -249,8 +249,11 @@ class Store(Protocol):
         """Do `work` in a transaction and return its answer once it is kept. Blocks; may share the transaction."""
         ...
 
-    async def acommit(self, point: CommitPoint, work: Callable[[Transaction], T]) -> T:
-        """`commit` for a loop: what its tasks commit in one turn may share one transaction."""
+    async def acommit(self, point: CommitPoint, work: Callable[[Transaction], T], *, is_large: bool = False) -> T:
+        """`commit` for a loop: what its tasks commit in one turn may share one transaction.
+
+        `is_large` says that so much is written that it takes noticeable time: never on the loop's own thread.
+        """
         ...
 
     def commit_at_once(self, work: Callable[[Transaction], T]) -> tuple[T] | None:

@@ -171,11 +171,11 @@ class SqliteStore:
         with self._writer.transaction(point) as tx:
             yield tx
 
-    async def acommit(self, point: CommitPoint, work: Callable[[SqliteTransaction], T]) -> T:
+    async def acommit(self, point: CommitPoint, work: Callable[[SqliteTransaction], T], *, is_large: bool = False) -> T:
         """`commit` for a loop: what its tasks commit in one turn of the loop shares one transaction.
 
-        With NORMAL it is written on the loop's thread if nobody else is writing, which takes microseconds; in every
-        other case on the store's thread. A cancelled `acommit` may have been kept all the same.
+        With NORMAL it is written on the loop's thread if nobody else is writing and none of it is large, which takes
+        microseconds; in every other case on the store's thread. A cancelled `acommit` may have been kept all the same.
         """
         self._check_open()
         unit = Unit(point, work)
@@ -184,6 +184,8 @@ class SqliteStore:
         if batch is None:
             batch = self._batches[loop] = _Batch(loop)
             loop.call_soon(self._flush, loop)
+        if is_large:
+            batch.is_large = True
         await batch.add(unit)
         return unit.outcome()
 
@@ -205,7 +207,7 @@ class SqliteStore:
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         batch = self._batches.pop(loop)
         try:
-            is_committed = self.synchronous == "NORMAL" and self._writer.commit_now(batch.units)
+            is_committed = self.synchronous == "NORMAL" and not batch.is_large and self._writer.commit_now(batch.units)
         except BaseException as error:
             batch.resolve(error)
             if isinstance(error, Exception):
@@ -402,7 +404,6 @@ class SqliteStore:
     def _after_fork(self) -> None:
         self._writer.after_fork()
         self._readers.after_fork()
-        self.keeper.after_fork()
         self.notices.after_fork()
         self._looking = threading.Lock()
         self._look = None
@@ -432,12 +433,13 @@ class SqliteStore:
 class _Batch:
     """What the tasks of one loop commit in one of its turns."""
 
-    __slots__ = ("_futures", "_loop", "units")
+    __slots__ = ("_futures", "_loop", "is_large", "units")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._futures: list[asyncio.Future[None]] = []
         self.units: list[Unit[Any]] = []
+        self.is_large = False
 
     def add(self, unit: Unit[Any]) -> asyncio.Future[None]:
         future = self._loop.create_future()

@@ -27,10 +27,14 @@ __all__ = ["RunMemory", "SqliteTransaction", "history_topic", "run_topic", "stre
 
 
 _RUNNING = RunState.RUNNING._value_
+_ENDED = Happened.RUN_ENDED._value_
 
 _INTO = "INSERT INTO history (run_id, seq, sub, what, at, branch, step, name"
 _SETTLE = f"{_INTO}, data) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?)"
 _RUN_BEGUN = "INSERT INTO history (run_id, seq, sub, what, at) VALUES (?, 1, 0, 'run begun', ?)"
+_RUN_ENDED = "INSERT INTO history (run_id, seq, sub, what, at, data, kind, outcome) VALUES (?, ?, 0, ?, ?, ?, ?, ?)"
+_TAKE = "INSERT INTO leases (resource, owner, token, taken_at) VALUES (?, ?, ?, ?) ON CONFLICT (resource) DO NOTHING"
+_TAKE_OVER = "UPDATE leases SET owner = ?, token = ?, taken_at = ? WHERE resource = ?"
 _MANY = 10_000  # runs whose last numbers are remembered
 _COPIED = "what, at, branch, step, name, data, kind, key, args, color, code, attempt, outcome, began_at, wake_at, note"
 _COPY = (
@@ -153,8 +157,14 @@ class SqliteTransaction:
             "updated_at = ?, finished_at = ? WHERE id = ?",
             (state._value_, result, error, ending, now, now, run_id),
         )
-        place = (run_id, None, None)
-        self._append(place, Happened.RUN_ENDED, now, data=error, kind=state._value_, outcome=ending)
+        number = self._last(run_id)[0] + 1
+        try:
+            self._execute(_RUN_ENDED, (run_id, number, _ENDED, now, error, state._value_, ending))
+        except sqlite3.IntegrityError:  # another process has told of something: of a callback, say
+            del self._numbers[run_id]
+            place = (run_id, None, None)
+            self._append(place, Happened.RUN_ENDED, now, data=error, kind=state._value_, outcome=ending)
+        self.topics.add(f"history:{run_id}")
         self._numbers.pop(run_id, None)
         self.promises.settle(RUN, run_id, PromiseState.of_run(state), now, result=result, error=error)
         self.topics.add(run_topic(run_id))
@@ -248,8 +258,9 @@ class SqliteTransaction:
         name, key, args, color, code, now, is_shown = begun
         run_id, branch, step = place
         if is_shown:
-            number = self._last(run_id)[0] + 1
-            row = (run_id, number, now, branch, step, name, key, args, color, code, resource, token, run_id)
+            number = (self._numbers.get(run_id) or self._last(run_id))[0] + 1
+            kept = None if key == f"{run_id}:{branch}{step}:{name}" else key  # what can be told is not kept
+            row = (run_id, number, now, branch, step, name, kept, args, color, code, resource, token, run_id)
             with suppress(sqlite3.IntegrityError):  # somebody else told of something; what follows counts anew
                 if self._execute(_BEGIN_HELD, row).rowcount == 1:
                     self._numbers[run_id] = number, 0
@@ -279,7 +290,7 @@ class SqliteTransaction:
         data = result if error is None else error
         if is_shown and kind == "step" and attempt == 1:  # nearly every one
             run_id, branch, step = place
-            number = self._last(run_id)[0] + 1
+            number = (self._numbers.get(run_id) or self._last(run_id))[0] + 1
             try:
                 self._execute(_SETTLE, (run_id, number, state._value_, now, branch, step, name, data))
             except sqlite3.IntegrityError:
@@ -526,15 +537,14 @@ class SqliteTransaction:
 
     def claim(self, resource: str, owner_id: str, token: str, now: float) -> Owner | None:
         """Take the lease if it is free or its owner is dead. Answers the living owner if there is one, else nothing."""
-        holder = self.holder_of(resource)
-        if holder is not None and is_alive(holder, now):
-            return holder
-        self._numbers.pop(resource.removeprefix("run:"), None)
-        self._execute(
-            "INSERT INTO leases (resource, owner, token, taken_at) VALUES (?, ?, ?, ?) ON CONFLICT (resource) "
-            "DO UPDATE SET owner = excluded.owner, token = excluded.token, taken_at = excluded.taken_at",
-            (resource, owner_id, token, now),
-        )
+        if self._execute(_TAKE, (resource, owner_id, token, now)).rowcount != 1:
+            holder = self.holder_of(resource)
+            if holder is not None and is_alive(holder, now):
+                return holder
+            self._execute(_TAKE_OVER, (owner_id, token, now, resource))
+        run_id = resource.removeprefix("run:")
+        if f"history:{run_id}" not in self.topics:  # else this very transaction has begun it, and knows its numbers
+            self._numbers.pop(run_id, None)
         self.topics.add(resource)
         return None
 

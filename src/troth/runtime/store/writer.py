@@ -357,7 +357,10 @@ class Writer:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def has_foreign_changes(self) -> bool:
-        """Whether another process has committed since the last look. Answers no while the writer is in use."""
+        """Whether another process may have committed since the last look; the first look cannot tell, so it may.
+
+        Answers no while the writer is in use: the next look tells.
+        """
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -365,9 +368,9 @@ class Writer:
         except FAULTS as error:
             raise StoreError(f"The store {str(self._path)!r} could not be read: {error}.") from error
         else:
-            changed = self._seen_version not in {None, version}
+            is_changed = version != self._seen_version
             self._seen_version = version
-            return changed
+            return is_changed
         finally:
             self._lock.release()
 

@@ -171,9 +171,10 @@ async def show_conversation(
 ) -> ConversationDetails:
     """A conversation as it is now, with what was said."""
     found, conversation = await opened(context, caller, conversation_id)
+    told = await info(found, conversation)  # before the messages: one that is told as finished has said all of them
     said = await call(conversation.messages)
     messages = [MessageInfo(role=message.role, text=message.text) for message in said]
-    return ConversationDetails(**await info(found, conversation), messages=messages)
+    return ConversationDetails(**told, messages=messages)
 
 
 @router.post(

@@ -255,13 +255,18 @@ class ExpressionReader(Reading):
         )
         for is_async, target, iterated, _conditions in generators:
             self.bind(target)
-            if not is_async:
+            if is_async:
+                self.take_async(iterated, "for")
+            else:
                 self.take(iterated)
         return generators
 
     def _comprehension(self, node: Any) -> Node:
         kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
-        return ("comp", kind, (self.expr(node.elt),), self._generators(node), at(node))
+        waits, self.waits = self.waits, False
+        item = self.expr(node.elt)
+        self.waits = self.end_item(kind, waits=waits)
+        return ("comp", kind, (item,), self._generators(node), at(node))
 
     def _dict_comprehension(self, node: ast.DictComp) -> Node:
         return ("comp", "dict", (self.expr(node.key), self.expr(node.value)), self._generators(node), at(node))

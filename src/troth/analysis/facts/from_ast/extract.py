@@ -134,7 +134,9 @@ class _FileReader(ExpressionReader):
     def _consumed(self, node: Any, how: str) -> Node:
         """What `async for` or `async with` takes: right for iterators and contexts, wrong for coroutines."""
         if type(node) is not ast.Call:
-            return self.expr(node)
+            value = self.expr(node)
+            self.take_async(value, how)
+            return value
         callees: set[str] = set()
         call = self.called(node, callees)
         for callee in callees:

@@ -428,7 +428,9 @@ class SerialExpressions(AnnotationReader):
             key = self.expr()
             parts = (key, self.expr())
         else:
+            waits, self.waits = self.waits, False
             parts = (self.expr(),)
+            self.waits = self.end_item(kind, waits=waits)
             if parts[0][0] == "star":
                 raise RefusedError("an item of a newer kind")
         count = self._integer()
@@ -442,6 +444,7 @@ class SerialExpressions(AnnotationReader):
             self.bind(targets[index])
             if is_async:
                 self.waits = True
+                self.take_async(iterated[index], "for")
             else:
                 self.take(iterated[index])
         place = self._place()

@@ -224,6 +224,8 @@ class _FileReader(SerialExpressions):
         if is_async:
             self.waits = True
             self.awaited.update([f"{how} {callee}" for callee in callees])
+            if value[0] != "call":
+                self.take_async(value, how)
         else:
             self.calls |= callees
             self.take(value)

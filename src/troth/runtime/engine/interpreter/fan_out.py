@@ -68,7 +68,10 @@ def _branch(branch: Branch, command: Command | Generator[Command, Any, object]) 
     run, now = branch.run, branch.run.clock()
     run.branches -= 1
     if 0 < run.branches <= run.waiting:
-        branch.write(lambda tx: tx.set_run_state(run.run_id, RunState.WAITING, now, waiting_for="its other branches"))
+        branch.write(
+            lambda tx: tx.set_run_state(run.run_id, RunState.WAITING, now, waiting_for="its other branches"),
+            run.letters,
+        )
     if branch.has_pending:
         yield branch.commit(BRANCH_END)
     return value
@@ -122,7 +125,7 @@ def perform_start(
         wrong.append(describe(_other_run(child, opening[0], name), "refused"))
         settle(state=StepState.FAILED, error=json.dumps(wrong[0]))
 
-    branch.write(work)
+    branch.write(work, len(args) + len(child_args))
     yield branch.commit(CHILD_START)
     if wrong:
         raise StepFailedError(name, str(place), wrong[0])
@@ -155,5 +158,5 @@ def perform_append(
         tx.begin_step(place, kind="append", name=name, key=key, args=args, now=now, note=note, is_shown=begins)
         tx.settle_step(place, StepState.DONE, now, kind="append", name=name, result="null", note=note, is_shown=ends)
 
-    branch.write(work)
+    branch.write(work, 2 * len(args))
     return None

@@ -66,7 +66,7 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
         if type(answer) is _Refused:
             raise StepFailedError(step.name, str(place), answer.error)
         if branch.is_cancelled(answer):
-            raise branch.cancelled(step, place, number)
+            raise branch.cancelled(step, place, number, has_begun=number > 1)
         info = CurrentStep(run.run_id, place, step.name, key, number, clock())
         outcome: Outcome
         try:
@@ -82,12 +82,12 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
         now = clock()
         if outcome.ended == "done":
             try:
-                text, value = _kept(outcome.value, f"result of step {step.name!r}", run.max_result)
+                text, value = _kept(outcome.value, step.name, run.max_result)
             except NotJsonError as refused:
                 outcome = Outcome("failed", error=refused)
                 is_unknown = True  # of what it did, that is: it did return
             else:
-                branch.write(partial(_settle, branch=branch, step=step, info=info, text=text, now=now))
+                branch.write(partial(_settle, branch, step, info, text, now), len(text))
                 return value
         if outcome.ended == "cancelled":
             _note(branch, step, info, outcome, now)
@@ -104,8 +104,11 @@ def perform_step(branch: Branch, step: Step, place: Place, record: StepRecord | 
         commit = branch.commit(STEP_BEGIN)
 
 
-def _kept(value: object, title: str, limit: int | None) -> tuple[str, Any]:
-    """The JSON text of a result, and what reading it gives; refused if it is too large."""
+def _kept(value: object, name: str, limit: int | None) -> tuple[str, Any]:
+    """The JSON text of the result of a step, and what reading it gives; refused if it is too large."""
+    if value is None or (isinstance(value, int) and value.bit_length() < 64):
+        return keep(value, "")  # without a name for an error that cannot be
+    title = f"result of step {name!r}"
     text, back = value if type(value) is Kept else keep(value, title)
     if limit is not None and len(text) > limit:
         size = f"{len(text):,} letters of JSON, and at most {limit:,} are kept"
@@ -144,16 +147,16 @@ def _governed(branch: Branch, commit: Commit, step: Step, place: Place, number: 
         tx.settle_step(place, StepState.FAILED, now, kind="step", name=name, attempt=number, error=text)
         return _Refused(error)
 
-    return Commit(commit.point, work)
+    return Commit(commit.point, work, commit.is_large)
 
 
 def _leave_behind(branch: Branch, step: Step, info: CurrentStep, outcome: Outcome) -> None:
     """Have an answer written when the run is let go of: nobody goes on here, but what is done is not done again."""
     if outcome.ended == "done":
         with contextlib.suppress(NotJsonError):  # then it was no success; the next owner finds out
-            text, _ = _kept(outcome.value, "result", branch.run.max_result)
+            text, _ = _kept(outcome.value, step.name, branch.run.max_result)
             now = branch.run.clock()
-            branch.run.left_behind.append(partial(_settle, branch=branch, step=step, info=info, text=text, now=now))
+            branch.run.left_behind.append(partial(_settle, branch, step, info, text, now))
 
 
 def _leave_unfinished(branch: Branch, step: Step, info: CurrentStep) -> None:
@@ -174,7 +177,7 @@ def _leave_unfinished(branch: Branch, step: Step, info: CurrentStep) -> None:
     )
 
 
-def _settle(tx: Transaction, branch: Branch, step: Step, info: CurrentStep, text: str, now: float) -> None:
+def _settle(branch: Branch, step: Step, info: CurrentStep, text: str, now: float, tx: Transaction) -> None:
     governor = branch.run.governor
     is_shown = step.shows in _END_SHOWN
     tx.settle_step(

@@ -15,6 +15,7 @@ from troth.runtime.engine.interpreter.replay import what_is_asked
 from troth.runtime.engine.interpreter.shown import note_of, shows_begin
 from troth.runtime.store import RunState, StepRecord, StepState, Transaction
 from troth.runtime.store.json_codec import read
+from troth.runtime.store.large_values import ANY_SIZE
 from troth.runtime.store.records import Place
 
 __all__ = ["perform_join", "perform_sleep", "perform_wait", "until"]
@@ -94,7 +95,8 @@ def perform_wait(branch: Branch, ask: Wait, place: Place, record: StepRecord | N
     while True:
         rings = run.bell.count
         over: list[tuple[bool, str]] = []
-        branch.write(partial(_receive, branch=branch, ask=ask, place=place, wake_at=wake_at, over=over))
+        # How large a signal is, the commit that takes it finds out: too late to choose where that is written.
+        branch.write(partial(_receive, branch=branch, ask=ask, place=place, wake_at=wake_at, over=over), ANY_SIZE)
         is_cancelled = branch.is_cancelled((yield branch.commit(point)))
         point = SIGNAL_TAKE
         if over:
@@ -147,7 +149,7 @@ def perform_join(branch: Branch, ask: Join, place: Place, record: StepRecord | N
     while True:
         rings = run.bell.count
         over: list[tuple[bool, str]] = []
-        branch.write(partial(_look, branch=branch, ask=ask, place=place, over=over))
+        branch.write(partial(_look, branch=branch, ask=ask, place=place, over=over), ANY_SIZE)
         is_cancelled = branch.is_cancelled((yield branch.commit(WAIT_BEGIN)))
         if over:
             branch.end_wait()

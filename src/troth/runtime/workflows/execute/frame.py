@@ -158,8 +158,9 @@ class Frame:
             output = yield from self._perform(step)
             if not kind.retries:  # an action's output is checked where it is made, so that the record has the failure
                 check_output(step.id, step.output, output)
-        except RunCancelledError:
-            self._note(step, None)
+        except RunCancelledError as cancelled:
+            if cancelled.has_begun or not kind.retries:  # of what was never called there is nothing to take back
+                self._note(step, None)
             raise
         except (Stopped, StepFailedError, MisuseError, RunError) as error:
             failure = yield from self._failure(step, error)

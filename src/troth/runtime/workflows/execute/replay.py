@@ -89,7 +89,8 @@ def _answer(row: StepRecord) -> object:
     if row.state is StepState.DONE:
         return row.result
     if row.state is StepState.CANCELLED:
-        raise RunCancelledError(f"The run {row.place.run_id!r} was cancelled.")
+        has_begun = row.kind != "step" or bool(row.attempts)
+        raise RunCancelledError(f"The run {row.place.run_id!r} was cancelled.", has_begun=has_begun)
     if row.state is StepState.FAILED:
         kind = WaitTimeoutError if row.kind == "wait" else StepFailedError
         raise kind(row.name, str(row.place), row.error or {})
