@@ -21,6 +21,7 @@ from troth.analysis.semantics import Program
 from troth.analysis.semantics.symbols import Function
 from troth.analysis.source.encoding import decode
 from troth.analysis.source.lines import Lines
+from troth.analysis.source.problem import Problem
 from troth.analysis.source.text import Text
 
 __all__ = ["Subject", "Workspace", "calls_of", "read_workspace"]
@@ -87,25 +88,6 @@ class Subject:
     implied: Mapping[str, str]
 
 
-def _take_file(
-    path: str,
-    data: bytes,
-    views: dict[str, View],
-    facts: dict[str, FileFacts],
-    crashes: list[Crash],
-    unread: dict[str, str],
-) -> None:
-    """Read a Python file into whichever of these it belongs."""
-    found = read_facts(path, data)
-    if isinstance(found, FileFacts):
-        views[path] = whole_file(path, decode(data).text)
-        facts[path] = found
-    elif found.crash is not None:
-        crashes.append(found.crash)
-    else:
-        unread[path] = data.decode("utf-8", errors="replace")
-
-
 def read_workspace(
     project: Project,
     about: Callable[[Program], Subject],
@@ -143,8 +125,12 @@ def read_workspace(
     try:
         for path in project.files:
             data = None if path.endswith(".ipynb") else disk.data(path)
-            if data is not None:
-                _take_file(path, data, views, facts, crashes, unread)
+            found = None if data is None else read_facts(path, data)
+            if data is not None and isinstance(found, FileFacts):
+                views[path] = whole_file(path, decode(data).text)
+                facts[path] = found
+            elif data is not None and isinstance(found, Problem):
+                _note_unread(path, data, found, crashes, unread)
         subject = about(linked())
         if not subject.names:
             return Workspace(project.root, linked(), views, {}, crashes, unread)
@@ -174,6 +160,14 @@ def read_workspace(
         if collecting:
             gc.enable()
     return Workspace(project.root, linked(), views, pages, crashes, unread)
+
+
+def _note_unread(path: str, data: bytes, problem: Problem, crashes: list[Crash], unread: dict[str, str]) -> None:
+    """Keep what is known of a file that could not be read: whether we failed on it, else its text."""
+    if problem.crash is not None:
+        crashes.append(problem.crash)
+    else:
+        unread[path] = data.decode("utf-8", errors="replace")
 
 
 def _pages(root: Path) -> Iterator[str]:
