@@ -231,6 +231,7 @@ FACES = {
         "Transaction",
         "UnsupportedSqliteError",
         "commit_point",
+        "open_store",
     ],
     "troth.runtime.tools": ["Tool", "ToolArgumentsError", "ToolOutcome", "tool"],
 }

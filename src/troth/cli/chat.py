@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
 from troth.cli.pipe import say, say_json
-from troth.cli.stores import add_store, store_path
+from troth.cli.stores import add_store, store_of
 from troth.errors import MisuseError, TrothError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     from troth.runtime.channels import bind
 
     source = _find(args.agent)
-    with Runtime(store_path(args), in_process=False) as runtime:
+    with Runtime(store_of(args), in_process=False) as runtime:
         screen = _Screen(is_json=args.json)
         conversation_id = args.conversation or f"c-{uuid.uuid4().hex[:12]}"
         agent = _agent(source, args.agent, runtime)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from troth.cli.command import Command, Example
 from troth.cli.exit import Exit
 from troth.cli.pipe import say, say_json
-from troth.cli.stores import VARIABLE, add_store, find_value, store_path
+from troth.cli.stores import add_store, find_value, no_such_store, store_of
 from troth.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -34,13 +34,10 @@ def governed(args: argparse.Namespace) -> "Hypervisor":
     """A hypervisor on a file that has to be there already."""
     from troth.runtime.sessions import Hypervisor
 
-    path = store_path(args)
-    if not path.exists():
-        raise MisuseError(
-            f"There is no store {str(path)!r}, so there are no sessions to look at.\n"
-            f"`--store FILE` or {VARIABLE} names another."
-        )
-    return Hypervisor(path, recover=False)  # a command does what it was asked for, and leaves the rest alone
+    store = store_of(args)
+    if (missing := no_such_store(store, ", so there are no sessions to look at")) is not None:
+        raise missing
+    return Hypervisor(store, recover=False)  # a command does what it was asked for, and leaves the rest alone
 
 
 def run(args: argparse.Namespace) -> int:

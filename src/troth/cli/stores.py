@@ -24,9 +24,10 @@ __all__ = [
     "find_value",
     "looked_into",
     "needs_yaml",
+    "no_such_store",
     "opened",
     "options_of",
-    "store_path",
+    "store_of",
 ]
 
 VARIABLE = "TROTH_STORE"
@@ -36,7 +37,9 @@ _DEFAULT = ".troth/runs.db"
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Declare `--store` and `--json`."""
     parser.add_argument(
-        "--store", metavar="FILE", help=f"the file that runs are kept in (default: ${VARIABLE}, else {_DEFAULT})"
+        "--store",
+        metavar="FILE",
+        help=f"the file, or the `postgresql://` address, that runs are kept in (default: ${VARIABLE}, else {_DEFAULT})",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
 
@@ -53,7 +56,18 @@ def add_app(parser: argparse.ArgumentParser) -> None:
 def options_of(args: argparse.Namespace) -> str:
     """What a later command about the same runs has to be given, too."""
     names = ("store", "app")
-    return "".join(f" --{name} {quote(getattr(args, name))}" for name in names if getattr(args, name, None))
+    return "".join(f" --{name} {quote(_shown(getattr(args, name)))}" for name in names if getattr(args, name, None))
+
+
+def _shown(word: str) -> str:
+    """What was typed, without a password."""
+    from troth.runtime.store.open import is_address
+
+    if not is_address(word):
+        return word
+    from troth.runtime.store.postgres.address import parse
+
+    return parse(word).shown
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -61,9 +75,19 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="ID", help="the run: its id, the beginning of it, or `last`")
 
 
-def store_path(args: argparse.Namespace) -> Path:
-    """The file that was asked for."""
-    return Path(args.store or os.environ.get(VARIABLE) or _DEFAULT)
+def store_of(args: argparse.Namespace) -> str | Path:
+    """The file that was asked for, or the address of a database."""
+    from troth.runtime.store.open import is_address
+
+    store = args.store or os.environ.get(VARIABLE) or _DEFAULT
+    return store if is_address(store) else Path(store)
+
+
+def no_such_store(store: str | Path, what: str = "") -> MisuseError | None:
+    """The error of a command that needs a store which is not there; nothing where it is, or where the server tells."""
+    if isinstance(store, str) or store.exists():
+        return None
+    return MisuseError(f"There is no store {str(store)!r}{what}.\n`--store FILE` or {VARIABLE} names another.")
 
 
 def opened(args: argparse.Namespace) -> "Runtime":
@@ -72,7 +96,7 @@ def opened(args: argparse.Namespace) -> "Runtime":
         return app_of(args)
     from troth.runtime.assemble import Runtime
 
-    return Runtime(store_path(args), recover=False, in_process=False)
+    return Runtime(store_of(args), recover=False, in_process=False)
 
 
 def app_of(args: argparse.Namespace) -> "Runtime":
@@ -91,12 +115,11 @@ def app_of(args: argparse.Namespace) -> "Runtime":
             "Name a `Runtime`, or a function without arguments that returns one."
         )
     app.recover = False
-    kept_in = app.store.path
-    if args.store and Path(args.store).absolute() != kept_in:
+    if args.store and _shown(args.store) != app.store.name and Path(args.store).absolute() != app.store.path:
         app.close()
         raise MisuseError(
-            f"`--store {args.store}` is not where the runtime of `--app {args.app}` keeps its runs: that is "
-            f"{str(kept_in)!r}. Nothing was done.\nLeave `--store` out."
+            f"`--store {_shown(args.store)}` is not where the runtime of `--app {args.app}` keeps its runs: that is "
+            f"{app.store.name!r}. Nothing was done.\nLeave `--store` out."
         )
     return app
 
@@ -117,10 +140,10 @@ def find_value(word: str, what: str) -> object:
 
 def existing(args: argparse.Namespace) -> "Runtime":
     """A runtime on a file that has to be there already."""
-    path = store_path(args)
-    if not getattr(args, "app", None) and not path.exists():
+    store = store_of(args)
+    if not getattr(args, "app", None) and isinstance(store, Path) and not store.exists():
         raise MisuseError(
-            f"There is no store {str(path)!r}, so there are no runs to look at.\n"
+            f"There is no store {str(store)!r}, so there are no runs to look at.\n"
             f"`troth run WORKFLOW` makes one; `--store FILE` or {VARIABLE} names another."
         )
     return opened(args)
@@ -136,7 +159,7 @@ def looked_into(args: argparse.Namespace) -> "Runtime":
     except ReadOnlyStoreError:
         if getattr(args, "app", None):
             raise
-        return Runtime(store_path(args), recover=False, in_process=False, read_only=True)
+        return Runtime(store_of(args), recover=False, in_process=False, read_only=True)
 
 
 def find_run(runtime: "Runtime", word: str) -> str:

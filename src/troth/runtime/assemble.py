@@ -49,12 +49,14 @@ from troth.runtime.store import (
     Notifier,
     RunRecord,
     RunState,
-    SqliteStore,
+    Store,
     StoreBusyError,
     StoreError,
     Transaction,
+    open_store,
 )
-from troth.runtime.store.folder import FOLDER, make_folder_of
+from troth.runtime.store.folder import FOLDER
+from troth.runtime.store.open import is_address, is_store
 from troth.runtime.workflows.document.problems import did_you_mean, nearest
 from troth.runtime.workflows.execute.failures import check_inputs
 from troth.runtime.workflows.execute.replay import Replayed, replay
@@ -140,7 +142,7 @@ class Runtime:
 
     def __init__(
         self,
-        store: str | os.PathLike[str] | SqliteStore = DEFAULT_STORE,
+        store: str | os.PathLike[str] | Store = DEFAULT_STORE,
         *,
         functions: Mapping[str, Callable[..., object]] | None = None,
         tools: Mapping[str, Callable[..., object]] | None = None,
@@ -161,13 +163,13 @@ class Runtime:
         check_seconds("grace", grace, may_be_none=False)
         if max_result is not None:
             check_count("max_result", max_result)
-        if not isinstance(store, SqliteStore):
+        if not is_store(store):
             check_path("store", store)
         self._callbacks = callbacks_of(on_event)
-        if not isinstance(store, SqliteStore) and not read_only:
-            make_folder_of(Path(store))
-        self._owns_store = not isinstance(store, SqliteStore)
-        opened = store if isinstance(store, SqliteStore) else SqliteStore(store, read_only=read_only)
+        self._owns_store = isinstance(store, str | os.PathLike)
+        opened: Store = (
+            open_store(store, read_only=read_only, makes_folder=True) if isinstance(store, str | os.PathLike) else store
+        )
         self.store = opened
         self.engine: Engine = EmbeddedEngine(opened, recover=False, threads=threads, grace=grace, max_result=max_result)
         self._agents = dict(agents or {})
@@ -927,8 +929,10 @@ def _word(state: RunWord | str) -> RunWord:
         raise MisuseError(f"There is no state {state!r} that a run can be in. {advice}") from None
 
 
-def _options(store: SqliteStore) -> str:
-    """The file as the command line has to name it; nothing where it is the one that is looked into anyway."""
+def _options(store: Store) -> str:
+    """The store as the command line has to name it; nothing where it is the one that is looked into anyway."""
+    if is_address(store.address):
+        return f" --store {quote(store.name)}"
     if store.path == DEFAULT_STORE.absolute():
         return ""
     here = Path.cwd()
@@ -947,7 +951,7 @@ def run_workflow(
     *,
     run_id: str | None = None,
     check: bool = True,
-    store: str | os.PathLike[str] | SqliteStore = DEFAULT_STORE,
+    store: str | os.PathLike[str] | Store = DEFAULT_STORE,
     on_event: Callback | Sequence[Callback] | None = None,
     **parts: Any,
 ) -> RunReport:
@@ -970,7 +974,7 @@ async def arun_workflow(
     *,
     run_id: str | None = None,
     check: bool = True,
-    store: str | os.PathLike[str] | SqliteStore = DEFAULT_STORE,
+    store: str | os.PathLike[str] | Store = DEFAULT_STORE,
     on_event: Callback | Sequence[Callback] | None = None,
     **parts: Any,
 ) -> RunReport:

@@ -65,7 +65,7 @@ def test_a_commit_sees_what_it_has_written(store):
 
 def test_the_list_of_reads_is_complete():
     """Everything that a store is asked, and nothing that it is told."""
-    other = {"commit", "acommit", "commit_at_once", "transaction", "listening", "chore", "close"}
+    other = {"commit", "acommit", "commit_at_once", "transaction", "listening", "chore", "close", "is_alive"}
     methods = {name for name, value in vars(Store).items() if callable(value) and not name.startswith("_")}
     assert methods - other == set(READS)
 

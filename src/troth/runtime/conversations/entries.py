@@ -68,7 +68,7 @@ class Entries:
     def __call__(self, tx: Transaction) -> list[Event]:
         """Write them."""
         now = self._conversation.now()
-        self._take_pending(tx, now)
+        self._take_pending(tx)
         rows = [*self._taken, *self._rows]
         if rows and self._conversation._gate is not None:
             self._conversation._gate.inside(tx, rows, now)
@@ -86,7 +86,7 @@ class Entries:
             self._run.pending.put_back(self._taken)
             self._taken = []
 
-    def _take_pending(self, tx: Transaction, now: float) -> None:
+    def _take_pending(self, tx: Transaction) -> None:
         run, resource = self._run, log.stream_of(self._conversation.id)
         if run is not None:
             try:
@@ -98,14 +98,16 @@ class Entries:
             if not run.is_ended:
                 self._taken += run.pending.take()
         elif self._is_agents:
-            self._check_free(tx, resource, now)
+            self._check_free(tx, resource)
 
-    def _check_free(self, tx: Transaction, resource: str, now: float) -> None:
+    def _check_free(self, tx: Transaction, resource: str) -> None:
         """Nobody runs it here, so nobody may run it elsewhere."""
         holder = tx.holder_of(resource)
         if holder is None:
             return
-        if living_runs.is_run_by(holder, self._conversation.look_inside(tx).open_run, now):
+        if living_runs.is_run_by(
+            holder, self._conversation.look_inside(tx).open_run, self._conversation._home.store.is_alive
+        ):
             where = "this process" if holder.pid == os.getpid() else f"process {holder.pid}"
             raise AlreadyRunning(
                 f"The conversation {self._conversation.id!r} is running, in {where}, and only the agent of that run "
@@ -140,7 +142,7 @@ class RunEntries(Entries):
         if self._seen is not None and tx.last_event(stream) != self._seen:
             tx.events(stream, after=self._seen)  # raises if what came in cannot be read: it would come in for ever
             raise NewsError
-        self._take_pending(tx, now)
+        self._take_pending(tx)
         if self._seen is not None and any(kind == log.ASKED for kind, _ in self._taken):
             raise NewsError
         if self._taken and conversation._gate is not None:

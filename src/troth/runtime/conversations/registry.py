@@ -29,8 +29,8 @@ from troth.runtime.conversations.pending_entries import Row
 from troth.runtime.conversations.shared_state import SharedState, tell_in_task
 from troth.runtime.conversations.state_machine import End
 from troth.runtime.engine.embedded.background_loop import BackgroundLoop
-from troth.runtime.store import Event, LeaseLostError, SqliteStore, Store, StoreError, Transaction, commit_point
-from troth.runtime.store.identity import BEAT_EVERY, Owner, lives_here, new_owner, retire
+from troth.runtime.store import Event, LeaseLostError, Store, StoreError, Transaction, commit_point, open_store
+from troth.runtime.store.identity import Owner, lives_here, new_owner, retire
 
 __all__ = ["Conversations"]
 
@@ -58,7 +58,7 @@ class Conversations:
         if not hasattr(store, "commit"):
             check_path("store", store)
         self._owns_store = isinstance(store, str | os.PathLike)
-        self.store: Store = SqliteStore(store) if isinstance(store, str | os.PathLike) else store
+        self.store: Store = open_store(store) if isinstance(store, str | os.PathLike) else store
         self._limit = max_concurrent_runs
         self._lock = threading.Lock()
         self._running: set[ConversationRun] = set()
@@ -70,7 +70,7 @@ class Conversations:
         self._owner = new_owner(self.store.clock())
         self._pid = os.getpid()
         self.store.commit(ENROLL, lambda tx: tx.enroll(self._owner))
-        self._stop_beating = self.store.chore(BEAT_EVERY, self._beat)
+        self._stop_beating = self.store.chore(self.store.beat_every, self._beat)
 
     def open(
         self,
@@ -154,7 +154,7 @@ class Conversations:
 
     def is_running(self, conversation_id: str, run_id: str) -> bool:
         """Whether somebody living carries out its open run `run_id`, here or elsewhere."""
-        return living_runs.is_run_by(self.store.holder(self.resource(conversation_id)), run_id, self.store.clock())
+        return living_runs.is_run_by(self.store.holder(self.resource(conversation_id)), run_id, self.store.is_alive)
 
     def begin(self, conversation: Conversation, entry: str, color: Color, max_steps: int) -> ConversationRun:
         """Take the lease and write down that a run has started; raises `AlreadyRunning` at once if one is under way."""
@@ -264,7 +264,7 @@ class Conversations:
             cut_off = conversation.look_inside(tx).open_run
             holder = tx.claim(resource, self._owner.id, handle.run_id, now)
             if holder is not None:
-                if cut_off is None or living_runs.is_run_by(holder, cut_off, now):
+                if cut_off is None or living_runs.is_run_by(holder, cut_off, self.store.is_alive):
                     raise _already_running(conversation.id, holder)
                 tx.release(resource, cut_off)  # it was left behind in this process by a run that is over
                 tx.claim(resource, self._owner.id, handle.run_id, now)

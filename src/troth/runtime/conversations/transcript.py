@@ -7,7 +7,6 @@ from typing import Literal
 from troth.runtime.agents.model import Message, Usage
 from troth.runtime.conversations.log import State, Status, fold, message_of, stream_of
 from troth.runtime.store import DamagedStoreError, Event, Store
-from troth.runtime.store.identity import is_alive
 
 __all__ = ["PREFIX", "Entry", "Transcript", "entries_of", "read_transcript", "recent_conversations", "used_in"]
 
@@ -79,7 +78,7 @@ def read_transcript(store: Store, conversation_id: str) -> Transcript | None:
     status = state.outcome
     if state.open_run is not None:
         holder = store.holder(stream_of(conversation_id))
-        is_held = holder is not None and is_alive(holder, store.clock())
+        is_held = holder is not None and store.is_alive(holder)
         status = Status.RUNNING if is_held else Status.INTERRUPTED
     error = f"{state.error.get('type')}: {state.error.get('message')}" if state.error else ""
     entries = tuple(entries_of(events))

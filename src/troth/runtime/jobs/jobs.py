@@ -31,7 +31,7 @@ from troth.runtime.promises import Inline, Outbox, Promises, Pushed, Retention, 
 from troth.runtime.promises.errors import NotSettledError
 from troth.runtime.promises.promises import Detach, WorkKind
 from troth.runtime.promises.retention import WEEK
-from troth.runtime.store import SqliteStore, Transaction
+from troth.runtime.store import Store, Transaction
 from troth.runtime.store.failpoints import reach
 from troth.runtime.store.promise_records import NewPromise, PromiseRecord, PromiseState
 
@@ -56,7 +56,7 @@ class Jobs:
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         promises: Promises,
         outbox: Outbox,
         *,

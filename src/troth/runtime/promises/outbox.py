@@ -41,7 +41,7 @@ from troth.runtime.promises.errors import UnknownDeliveryError
 from troth.runtime.promises.leases import LEASE, HeldLease, HeldLeases
 from troth.runtime.promises.wording import delivery_for
 from troth.runtime.store import Store, StoreError, Transaction
-from troth.runtime.store.identity import BEAT_EVERY, new_owner, retire
+from troth.runtime.store.identity import new_owner, retire
 from troth.runtime.store.promise_records import DeliveryRecord, DeliveryState, Incident, OutboxCounts
 
 __all__ = ["Outbox"]
@@ -80,7 +80,7 @@ class Outbox:
         self._looked_at = 0.0
         self._renewed_at = time.monotonic()
         store.commit(OUTBOX_ENROLL, lambda tx: tx.enroll(self._owner))
-        self._stop_beating = store.chore(BEAT_EVERY, self._beat)
+        self._stop_beating = store.chore(store.beat_every, self._beat)
         self._begin(self._sweep_for_ever, "troth-outbox-sweep")
 
     def _begin(self, work: Callable[[], Any], name: str) -> None:

@@ -60,7 +60,7 @@ from troth.runtime.sessions.policy import PolicyRequest
 from troth.runtime.sessions.ring import Ring, ring_of
 from troth.runtime.sessions.session import MemberView, Session, view_of
 from troth.runtime.sessions.state import SessionState, check_state
-from troth.runtime.store import SqliteStore, Transaction
+from troth.runtime.store import Store, Transaction, open_store
 from troth.runtime.store.session_rows import AskRow, AuditRow, KillRow, MemberRow, SessionRow, SessionRows
 from troth.runtime.workflows.execute.failures import check_inputs
 from troth.runtime.workflows.execute.run_ids import new_id
@@ -93,7 +93,7 @@ class Hypervisor:
 
     def __init__(
         self,
-        store: SqliteStore | str | os.PathLike[str],
+        store: Store | str | os.PathLike[str],
         *,
         audit_key: bytes | str | None = None,
         anchor: Anchor | None = None,
@@ -124,8 +124,8 @@ class Hypervisor:
                 raise MisuseError(f"`on_kill` has {callback!r}, whose color cannot be told. It might never be called.")
         key = find_key(audit_key)
         assert key is not None  # it is made where there is none
-        self._owns_store = not isinstance(store, SqliteStore)
-        self.store = store if isinstance(store, SqliteStore) else SqliteStore(store)
+        self._owns_store = isinstance(store, str | os.PathLike)
+        self.store: Store = open_store(store) if isinstance(store, str | os.PathLike) else store
         self._anchor = anchor or Anchor.of_store(self.store.path)
         self.governance = Governance(self.store, Trail(self.store, key, self._anchor, is_strict=strict))
         self._trail = self.governance.trail
@@ -575,7 +575,7 @@ class Hypervisor:
         reference = check_reference(agent)
         conversation = self.open_conversation(session_id, member, Elsewhere(), conversation_id)
         request = {
-            "store": str(self.store.path),
+            "store": self.store.address,
             "session": session_id,
             "member": member,
             "conversation": conversation.id,

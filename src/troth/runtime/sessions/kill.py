@@ -21,8 +21,7 @@ from troth.runtime.jobs.jobs import folder_of
 from troth.runtime.sessions.commit_points import KILL_ANSWER, WORK
 from troth.runtime.sessions.governance import Governance
 from troth.runtime.sessions.isolated import end_process
-from troth.runtime.store import SqliteStore, Transaction
-from troth.runtime.store.identity import is_alive
+from troth.runtime.store import Store, Transaction
 from troth.runtime.store.session_rows import KillRow, WorkRow
 
 __all__ = ["Kill", "Stopper", "kill_decision", "request_end"]
@@ -71,7 +70,7 @@ class Stopper:
     """Waits until what goes on in sessions has ended. `interrupt` reaches a conversation that runs in this process."""
 
     def __init__(
-        self, governance: Governance, store: SqliteStore, engine: Engine, interrupt: Callable[[str], object]
+        self, governance: Governance, store: Store, engine: Engine, interrupt: Callable[[str], object]
     ) -> None:
         self._governance = governance
         self._engine = engine
@@ -121,7 +120,7 @@ class Stopper:
             end_process(now.process if now is not None and now.process else row.process)
         while True:
             holder = store.holder(stream_of(row.id))
-            if holder is None or not is_alive(holder, store.clock()):
+            if holder is None or not store.is_alive(holder):
                 store.commit(WORK, lambda tx: tx.sessions.work_over(row.id))
                 return None
             if time.monotonic() >= deadline:

@@ -1,8 +1,8 @@
-"""What is remembered: runs and their steps, signals, streams of events, and who owns what. One SQLite file.
+"""What is remembered: runs and their steps, signals, streams of events, and who owns what.
 
-    from troth.runtime.store import SqliteStore
+    from troth.runtime.store import open_store
 
-    with SqliteStore("troth.db") as store:
+    with open_store("troth.db") as store:  # or "postgresql://user@host/database"
         ...
 
 `port.py` says what every store does, `writer.py` how commits are grouped, `schema.py` how the file's versions follow
@@ -24,6 +24,7 @@ from troth.runtime.store.failpoints import CommitPoint, commit_point
 from troth.runtime.store.follow import Follower, HistoryFollower
 from troth.runtime.store.identity import Owner
 from troth.runtime.store.notifications import Notifier
+from troth.runtime.store.open import open_store
 from troth.runtime.store.port import Store, Transaction
 from troth.runtime.store.records import (
     Attempt,
@@ -68,4 +69,5 @@ __all__ = [
     "Transaction",
     "UnsupportedSqliteError",
     "commit_point",
+    "open_store",
 ]

@@ -1,13 +1,15 @@
 """The port of a store: what the engine, and all that stands on it, need from whatever remembers.
 
-SQLite implements it for one machine (`sqlite.py`). Whoever implements it anew passes the same tests. Two rules carry
+SQLite implements it for one machine (`sqlite.py`), PostgreSQL for several (`postgres/`). Whoever implements it anew
+passes `troth.testing.store_conformance`. Two rules carry
 everything: what is written in one transaction is kept together or not at all, and nothing is committed without naming
 its commit point.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
 
 from troth.runtime.store.failpoints import CommitPoint
 from troth.runtime.store.identity import Owner
@@ -231,6 +233,18 @@ class Store(Protocol):
 
     clock: Callable[[], float]
 
+    name: str
+    """What it is called in messages; no password is in it."""
+
+    address: str
+    """What `open_store` opens it with, also in another process. It may hold a password: not to be shown."""
+
+    path: Path
+    """Where the files lie that go with it on this machine: beside this path. Of a file, the file itself."""
+
+    beat_every: float
+    """Seconds between the heartbeats of an owner."""
+
     @property
     def promises(self) -> PromiseReader:
         """What is known of promises and their deliveries."""
@@ -310,6 +324,10 @@ class Store(Protocol):
         """Whoever has the lease, dead or alive."""
         ...
 
+    def is_alive(self, owner: Owner) -> bool:
+        """Whether an owner may still be at work."""
+        ...
+
     def orphans(self, decisions: Iterable[str]) -> Sequence[tuple[str, str]]:
         """Runs of these decisions that are not over and that nobody living holds, as (id, decision)."""
         ...
@@ -336,3 +354,7 @@ class Store(Protocol):
     def close(self) -> None:
         """Finish what was asked for and let go of everything. May be called twice."""
         ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...

@@ -15,14 +15,15 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 from troth.errors import MisuseError
 from troth.runtime.arguments import check_path, check_seconds
 from troth.runtime.store import queries, schema
 from troth.runtime.store.errors import FAULTS, ReadOnlyStoreError, StoreBusyError, StoreError, UnsupportedSqliteError
 from troth.runtime.store.failpoints import CommitPoint, commit_point
-from troth.runtime.store.identity import Owner
+from troth.runtime.store.identity import BEAT_EVERY, Owner, is_alive
+from troth.runtime.store.loop_batch import LoopBatch
 from troth.runtime.store.maintenance_thread import Chore, MaintenanceThread
 from troth.runtime.store.notifications import Notifications, Notifier
 from troth.runtime.store.promise_queries import PromiseReader
@@ -70,6 +71,8 @@ class SqliteStore:
         if synchronous not in {"NORMAL", "FULL"}:
             raise MisuseError(f"`synchronous` is {synchronous!r}; it can be 'NORMAL' or 'FULL'.")
         self.path = Path(path).absolute()
+        self.name = self.address = str(self.path)
+        self.beat_every = BEAT_EVERY
         self.synchronous = synchronous
         self.clock = clock
         self._file = open_for_reading(self.path) if read_only else None
@@ -78,8 +81,8 @@ class SqliteStore:
         self._looking = threading.Lock()
         self._look: Chore | None = None
         self._idle_looks = 0
-        self._batches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Batch] = weakref.WeakKeyDictionary()
-        self._given_away: list[_Batch] = []
+        self._batches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopBatch] = weakref.WeakKeyDictionary()
+        self._given_away: list[LoopBatch] = []
         self.keeper = MaintenanceThread("troth-store")
         self.notices = Notifications(self._watch)
         self._writer = Writer(self.path, self._connect, self.notices.publish, busy_timeout)
@@ -180,7 +183,7 @@ class SqliteStore:
         loop = asyncio.get_running_loop()
         batch = self._batches.get(loop)
         if batch is None:
-            batch = self._batches[loop] = _Batch(loop)
+            batch = self._batches[loop] = LoopBatch(loop)
             loop.call_soon(self._flush, loop)
         await batch.add(unit)
         return unit.outcome()
@@ -319,6 +322,10 @@ class SqliteStore:
         with self._readers.lend() as connection:
             return queries.holder_of(connection, resource)
 
+    def is_alive(self, owner: Owner) -> bool:
+        """Whether an owner may still be at work."""
+        return is_alive(owner, self.clock())
+
     def orphans(self, decisions: Iterable[str]) -> list[tuple[str, str]]:
         """Runs of these decisions that are not over and that nobody living holds, as (id, decision)."""
         with self._readers.lend() as connection:
@@ -405,32 +412,6 @@ class SqliteStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class _Batch:
-    """What the tasks of one loop commit in one of its turns."""
-
-    __slots__ = ("_futures", "_loop", "units")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._futures: list[asyncio.Future[None]] = []
-        self.units: list[Unit[Any]] = []
-
-    def add(self, unit: Unit[Any]) -> asyncio.Future[None]:
-        future = self._loop.create_future()
-        self.units.append(unit)
-        self._futures.append(future)
-        return future
-
-    def resolve(self, error: BaseException | None = None) -> None:
-        for future in self._futures:
-            if not future.done():
-                future.set_result(None) if error is None else future.set_exception(error)
-
-    def resolve_threadsafe(self, error: BaseException | None = None) -> None:
-        with contextlib.suppress(RuntimeError):  # that loop is closed: nobody waits there any more
-            self._loop.call_soon_threadsafe(self.resolve, error)
 
 
 def _forked() -> None:

@@ -45,11 +45,11 @@ from troth.runtime.store import (
     Notifier,
     RunRecord,
     RunState,
-    SqliteStore,
     StepRecord,
+    Store,
     Transaction,
+    open_store,
 )
-from troth.runtime.store.identity import is_alive
 from troth.runtime.store.json_codec import keep
 from troth.runtime.store.transaction import history_topic, run_topic
 
@@ -78,7 +78,7 @@ class RunHandle:
 
 
 class EmbeddedEngine:
-    """An engine on one SQLite file. Give it a path, or a store to share with others, which then stays open.
+    """An engine on one store. Give it a path or an address, or a store to share with others, which then stays open.
 
     `decisions` are those it goes on with when their owner has died: at once when the engine is first used or entered,
     and then all the time. `recover=False` leaves other processes' runs alone, for a program that only looks. An async
@@ -88,7 +88,7 @@ class EmbeddedEngine:
 
     def __init__(
         self,
-        store: SqliteStore | str | os.PathLike[str],
+        store: Store | str | os.PathLike[str],
         *,
         decisions: Iterable[Decision] = (),
         recover: bool = True,
@@ -99,8 +99,8 @@ class EmbeddedEngine:
         chance: random.Random | None = None,
     ) -> None:
         self._decisions = Decisions(decisions)
-        self._owns_store = not isinstance(store, SqliteStore)
-        self.store = store if isinstance(store, SqliteStore) else SqliteStore(store)
+        self._owns_store = isinstance(store, str | os.PathLike)
+        self.store: Store = open_store(store) if isinstance(store, str | os.PathLike) else store
         self.workers = WorkerPool(threads, abandoned_threads, grace=grace, max_result=max_result)
         self._read_pool = ReadPool()
         self._ownership = Ownership(self.store)
@@ -354,7 +354,7 @@ class EmbeddedEngine:
     def is_carried_out(self, run_id: str) -> bool:
         """Whether somebody living carries the run out, here or elsewhere."""
         holder = self.store.holder(run_topic(run_id))
-        return holder is not None and is_alive(holder, self.store.clock())
+        return holder is not None and self.store.is_alive(holder)
 
     def orphans(self, decisions: Iterable[str]) -> Sequence[str]:
         """Runs of these decisions that are not over and that nobody living carries out, oldest first."""
