@@ -357,7 +357,10 @@ class Writer:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def has_foreign_changes(self) -> bool:
-        """Whether another process has committed since the last look. Answers no while the writer is in use."""
+        """Whether another process may have committed since the last look. Answers no while the writer is in use.
+
+        The first look answers yes: between the opening of the file and that look nobody has looked.
+        """
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -365,7 +368,7 @@ class Writer:
         except FAULTS as error:
             raise StoreError(f"The store {str(self._path)!r} could not be read: {error}.") from error
         else:
-            changed = self._seen_version not in {None, version}
+            changed = self._seen_version != version
             self._seen_version = version
             return changed
         finally:
