@@ -1,0 +1,88 @@
+"""Promises and their deliveries."""
+
+from functools import partial
+from typing import Any
+
+from troth.runtime.store import (
+    Store,
+    Transaction,
+)
+from troth.runtime.store.promise_records import DeliveryState, NewPromise, PromiseState, Settlement
+from troth.testing.store_conformance.check import POINT, Ground, check, in_threads
+
+__all__: list[str] = []
+
+
+def _promise(promise_id: str, subject: str, now: float = 1.0, **more: Any) -> NewPromise:
+    return NewPromise(promise_id, "sess", "run", subject, "title", "chat", None, 100.0, now)._replace(**more)
+
+
+@check("promises")
+def a_promise_is_settled_once(ground: Ground) -> None:
+    """By the end of its run, whoever writes that; the delivery is there with it, and the counts agree."""
+
+    def begin(tx: Transaction) -> None:
+        tx.add_run("r", "d", "[]", 1.0)
+        assert tx.promises.add(_promise("p", "r")) is True
+        assert tx.promises.add(_promise("p", "r")) is False
+
+    def settle(store: Store) -> str | None:
+        return store.commit(POINT, lambda tx: tx.promises.settle("run", "r", PromiseState.DONE, 2.0, result="[1]"))
+
+    with ground.open() as store, ground.open() as other:
+        store.commit(POINT, begin)
+        settled = in_threads([partial(settle, one) for one in (store, other) for _ in range(3)])
+        assert sorted(filter(None, settled)) == ["p"]  # type: ignore[type-var]
+        found = other.promises.find("p")
+        assert found is not None
+        assert (found.state, found.result, found.expires_at) == (PromiseState.DONE, [1], 102.0)
+        (delivery,) = other.promises.deliveries_of("p")
+        assert (delivery.id, delivery.state) == ("p-done-1", DeliveryState.DUE)
+        counts = store.promises.counts()
+        assert counts.is_balanced
+        assert (counts.promised, counts.stored) == (1, 1)
+
+
+@check("promises")
+def a_delivery_is_leased_once(ground: Ground) -> None:
+    """Of many that are due, each goes to one of those who take them at the same time."""
+
+    def write(tx: Transaction) -> None:
+        for number in range(12):
+            tx.promises.add(_promise(f"p{number}", f"r{number}", float(number)))
+            tx.promises.settle("run", f"r{number}", PromiseState.DONE, float(number))
+
+    def lease(store: Store, token: str) -> list[str]:
+        taken = store.commit(
+            POINT,
+            lambda tx: tx.promises.lease("chat", token, token, 50.0, until=80.0, limit=3, due_before=50.0),
+        )
+        return [record.id for record in taken]
+
+    with ground.open() as store, ground.open() as other:
+        store.commit(POINT, write)
+        assert lease(store, "first") == ["p0-done-1", "p1-done-1", "p2-done-1"]
+        taken = in_threads([partial(lease, one, f"t{n}") for n in range(4) for one in (store, other)])
+        ids = [name for names in taken for name in names]  # type: ignore[attr-defined]
+        assert sorted(ids) == sorted(f"p{number}-done-1" for number in range(3, 12))
+        settle = partial(Settlement, DeliveryState.DELIVERED, receipt="m-1")
+        done = partial(store.commit, POINT)
+        assert done(lambda tx: tx.promises.settle_attempt("p0-done-1", "other", settle(), 60.0)) is False
+        assert done(lambda tx: tx.promises.settle_attempt("p0-done-1", "first", settle(), 60.0)) is True
+        assert done(lambda tx: tx.promises.give_back("p1-done-1", "first", 60.0, due_at=61.0, is_unsent=True)) is True
+        assert done(lambda tx: tx.promises.acknowledge("p2-done-1", 60.0, "by hand")) is True
+        assert done(lambda tx: tx.promises.acknowledge("p2-done-1", 60.0, "by hand")) is False
+        assert store.promises.next_due("chat", "first") == 61.0
+        assert store.promises.needs_sweep(60.0) is True, "its owners were never enrolled"
+        voided = done(lambda tx: tx.promises.void_leases(90.0, float))
+        assert sorted(voided) == sorted(ids)
+        assert done(lambda tx: tx.promises.store_unserved(95.0)) == 10
+        counts = store.promises.counts()
+        assert counts.is_balanced
+        assert (counts.delivered, counts.stored) == (2, 10)
+        assert done(lambda tx: tx.promises.offer("sess", "chat", None, 96.0)) == 10
+        assert done(lambda tx: tx.promises.replay("p0-done-1", None, 97.0)) is True
+        expired = done(lambda tx: tx.promises.expire(1000.0, 100))
+        assert sorted(expired) == sorted(f"p{number}" for number in range(12))
+        assert store.promises.counts().is_balanced
+        assert [incident.kind for incident in store.promises.incidents()].count("expired") == 11
