@@ -6,6 +6,7 @@ file, also in programs that tests start. `skips.py` has what is said of files al
 
 import os
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from troth.testing.postgres_server import PostgresServer
 _REDIRECT = Path(__file__).with_name("redirect")
 _server = pytest.StashKey[PostgresServer]()
 
+sys.path.append(str(_REDIRECT))  # programs that are given our path are redirected, too
 runpy.run_path(str(_REDIRECT / "sitecustomize.py"))["redirect"]()  # before any conftest imports a store
 
 

@@ -20,7 +20,9 @@ class Ground:
             yield store
 
     def program(self):
-        return f"from troth.runtime import store as stores\ndef open_store(): return stores.open_store({self.address!r})\n"
+        return (
+            f"from troth.runtime import store as stores\ndef open_store(): return stores.open_store({self.address!r})\n"
+        )
 
 
 @pytest.mark.parametrize("check", CHECKS)

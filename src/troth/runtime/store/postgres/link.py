@@ -1,12 +1,13 @@
-"""One connection that sends statements without waiting for the answers that nobody has asked for yet.
+"""One connection for commits, which sends one statement after the other and waits for each.
 
-It is in pipeline mode all the time: a statement is sent at once, and whoever reads an answer waits for all up to it. An
-ordinary commit so makes two round trips, one for its statements and one for COMMIT. What a statement ends with is known
-at the next `fetchone`, `fetchall`, `rowcount` or `sync`.
+Not in pipeline mode: a session whose client is stopped in the middle of a pipeline is not idle for the server, which
+then never ends it, and what it has locked stays locked. Between two plain statements it is idle in a transaction, and
+the server ends that after as long as a worker lives without a heartbeat. So there are few statements instead.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -15,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from troth.runtime.store.postgres import statements
 from troth.runtime.store.postgres.address import Address
 
-__all__ = ["Answer", "Link", "connect", "parameters"]
+__all__ = ["Link", "connect", "parameters"]
 
 Values = Sequence[object] | Mapping[str, object]
 _USUAL: dict[str, str | int] = {
@@ -27,12 +28,15 @@ _USUAL: dict[str, str | int] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
+_SERVER = {"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3"}
+"""The same for the other end: a session whose worker's host is gone is ended."""
 
 
 def parameters(address: Address, **settings: str) -> dict[str, Any]:
     """What psycopg is given beside the address, so that statements find the tables of the store's schema."""
     given = conninfo_to_dict(address.conninfo)
-    options = " ".join(f"-c {name}={value}" for name, value in {"search_path": address.schema, **settings}.items())
+    server = {"search_path": address.schema, **_SERVER, **settings}
+    options = " ".join(f"-c {name}={value}" for name, value in server.items())
     usual = {name: value for name, value in _USUAL.items() if name not in given}
     return {
         **usual,
@@ -47,63 +51,43 @@ def connect(address: Address, **settings: str) -> "psycopg.Connection[Any]":
     return psycopg.connect(address.conninfo, **parameters(address, **settings))
 
 
-class Answer:
-    """What a statement answers, once it is read."""
-
-    __slots__ = ("_cursor", "_link")
-
-    def __init__(self, link: "Link", cursor: "psycopg.Cursor[Any]") -> None:
-        self._link = link
-        self._cursor = cursor
-
-    def fetchone(self) -> Any:
-        """The next row, or nothing."""
-        return self._cursor.fetchone()
-
-    def fetchall(self) -> list[Any]:
-        """All rows that are left."""
-        return self._cursor.fetchall()
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._cursor.fetchall())
-
-    @property
-    def rowcount(self) -> int:
-        """How many rows were written."""
-        self._link.sync()
-        return self._cursor.rowcount
-
-
 class Link:
     """A connection for commits. One thread at a time."""
 
     def __init__(self, connection: "psycopg.Connection[Any]") -> None:
         self.connection = connection
-        self._stack = contextlib.ExitStack()
-        self._pipeline = self._stack.enter_context(connection.pipeline())
+        self.id = uuid.uuid4().hex
+        self._begin = statements.BEGIN.format(writer=self.id).encode()
 
-    def execute(self, statement: str, values: Values = ()) -> Answer:
-        """Send a statement."""
-        return Answer(self, self.connection.execute(statement.encode(), values or None))
+    def execute(self, statement: str, values: Values = ()) -> "psycopg.Cursor[Any]":
+        """Carry out a statement."""
+        return self.connection.execute(statement.encode(), values or None)
 
-    def sync(self) -> None:
-        """Wait until everything that was sent is done; raises what went wrong with it."""
-        self._pipeline.sync()
+    def begin(self) -> str:
+        """Begin a transaction; the answer is its number, by which the database can be asked what became of it."""
+        answer = self.connection.execute(self._begin)
+        answer.nextset()
+        row = answer.fetchone() or self.execute(statements.ADD_WRITER, (self.id,)).fetchone()
+        assert row is not None
+        return str(row[0])
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no transaction is open."""
-        return self.connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+    def was_kept(self, writer: str, number: str) -> bool | None:
+        """Whether a transaction of another link was kept; nothing while that is not decided."""
+        with contextlib.suppress(psycopg.errors.InvalidParameterValue):  # the server has never heard of that number
+            row = self.execute(statements.IS_IN_PROGRESS, (number,)).fetchone()
+            if row is not None and row[0]:
+                return None
+        row = self.execute(statements.WAS_KEPT, (writer, number)).fetchone()
+        return row is not None and bool(row[0])
 
     def roll_back(self) -> None:
-        """Take back what is not committed, whatever state the connection is in; raises if it is gone."""
-        with contextlib.suppress(psycopg.Error):  # what was sent and failed is what is rolled back
-            self._pipeline.sync()
-        self.execute(statements.ROLLBACK)
-        self._pipeline.sync()
+        """Take back what is not committed; raises if the connection is gone."""
+        if self.connection.info.transaction_status is not psycopg.pq.TransactionStatus.IDLE:
+            self.connection.execute(statements.ROLLBACK)
 
     def close(self) -> None:
         """Close the connection."""
         with contextlib.suppress(psycopg.Error):
-            self._stack.close()
+            if self.connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE:
+                self.execute(statements.REMOVE_WRITER, (self.id,))
         self.connection.close()

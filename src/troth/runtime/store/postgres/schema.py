@@ -67,6 +67,8 @@ CREATE TABLE owners (
 CREATE TABLE leases (resource T PRIMARY KEY, owner T NOT NULL, token T NOT NULL, taken_at float8 NOT NULL);
 CREATE INDEX leases_by_owner ON leases (owner);
 
+CREATE TABLE writers (id T PRIMARY KEY, transaction T NOT NULL, at float8 NOT NULL) WITH (fillfactor = 50);
+
 CREATE TABLE sessions (
     id T PRIMARY KEY, creator T NOT NULL, state T NOT NULL, config T NOT NULL,
     created_at float8 NOT NULL, ends_at float8 NOT NULL, ended_at float8, ending T

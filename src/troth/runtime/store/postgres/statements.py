@@ -14,17 +14,28 @@ from troth.runtime.store.rows import EVENT, HISTORY, OWNER, RUN, SIGNAL
 # The database itself
 
 NOW = "SELECT extract(epoch FROM clock_timestamp())::float8"
-BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+BEGIN = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE writers SET transaction = pg_current_xact_id()::text, "
+    "at = extract(epoch FROM clock_timestamp()) WHERE id = '{writer}' RETURNING transaction"
+)
+"""Begin, and note the number of the transaction in the row of this connection: both in one round trip. Where the answer
+to COMMIT is lost, that row tells whether it was kept. The number alone does not: a server that has crashed gives the
+numbers of transactions that left nothing behind to others."""
+ADD_WRITER = (
+    "INSERT INTO writers (id, transaction, at) VALUES (%s, pg_current_xact_id()::text, "
+    "extract(epoch FROM clock_timestamp())) RETURNING transaction"
+)
+REMOVE_WRITER = "DELETE FROM writers WHERE id = %s"
+FORGET_OLD_WRITERS = "DELETE FROM writers WHERE at < extract(epoch FROM clock_timestamp()) - 86400"
 COMMIT = "COMMIT"
 ROLLBACK = "ROLLBACK"
 SAVEPOINT = "SAVEPOINT unit"
 RELEASE = "RELEASE SAVEPOINT unit"
 ROLLBACK_TO = "ROLLBACK TO SAVEPOINT unit"
-TRANSACTION_ID = "SELECT pg_current_xact_id()::text"
-OUTCOME = "SELECT pg_xact_status(%s::text::xid8)"
+IS_IN_PROGRESS = "SELECT pg_xact_status(%s::text::xid8) = 'in progress'"
+WAS_KEPT = "SELECT EXISTS (SELECT 1 FROM writers WHERE id = %s AND transaction = %s)"
 SHORT_PATIENCE = "SET LOCAL lock_timeout = '250ms'"
 NOTIFY = "SELECT pg_notify(%s, %s)"
-NEWEST_TRANSACTION = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
 
 # Runs
 

@@ -1,7 +1,7 @@
 """How each thing is written to PostgreSQL: the statements of one open transaction.
 
-Nothing here begins or commits; `writer` does. The statements stand in `statements`, by name. What a method does not
-answer, it does not wait for: the statement is sent, and what goes wrong with it is raised before the commit.
+Nothing here begins or commits; `writer` does. The statements stand in `statements`, by name. `number` is that of the
+transaction, by which the database can be asked what became of it.
 """
 
 import json
@@ -14,6 +14,7 @@ from troth.runtime.store.history import fold
 from troth.runtime.store.identity import Owner
 from troth.runtime.store.json_codec import keep, read
 from troth.runtime.store.postgres import statements
+from troth.runtime.store.postgres.dialect import Execute
 from troth.runtime.store.postgres.link import Link
 from troth.runtime.store.postgres.liveness import Liveness
 from troth.runtime.store.postgres.promise_rows import PostgresPromiseRows
@@ -30,25 +31,19 @@ __all__ = ["PostgresTransaction"]
 class PostgresTransaction:
     """The writes of one transaction, and the reads that they rely on. What is read is locked until the commit."""
 
-    __slots__ = ("_channel", "_number", "_session_rows", "execute", "liveness", "promises", "sessions", "topics")
+    __slots__ = ("_channel", "_session_rows", "execute", "liveness", "number", "promises", "sessions", "topics")
 
     def __init__(self, link: Link, liveness: Liveness, channel: str, *, is_shared: bool) -> None:
-        link.execute(statements.BEGIN)
+        self.number = link.begin()
         if is_shared:
             link.execute(statements.SHORT_PATIENCE)
-        self._number = link.execute(statements.TRANSACTION_ID)
-        self.execute = link.execute
+        self.execute: Execute = link.execute
         self._channel = channel
         self.liveness = liveness
         self.topics: set[str] = set()
         self._session_rows = PostgresSessionRows(link.execute, locks=True)
         self.sessions: SessionRows = self._session_rows
         self.promises = PostgresPromiseRows(self)
-
-    def identify(self) -> str:
-        """The number of this transaction, by which the database can be asked what became of it."""
-        number: str = self._number.fetchone()[0]
-        return number
 
     def tell(self, message: Callable[[set[str]], str | None]) -> None:
         """Have this commit tell other workers of what they may wait for."""

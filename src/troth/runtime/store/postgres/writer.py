@@ -163,11 +163,10 @@ class Writer:
             tried = [unit for unit in units if self._attempt(unit, link, tx, alone=len(units) == 1)]
             if tried:
                 tx.tell(self._message)
-                number = tx.identify()
                 if failpoints.armed:
                     for unit in tried:
                         failpoints.reach(unit.point.written)
-                self._end(link, number)
+                self._end(link, tx.number)
             else:
                 link.roll_back()
         except BaseException as error:
@@ -207,31 +206,25 @@ class Writer:
     def _end(self, link: Link, number: str) -> None:
         try:
             link.execute(statements.COMMIT)
-            link.sync()
         except psycopg.Error as error:
             if not faults.is_disconnected(error, link.connection):
                 raise
-            if not self._was_kept(number, error):
+            if not self._was_kept(link.id, number, error):
                 raise _LostError(error) from error
             self._drop(link)
 
-    def _was_kept(self, number: str, cause: psycopg.Error) -> bool:
+    def _was_kept(self, writer: str, number: str, cause: psycopg.Error) -> bool:
         """Ask whether a transaction was kept whose COMMIT was sent, and whose answer never came."""
         deadline = time.monotonic() + self._patience
         while time.monotonic() < deadline:
             try:
-                link = self._connect()
-                try:
-                    status = link.execute(statements.OUTCOME, (number,)).fetchone()[0]
-                finally:
-                    link.close()
+                with contextlib.closing(self._connect()) as link:
+                    was_kept = link.was_kept(writer, number)
             except psycopg.Error:
                 time.sleep(0.1)
                 continue
-            if status in {"committed", "aborted"}:
-                return bool(status == "committed")
-            if status is None:
-                break
+            if was_kept is not None:
+                return was_kept
             time.sleep(0.02)  # in progress: the server has not noticed yet that nobody is there any more
         raise UnknownOutcomeError(self._where, number) from cause
 
@@ -274,9 +267,8 @@ class Writer:
                 failpoints.reach(point.before)
                 yield tx
                 tx.tell(self._message)
-                number = tx.identify()
                 failpoints.reach(point.written)
-                self._end(link, number)
+                self._end(link, tx.number)
             except BaseException as error:
                 try:
                     self._give_up(link, error)
