@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "conversations": ("troth.cli.conversations", "look at what agents were told, said and did"),
     "session": ("troth.cli.session", "look at governed sessions, and stop them or their agents"),
     "audit": ("troth.cli.audit", "show, verify and export the audit trail of sessions"),
+    "store": ("troth.cli.store", "move a store to PostgreSQL, or check what it holds"),
     "chat": ("troth.cli.chat", "talk with an agent; background work reports back"),
     "jobs": ("troth.cli.jobs", "look at commands in the background"),
     "outbox": ("troth.cli.outbox", "look at results that are owed"),

@@ -19,7 +19,7 @@ from troth.runtime.store.folder import make_folder_of
 if TYPE_CHECKING:
     from troth.runtime.store.port import Store
 
-__all__ = ["VARIABLE", "is_address", "is_store", "open_store"]
+__all__ = ["VARIABLE", "check_postgres", "is_address", "is_store", "open_store"]
 
 VARIABLE = "TROTH_STORE"
 _SCHEMES = ("postgresql://", "postgres://")
@@ -64,13 +64,18 @@ def open_store(
     return SqliteStore(store, read_only=read_only, clock=clock)
 
 
-def _open_postgres(address: str, *, read_only: bool, clock: Callable[[], float] | None) -> "Store":
+def check_postgres() -> None:
+    """Refuse to go on without the parts that talk to PostgreSQL, and say how to get them."""
     missing = [name for name in ("psycopg", "psycopg_pool") if importlib.util.find_spec(name) is None]
     if missing:
         raise MisuseError(
             f"A store in PostgreSQL needs {' and '.join(missing)}, which is not installed. Nothing was opened.\n"
             "Install it with `pip install 'troth[postgres]'`."
         )
+
+
+def _open_postgres(address: str, *, read_only: bool, clock: Callable[[], float] | None) -> "Store":
+    check_postgres()
     from troth.runtime.store.postgres.store import PostgresStore
 
     return PostgresStore(address, read_only=read_only, clock=clock)
