@@ -65,16 +65,31 @@ $(EDITORS): | $(BIN)/python
 	fi
 	@touch $@
 
+# A PostgreSQL server for the tests of the store that several machines share; elsewhere those tests are skipped, and say so.
+POSTGRES := $(VENV)/.postgres
+$(POSTGRES): | $(BIN)/python
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
+		echo "» installing PostgreSQL for the tests of its store"; \
+		apt-get install -y -qq postgresql >/dev/null 2>&1 || echo "  not to be had here: its tests are skipped"; \
+	fi
+	@touch $@
+
 # In two halves, so that no process holds all tests and all that they leave in memory. A worker that dies is not replaced:
 # `loadgroup` never ends where the new one finds no test left.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --max-worker-restart 0
 AT_RUN_TIME := tests/bridge tests/guard tests/runtime tests/testing
+ON_POSTGRES := $(PYTEST) -p tests.on_postgres.plugin
+SHORT_ON_POSTGRES := $(addprefix tests/runtime/,engine/test_conformance.py sagas/test_verbs.py sagas/test_undo.py \
+	workflows/test_running.py conversations/test_run.py sessions/test_acting.py promises/test_promises.py)
+LONG_ON_POSTGRES := $(addprefix tests/runtime/,engine sagas workflows conversations sessions promises jobs)
 
-test: lint $(EDITORS) ## everything that has to hold
+test: lint $(EDITORS) $(POSTGRES) ## everything that has to hold
 	@echo "» tests of the analysis, the command line and the repository"
 	@$(PYTEST) tests $(AT_RUN_TIME:%=--ignore %); first=$$?; \
 	echo "» tests of the boundary and the runtime"; \
-	$(PYTEST) $(AT_RUN_TIME) && exit $$first
+	$(PYTEST) $(AT_RUN_TIME); second=$$?; \
+	echo "» tests of the runtime again, on PostgreSQL"; \
+	$(ON_POSTGRES) $(SHORT_ON_POSTGRES) && [ $$second = 0 ] && exit $$first
 
 lint: setup ## ruff, mypy --strict, layers, our own check
 	@echo "» ruff"
@@ -117,8 +132,10 @@ bench: setup ## measure, beside peers where they can be installed
 	@echo "» installing the peers"; $(PIP) -r $(BENCH_LOCK)
 	@for part in $$(cd bench && ls -d */ | tr -d /); do echo; echo "» bench/$$part"; $(BIN)/python -m bench.$$part || exit 1; done
 
-soak: setup ## the long proofs: fuzzing, load, crash matrix
-	@$(PYTEST) -m soak --timeout 1800
+soak: setup $(POSTGRES) ## the long proofs: fuzzing, load, crash matrix
+	@$(PYTEST) -m soak --timeout 1800; first=$$?; \
+	echo "» the suites of the runtime, on PostgreSQL"; \
+	$(ON_POSTGRES) $(LONG_ON_POSTGRES) && exit $$first
 
 lock: ## pin the development tools anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-annotate --group dev --all-extras pyproject.toml -o $(LOCK)

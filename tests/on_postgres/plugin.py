@@ -22,12 +22,12 @@ runpy.run_path(str(_REDIRECT / "sitecustomize.py"))["redirect"]()  # before any 
 
 
 def pytest_configure(config):
-    is_controller = not hasattr(config, "workerinput") and getattr(config.option, "dist", "no") != "no"
-    if is_controller:
-        return
     missing = PostgresServer.missing()
     if missing is not None:
         pytest.exit(f"Nothing can be run on PostgreSQL: {missing}.", returncode=0)
+    is_controller = not hasattr(config, "workerinput") and getattr(config.option, "dist", "no") != "no"
+    if is_controller:
+        return
     config.stash[_server] = server = PostgresServer()
     os.environ["TROTH_TESTS_POSTGRES"] = f"postgresql://troth@/postgres?host={server.folder}"
     os.environ["PYTHONPATH"] = os.pathsep.join([str(_REDIRECT), *filter(None, [os.environ.get("PYTHONPATH")])])

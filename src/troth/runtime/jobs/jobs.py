@@ -469,7 +469,7 @@ class Jobs:
 
     def look_after(self) -> None:
         """Take notice of jobs that were started by others, or before a restart."""
-        if self._looks_after:
+        if self._looks_after and not self._store.is_shared:
             self._monitor.add(self._store.promises.open_subjects(JOB))
             self._remove_expired()
 
@@ -488,6 +488,12 @@ class Jobs:
             raise MisuseError(
                 "Jobs need POSIX: sessions, signals to groups and pipes with names. Nothing was started.\n"
                 "On this system use `promises.start` with a function that runs the command."
+            )
+        if self._store.is_shared:
+            raise MisuseError(
+                "A job is a process of one machine, and the store is one of several: a worker elsewhere would take the "
+                "job for lost. Nothing was started.\nUse `promises.start` with a step that runs the command, or keep "
+                "jobs in a runtime of their own on a file."
             )
         if self._pid != os.getpid():
             raise MisuseError("These jobs belong to the process that forked this one. Open a new runtime.")

@@ -242,6 +242,9 @@ class Store(Protocol):
     path: Path
     """Where the files lie that go with it on this machine: beside this path. Of a file, the file itself."""
 
+    is_shared: bool
+    """Whether workers on other machines use it, too."""
+
     beat_every: float
     """Seconds between the heartbeats of an owner."""
 

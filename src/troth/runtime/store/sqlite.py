@@ -72,6 +72,7 @@ class SqliteStore:
             raise MisuseError(f"`synchronous` is {synchronous!r}; it can be 'NORMAL' or 'FULL'.")
         self.path = Path(path).absolute()
         self.name = self.address = str(self.path)
+        self.is_shared = False
         self.beat_every = BEAT_EVERY
         self.synchronous = synchronous
         self.clock = clock

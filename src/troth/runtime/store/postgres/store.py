@@ -70,6 +70,7 @@ class PostgresStore:
         self.address = url
         self.name = self._address.shown
         self.path = _folder() / hashlib.sha256(self.name.encode()).hexdigest()[:32] / "store"
+        self.is_shared = True
         self.beat_every = self._address.heartbeat
         self.is_read_only = read_only
         self._patience = patience
