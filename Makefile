@@ -80,7 +80,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --max-worker-restart 
 AT_RUN_TIME := tests/bridge tests/guard tests/runtime tests/testing
 ON_POSTGRES := $(PYTEST) -p tests.on_postgres.plugin
 SHORT_ON_POSTGRES := $(addprefix tests/runtime/,engine/test_conformance.py sagas/test_verbs.py sagas/test_undo.py \
-	workflows/test_running.py conversations/test_run.py sessions/test_acting.py promises/test_promises.py)
+	workflows/test_running.py conversations/test_follow.py sessions/test_acting.py promises/test_promises.py)
 LONG_ON_POSTGRES := $(addprefix tests/runtime/,engine sagas workflows conversations sessions promises jobs)
 
 test: lint $(EDITORS) $(POSTGRES) ## everything that has to hold
