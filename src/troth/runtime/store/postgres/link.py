@@ -58,14 +58,16 @@ class Link:
         self.connection = connection
         self.id = uuid.uuid4().hex
         self._begin = statements.BEGIN.format(writer=self.id).encode()
+        # One cursor for all: each answer is read before the next question, and a new one costs as much as a short one.
+        self._cursor = connection.cursor()
 
     def execute(self, statement: str, values: Values = ()) -> "psycopg.Cursor[Any]":
-        """Carry out a statement."""
-        return self.connection.execute(statement.encode(), values or None)
+        """Carry out a statement. Its answer is to be read before the next one is asked."""
+        return self._cursor.execute(statement, values or None)
 
     def begin(self) -> str:
         """Begin a transaction; the answer is its number, by which the database can be asked what became of it."""
-        answer = self.connection.execute(self._begin)
+        answer = self._cursor.execute(self._begin)
         answer.nextset()
         row = answer.fetchone() or self.execute(statements.ADD_WRITER, (self.id,)).fetchone()
         assert row is not None

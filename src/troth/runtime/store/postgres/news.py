@@ -71,8 +71,10 @@ class News:
         followed = {topic for topic in topics if topic.startswith(_FOLLOWED)}
         if followed:
             with self._lock:
+                is_first = not self._pending
                 self._pending |= followed
-            self._ring()
+            if is_first:
+                self._ring()
 
     def listen(self) -> None:
         """Begin to listen, if that was not begun before."""
@@ -124,6 +126,7 @@ class News:
 
     def _serve(self, connection: "psycopg.Connection[Any]", wake: int) -> None:
         connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self.channel)))
+        self._send(connection)
         self._notices.publish_all()  # of what was told while nobody listened
         self._is_listening.set()
         look_at = time.monotonic() + _LOOK_AGAIN
@@ -151,8 +154,13 @@ class News:
     def _send(self, connection: "psycopg.Connection[Any]") -> None:
         with self._lock:
             topics, self._pending = self._pending, set()
-        if topics:
-            connection.execute(statements.NOTIFY, (self.channel, self._message(topics)))
+        try:
+            if topics:
+                connection.execute(statements.NOTIFY, (self.channel, self._message(topics)))
+        except psycopg.Error:
+            with self._lock:
+                self._pending |= topics
+            raise
 
     def _hear(self, connection: "psycopg.Connection[Any]") -> None:
         topics: set[str] = set()

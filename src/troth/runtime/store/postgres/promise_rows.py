@@ -5,11 +5,11 @@ another worker has in hand is left to it.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from troth.runtime.store.identity import Owner
 from troth.runtime.store.postgres import statements
-from troth.runtime.store.postgres.dialect import Execute, translating
+from troth.runtime.store.postgres.dialect import translating
 from troth.runtime.store.postgres.liveness import Liveness
 from troth.runtime.store.promise_records import DeliveryRecord, PromiseState
 from troth.runtime.store.promise_rows import PromiseRows, delivery_of
@@ -18,9 +18,10 @@ __all__ = ["PostgresPromiseRows"]
 
 
 class _Transaction(Protocol):
-    execute: Execute
     topics: set[str]
     liveness: Liveness
+
+    def execute(self, statement: str, values: Any = ()) -> Any: ...
 
     def append_event(self, stream: str, kind: str, payload: object, now: float) -> int: ...
 
@@ -100,8 +101,8 @@ class PostgresPromiseRows(PromiseRows):
     ) -> list[DeliveryRecord]:
         """Take up to `limit` deliveries of a channel that are due; those that another worker takes are left out."""
         due = self._native(statements.LOCK_DUE, (channel, due_before, owner, limit)).fetchall()
-        taken = [self._native(statements.LEASE_DELIVERY, (owner, token, until, now, now, row[0])) for row in due]
-        return [delivery_of(answer.fetchone()) for answer in taken]
+        lease = (owner, token, until, now, now)
+        return [delivery_of(self._native(statements.LEASE_DELIVERY, (*lease, row[0])).fetchone()) for row in due]
 
     def replay(self, delivery_id: str, channel: str | None, now: float) -> bool:
         """Owe a dead or delivered delivery once more, under the same id. False if it is neither."""

@@ -118,6 +118,18 @@ BEGIN_HELD_STEP = (
 )
 """The intent of the next step, if the lease is still ours, and whether the run is to be cancelled: in one statement."""
 
+SETTLE_AND_BEGIN = (
+    "WITH held AS (SELECT r.id, r.cancel_requested FROM leases l JOIN runs r ON r.id = %s "
+    "WHERE l.resource = %s AND l.token = %s FOR NO KEY UPDATE), "
+    "last AS (SELECT held.id, coalesce((SELECT seq FROM history WHERE run_id = held.id "
+    "ORDER BY seq DESC, sub DESC LIMIT 1), 0) AS seq FROM held), "
+    f"written AS (INSERT INTO history ({_COLUMNS}, data, kind, key, args, color, code) "
+    f"SELECT last.id, last.seq + 1, 0, {_PLACE}, %s::text, NULL, NULL, NULL, NULL, NULL FROM last UNION ALL "
+    "SELECT last.id, last.seq + 2, 0, 'begun', %s::float8, %s::text, %s::bigint, %s::text, NULL, 'step', %s::text, "
+    "%s::text, %s::text, %s::text FROM last RETURNING 1) SELECT held.cancel_requested FROM held"
+)
+"""The answer of a step and the intent of the next, if the lease is still ours: an ordinary commit in one statement."""
+
 _COPIED = "what, at, branch, step, name, data, kind, key, args, color, code, attempt, outcome, began_at, wake_at, note"
 COPY_STEPS = (
     "WITH picked AS (SELECT *, sum(CASE WHEN sub = 0 AND seq > 0 THEN 1 ELSE 0 END) OVER (ORDER BY seq, sub) AS number "

@@ -6,7 +6,7 @@ transaction, by which the database can be asked what became of it.
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from troth.runtime.store.errors import LeaseLostError
@@ -31,19 +31,42 @@ __all__ = ["PostgresTransaction"]
 class PostgresTransaction:
     """The writes of one transaction, and the reads that they rely on. What is read is locked until the commit."""
 
-    __slots__ = ("_channel", "_session_rows", "execute", "liveness", "number", "promises", "sessions", "topics")
+    __slots__ = (
+        "_carry_out",
+        "_channel",
+        "_session_rows",
+        "_settled",
+        "liveness",
+        "number",
+        "promises",
+        "sessions",
+        "topics",
+    )
 
     def __init__(self, link: Link, liveness: Liveness, channel: str, *, is_shared: bool) -> None:
         self.number = link.begin()
         if is_shared:
             link.execute(statements.SHORT_PATIENCE)
-        self.execute: Execute = link.execute
+        self._carry_out: Execute = link.execute
+        self._settled: tuple[Any, ...] | None = None  # an answer that is written with what comes next
         self._channel = channel
         self.liveness = liveness
         self.topics: set[str] = set()
-        self._session_rows = PostgresSessionRows(link.execute, locks=True)
+        self._session_rows = PostgresSessionRows(self.execute, locks=True)
         self.sessions: SessionRows = self._session_rows
         self.promises = PostgresPromiseRows(self)
+
+    def execute(self, statement: str, values: Sequence[object] | Mapping[str, object] = ()) -> Any:
+        """Carry out a statement of psycopg's, after what was asked for before."""
+        if self._settled is not None:
+            self.flush()
+        return self._carry_out(statement, values)
+
+    def flush(self) -> None:
+        """Write what was kept back to be written with something else."""
+        settled, self._settled = self._settled, None
+        if settled is not None:
+            self._carry_out(statements.SETTLE_STEP, (*settled, settled[0]))
 
     def tell(self, message: Callable[[set[str]], str | None]) -> None:
         """Have this commit tell other workers of what they may wait for."""
@@ -54,6 +77,7 @@ class PostgresTransaction:
     def forget(self, topics: set[str]) -> None:
         """A piece of work was taken back: tell only of `topics`, and lock anew what it had locked."""
         self.topics = topics
+        self._settled = None
         self._session_rows.forget_locks()
 
     # Runs
@@ -178,8 +202,14 @@ class PostgresTransaction:
                 place, kind="step", name=name, key=key, args=args, now=now, color=color, code=code, is_shown=False
             )
             return is_requested
-        values = (run_id, resource, token, now, branch, step, name, key, args, color, code)
-        row = self.execute(statements.BEGIN_HELD_STEP, values).fetchone()
+        values = (now, branch, step, name, key, args, color, code)
+        settled = self._settled
+        if settled is not None and settled[0] == run_id:
+            self._settled = None
+            values = (run_id, resource, token, *settled[1:], *values)
+            row = self._carry_out(statements.SETTLE_AND_BEGIN, values).fetchone()
+        else:
+            row = self.execute(statements.BEGIN_HELD_STEP, (run_id, resource, token, *values)).fetchone()
         if row is None:
             raise _lost(resource)
         self.topics.add(f"history:{run_id}")
@@ -203,8 +233,8 @@ class PostgresTransaction:
         data = result if error is None else error
         if is_shown and kind == "step" and attempt == 1:  # nearly every one
             run_id, branch, step = place
-            row = (run_id, state._value_, now, branch, step, name, data, run_id)
-            self.execute(statements.SETTLE_STEP, row)
+            self.flush()
+            self._settled = (run_id, state._value_, now, branch, step, name, data)  # the next one begins with it
             self.topics.add(f"history:{run_id}")
             return
         self._append(

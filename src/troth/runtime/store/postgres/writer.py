@@ -190,12 +190,13 @@ class Writer:
         topics = set(tx.topics)
         try:
             unit.value = unit.work(tx)  # type: ignore[arg-type]
+            tx.flush()
         except psycopg.Error:
             raise
         except Exception as error:  # noqa: BLE001
+            tx.forget(topics)
             if not alone:
                 link.execute(statements.ROLLBACK_TO)
-            tx.forget(topics)
             unit.error = error
             unit.is_settled = True
             return False
@@ -266,6 +267,7 @@ class Writer:
                 tx = self._begin(link, False)
                 failpoints.reach(point.before)
                 yield tx
+                tx.flush()
                 tx.tell(self._message)
                 failpoints.reach(point.written)
                 self._end(link, tx.number)
