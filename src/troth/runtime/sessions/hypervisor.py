@@ -24,6 +24,7 @@ from typing import Any, Literal, Self
 from troth import bridge
 from troth.color import Color
 from troth.errors import MisuseError
+from troth.runtime.arguments import check_path
 from troth.runtime.conversations import Conversation, Conversations
 from troth.runtime.engine import EmbeddedEngine, RunFailedError
 from troth.runtime.engine.commands import Command, Govern
@@ -61,6 +62,7 @@ from troth.runtime.sessions.ring import Ring, ring_of
 from troth.runtime.sessions.session import MemberView, Session, view_of
 from troth.runtime.sessions.state import SessionState, check_state
 from troth.runtime.store import Store, Transaction, open_store
+from troth.runtime.store.open import is_store
 from troth.runtime.store.session_rows import AskRow, AuditRow, KillRow, MemberRow, SessionRow, SessionRows
 from troth.runtime.workflows.execute.failures import check_inputs
 from troth.runtime.workflows.execute.run_ids import new_id
@@ -124,6 +126,8 @@ class Hypervisor:
                 raise MisuseError(f"`on_kill` has {callback!r}, whose color cannot be told. It might never be called.")
         key = find_key(audit_key)
         assert key is not None  # it is made where there is none
+        if not is_store(store):
+            check_path("store", store)
         self._owns_store = isinstance(store, str | os.PathLike)
         self.store: Store = open_store(store) if isinstance(store, str | os.PathLike) else store
         self._anchor = anchor or Anchor.of_store(self.store.path)

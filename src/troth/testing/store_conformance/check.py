@@ -39,7 +39,7 @@ __all__ = [
 
 Part = Literal["commits", "streams", "runs", "history", "signals", "leases", "promises", "sessions", "news"]
 
-POINT = commit_point("conformance.commit", "whatever a check of a store writes")
+POINT = commit_point("test.conformance", "whatever a check of a store writes")
 PATIENCE = 60.0  # seconds until something that has to come has not come
 
 

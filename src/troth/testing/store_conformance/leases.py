@@ -30,7 +30,7 @@ __all__: list[str] = []
 _HOLDER = """
     from troth.runtime.store import commit_point
     from troth.runtime.store.identity import new_owner
-    POINT = commit_point("conformance.commit", "whatever a check of a store writes")
+    POINT = commit_point("test.conformance", "whatever a check of a store writes")
     store = open_store()
     owner = new_owner(store.clock())
     def hold(tx):

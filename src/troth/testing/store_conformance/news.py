@@ -66,7 +66,7 @@ def whoever_waits_for_a_run_is_told(ground: Ground) -> None:
     """Of a signal, of an end, of a lease given back; by a commit here and by one in another process."""
     body = """
         from troth.runtime.store import commit_point
-        POINT = commit_point("conformance.commit", "whatever a check of a store writes")
+        POINT = commit_point("test.conformance", "whatever a check of a store writes")
         store = open_store()
         print("ready", flush=True)
         sys.stdin.readline()

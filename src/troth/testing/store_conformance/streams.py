@@ -44,7 +44,7 @@ def processes_append_to_one_stream(ground: Ground) -> None:
     """Each entry once, without a gap, with those of one process in their order."""
     body = """
         from troth.runtime.store import commit_point
-        POINT = commit_point("conformance.commit", "whatever a check of a store writes")
+        POINT = commit_point("test.conformance", "whatever a check of a store writes")
         with open_store() as store:
             print("ready", flush=True)
             sys.stdin.readline()

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from troth.errors import MisuseError
+from troth.runtime.arguments import check_path
 from troth.runtime.engine.commands import Decision
 from troth.runtime.engine.commit_points import (
     RUN_CALLBACK,
@@ -51,6 +52,7 @@ from troth.runtime.store import (
     open_store,
 )
 from troth.runtime.store.json_codec import keep
+from troth.runtime.store.open import is_store
 from troth.runtime.store.transaction import history_topic, run_topic
 
 __all__ = ["EmbeddedEngine"]
@@ -99,6 +101,8 @@ class EmbeddedEngine:
         chance: random.Random | None = None,
     ) -> None:
         self._decisions = Decisions(decisions)
+        if not is_store(store):
+            check_path("store", store)
         self._owns_store = isinstance(store, str | os.PathLike)
         self.store: Store = open_store(store) if isinstance(store, str | os.PathLike) else store
         self.workers = WorkerPool(threads, abandoned_threads, grace=grace, max_result=max_result)

@@ -193,11 +193,6 @@ OWNERS = f"SELECT {OWNER.sql} FROM owners"
 LEASES_OF = "SELECT resource FROM leases WHERE owner = %s"
 RETIRE_LEASES = "DELETE FROM leases WHERE owner = %s"
 RETIRE_OWNER = "DELETE FROM owners WHERE id = %s"
-FORGET_DEAD_OWNERS = (
-    f"DELETE FROM owners WHERE beat_at < {_CLOCK} - %s AND NOT EXISTS (SELECT 1 FROM leases WHERE owner = owners.id) "
-    "AND NOT EXISTS (SELECT 1 FROM channels WHERE owner = owners.id) "
-    "AND NOT EXISTS (SELECT 1 FROM deliveries WHERE finished_at IS NULL AND home = owners.id)"
-)
 CLAIM = (
     "INSERT INTO leases AS held (resource, owner, token, taken_at) VALUES (%s, %s, %s, %s) ON CONFLICT (resource) "
     "DO UPDATE SET owner = excluded.owner, token = excluded.token, taken_at = excluded.taken_at "

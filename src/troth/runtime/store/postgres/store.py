@@ -108,6 +108,8 @@ class PostgresStore:
                             "\nIt was not touched. Open it once for writing."
                         )
                     schema.migrate(connection, self._address.schema)
+                if not self.is_read_only:
+                    connection.execute(statements.FORGET_OLD_WRITERS)  # of connections that were never closed
                 self._database_clock.measure(lambda: _time_of(connection))
         except psycopg.Error as cause:
             if faults.is_unavailable(cause) or isinstance(cause, psycopg.OperationalError):
